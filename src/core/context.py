@@ -1,0 +1,88 @@
+"""What a request is given besides itself: the execution context, where it came in, and the time.
+
+Time is asked of a `Clock` everywhere in the framework, so that a test can hand one in
+and move it. This file knows no request and no binding.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol, runtime_checkable
+
+import attrs
+
+__all__ = ["Clock", "EdgeMetadata", "ExecutionContext", "SystemClock", "TimerHandle", "clock_of", "system_clock"]
+
+
+@runtime_checkable
+class ExecutionContext(Protocol):
+    """What the runtime gives beside a request. Any object with these two methods will do."""
+
+    def wait_until(self, awaitable: Awaitable[Any], /) -> None:
+        """Let `awaitable` run on after the response has left. What it raises is logged and harms nothing."""
+        ...
+
+    def pass_through_on_exception(self) -> None:
+        """Let the runtime fall back to the origin when the worker itself fails."""
+        ...
+
+
+@attrs.frozen
+class EdgeMetadata:
+    """Where a request reached the edge: `colo`, a three-letter datacenter code, and `country`, ISO 3166-1 alpha-2."""
+
+    colo: str | None = None
+    country: str | None = None
+
+
+class TimerHandle(Protocol):
+    """A timer that has not gone off yet."""
+
+    def cancel(self) -> None:
+        """Take it back. A second call does nothing."""
+        ...
+
+
+class Clock(Protocol):
+    """Where the time comes from."""
+
+    def time(self) -> float:
+        """Seconds since 1970-01-01 UTC."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds since some fixed moment; never goes back."""
+        ...
+
+    def call_later(self, seconds: float, callback: Callable[[], object], /) -> TimerHandle:
+        """Call `callback` in the running event loop, `seconds` from now."""
+        ...
+
+    async def sleep(self, seconds: float, /) -> None:
+        """Return after `seconds`."""
+        ...
+
+
+class SystemClock:
+    """The machine's own clock."""
+
+    __slots__ = ()
+
+    time = staticmethod(time.time)
+    monotonic = staticmethod(time.perf_counter)
+    sleep = staticmethod(asyncio.sleep)
+
+    def call_later(self, seconds: float, callback: Callable[[], object], /) -> TimerHandle:
+        """Call `callback` in the running event loop, `seconds` from now."""
+        return asyncio.get_running_loop().call_later(seconds, callback)
+
+
+system_clock: Clock = SystemClock()
+
+
+def clock_of(ctx: object) -> Clock:
+    """The clock that an execution context carries as `clock` (the fakes' does), else the machine's."""
+    clock: Clock = getattr(ctx, "clock", system_clock)
+    return clock

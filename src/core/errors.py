@@ -1,0 +1,174 @@
+"""What can go wrong, and whose turn it is.
+
+Two trees. `CoreError` is what a client is told: a status, a message and metadata
+that become the JSON answer. `DeveloperError` is what the author of an application
+is told: it is named after what went wrong, and its message ends with the way out.
+`BindingError` stands beside them: what a binding of the platform answered, in the
+platform's own words, so that a handler can tell a full key from a missing table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = [
+    "AlreadySentError",
+    "BindingError",
+    "BindingTypeError",
+    "BindingValueError",
+    "ConfigurationError",
+    "CoreError",
+    "D1Error",
+    "DeveloperError",
+    "EnvError",
+    "HandlerError",
+    "KVError",
+    "MissingExtraError",
+    "NextCalledTwiceError",
+    "NothingSentError",
+    "OptionError",
+    "OrderError",
+    "PathError",
+    "QueueError",
+    "R2Error",
+    "RegistrationError",
+    "UnsupportedBindingError",
+]
+
+_NO_HEADERS: Mapping[str, str] = {}
+
+
+class CoreError(Exception):
+    """An answer to the client: `status`, and the JSON body `{"error": message, **metadata}`.
+
+    Raise it anywhere in a handler or a middleware. `headers` go onto the response.
+    `error` is always the message, also when the metadata has a key of that name.
+
+        raise CoreError(403, "Forbidden", code="INSUFFICIENT_PERMISSIONS")
+
+    Raises ValueError for a status outside 400 to 599, which no error can have.
+    """
+
+    status: int
+    message: str
+    headers: Mapping[str, str]
+    metadata: dict[str, Any]
+
+    def __init__(self, status: int, message: str, *, headers: Mapping[str, str] | None = None, **metadata: Any) -> None:
+        if type(status) is not int or not 400 <= status <= 599:
+            raise ValueError(f"CoreError(status={status!r}) must be an int from 400 to 599: it answers with an error")
+        super().__init__(status, message)
+        self.status = status
+        self.message = message
+        self.headers = _NO_HEADERS if headers is None else headers
+        self.metadata = metadata
+
+    def __str__(self) -> str:
+        return self.message
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """The JSON body of the default answer."""
+        return {**self.metadata, "error": self.message} if self.metadata else {"error": self.message}
+
+
+class DeveloperError(Exception):
+    """A mistake in the application's own code or configuration. The message ends with the way out."""
+
+
+class RegistrationError(DeveloperError):
+    """Something was registered that can never work."""
+
+
+class PathError(RegistrationError, ValueError):
+    """A path or prefix that is not one: `/a/:`, two parameters of one name, a `*` that is not last."""
+
+
+class HandlerError(RegistrationError, TypeError):
+    """A callable that is neither handler `(req, res)` nor middleware `(req, res, next)`, or that is not async."""
+
+
+class OptionError(RegistrationError, ValueError):
+    """An option of a middleware or of the application that cannot be honoured."""
+
+
+class OrderError(RegistrationError):
+    """A middleware that reads what only a later one provides."""
+
+
+class ConfigurationError(DeveloperError):
+    """Mistakes in a configuration file, all of them at once, one per entry of `problems`."""
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
+
+
+class EnvError(DeveloperError):
+    """`Env` cannot be built from the bindings there are; all that is missing or of the wrong kind, at once."""
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
+
+
+class MissingExtraError(DeveloperError, ImportError):
+    """A part of the framework whose extra is not installed. The message is the install command."""
+
+
+class AlreadySentError(DeveloperError):
+    """A response was sent twice, or changed after it left."""
+
+
+class NextCalledTwiceError(DeveloperError):
+    """A middleware called its `next` a second time."""
+
+
+class NothingSentError(DeveloperError):
+    """A chain ended without sending anything and without calling `next`."""
+
+
+class BindingError(Exception):
+    """A binding refused, in the words of the real runtime.
+
+    `js_name` is the name that the error has in JavaScript (`Error`, `TypeError`, `RangeError`, `SyntaxError`), and
+    `cause_message` the message of its cause, where the platform gives one.
+    """
+
+    js_name: str = "Error"
+    cause_message: str | None = None
+
+
+class BindingTypeError(BindingError, TypeError):
+    """A value of a type that the binding does not take (JavaScript's TypeError)."""
+
+    js_name = "TypeError"
+
+
+class BindingValueError(BindingError, ValueError):
+    """A value out of the range that the binding takes (JavaScript's RangeError)."""
+
+    js_name = "RangeError"
+
+
+class KVError(BindingError):
+    """A key-value namespace refused."""
+
+
+class D1Error(BindingError):
+    """A SQL database refused; the message begins with `D1_`."""
+
+
+class R2Error(BindingError):
+    """An object bucket refused; `code` is the platform's number, for example 10012."""
+
+    code: int | None = None
+
+
+class QueueError(BindingError):
+    """A queue refused a message or a batch."""
+
+
+class UnsupportedBindingError(DeveloperError):
+    """A kind of binding that this backend cannot give. The message says which backend can."""
