@@ -7,7 +7,7 @@ and move it. This file knows no request and no binding.
 from __future__ import annotations
 
 import asyncio
-import time
+import time as machine_time
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol, runtime_checkable
 
@@ -70,8 +70,8 @@ class SystemClock:
 
     __slots__ = ()
 
-    time = staticmethod(time.time)
-    monotonic = staticmethod(time.perf_counter)
+    time = staticmethod(machine_time.time)
+    monotonic = staticmethod(machine_time.perf_counter)
     sleep = staticmethod(asyncio.sleep)
 
     def call_later(self, seconds: float, callback: Callable[[], object], /) -> TimerHandle:
