@@ -1,0 +1,1 @@
+"""From a path to what was registered for it. This room knows no handlers."""

@@ -1,0 +1,115 @@
+"""Which middleware covers a path: prefixes, each for itself and everything below.
+
+A prefix tree, so that neither ten thousand routes nor a client's path walk the list of all
+mounts. Asked with a route's pattern at compile time it answers in two parts: what certainly
+covers the route, and whether more may, depending on the request (`use("/users/me", …)` before
+`get("/users/:id", …)`); asked with a request's segments, exactly.
+"""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+from core.routing.pattern import Pattern
+
+__all__ = ["Scope", "Scopes"]
+
+T = TypeVar("T")
+
+
+class Scope(Generic[T]):
+    """A value under a prefix, with its place in the order of registration."""
+
+    __slots__ = ("names", "order", "prefix", "value")
+
+    def __init__(self, order: int, prefix: Pattern, value: T) -> None:
+        self.order = order
+        self.prefix = prefix
+        self.value = value
+        self.names = tuple((name, index + 1) for name, index in prefix.names)
+
+
+class _Node(Generic[T]):
+    __slots__ = ("any", "first", "scopes", "texts")
+
+    def __init__(self, first: int) -> None:
+        # Orders only grow, so what made the node is the earliest at it or below it.
+        self.first = first
+        self.scopes: list[Scope[T]] = []
+        self.texts: dict[str, _Node[T]] = {}
+        self.any: _Node[T] | None = None
+
+
+class Scopes(Generic[T]):
+    """Prefixes, in order of registration."""
+
+    __slots__ = ("_root",)
+
+    def __init__(self) -> None:
+        self._root: _Node[T] = _Node(-1)
+
+    @property
+    def everywhere(self) -> list[Scope[T]]:
+        """What stands at the root, and so covers every path, readable or not."""
+        return self._root.scopes
+
+    def add(self, order: int, prefix: Pattern, value: T) -> None:
+        """Add a prefix. `order` must be higher than every order before."""
+        node = self._root
+        for part in prefix.parts:
+            if part is None:
+                if node.any is None:
+                    node.any = _Node(order)
+                node = node.any
+            else:
+                following = node.texts.get(part)
+                if following is None:
+                    following = node.texts[part] = _Node(order)
+                node = following
+        node.scopes.append(Scope(order, prefix, value))
+
+    def covering(self, segments: list[str], before: int, after: int = -1) -> list[Scope[T]]:
+        """What covers a request's segments (the first is the empty text before the slash), orders exclusive."""
+        found: list[Scope[T]] = []
+        nodes = [self._root]
+        for segment in [*segments[1:], None]:
+            following = []
+            for node in nodes:
+                found += [scope for scope in node.scopes if after < scope.order < before]
+                if segment is not None:
+                    if segment in node.texts:
+                        following.append(node.texts[segment])
+                    if node.any is not None:
+                        following.append(node.any)
+            if not following:
+                break
+            nodes = following
+        found.sort(key=lambda scope: scope.order)
+        return found
+
+    def over(self, pattern: Pattern, before: int) -> tuple[list[Scope[T]], bool]:
+        """What covers every path of `pattern` and stands before the order, and whether more may for some paths."""
+        found: list[Scope[T]] = []
+        nodes = [self._root]
+        maybe = False
+        for part in pattern.parts:
+            following = []
+            for node in nodes:
+                found += node.scopes
+                if node.any is not None:
+                    following.append(node.any)
+                if part is None:
+                    maybe = maybe or any(child.first < before for child in node.texts.values())
+                elif part in node.texts:
+                    following.append(node.texts[part])
+            nodes = following
+            if not nodes:
+                break
+        for node in nodes:
+            found += node.scopes
+            if pattern.rest:
+                children = [*node.texts.values(), *([node.any] if node.any is not None else [])]
+                maybe = maybe or any(child.first < before for child in children)
+        found = [scope for scope in found if scope.order < before]
+        found.sort(key=lambda scope: scope.order)
+        return found, maybe

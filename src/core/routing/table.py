@@ -1,0 +1,152 @@
+"""The first registered route that matches a path, found without walking all of them.
+
+Routes are grouped by *shape*: how many segments, and which of them are text. All routes of
+one shape stand in one dict under their texts, so a request asks one dict per shape of its
+length, however many routes there are. Paths without parameters stand in one more dict, under
+the path itself, with the winner already decided. Among what is found the lowest order wins;
+shapes are kept in that order, so the search ends as soon as nothing earlier can come.
+
+Paths arrive as lists of decoded segments whose first is the empty text before the leading
+slash. What a match means is the caller's business: here it is a value of any type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from operator import itemgetter
+from typing import Generic, TypeVar
+
+from core.routing.pattern import Pattern
+
+__all__ = ["Leaf", "Table"]
+
+T = TypeVar("T")
+
+
+class Leaf(Generic[T]):
+    """One registered pattern: its place in the order of registration, and its value."""
+
+    __slots__ = ("last", "names", "next", "order", "rest", "value")
+
+    def __init__(self, order: int, pattern: Pattern, value: T) -> None:
+        self.order = order
+        self.value = value
+        # The list of segments begins with the empty text before the first slash, hence the 1.
+        self.names = tuple((name, index + 1) for name, index in pattern.names)
+        self.rest = len(pattern.parts) + 1 if pattern.rest else 0
+        # Patterns that match exactly the same paths stand in a row; its first knows its last.
+        self.next: Leaf[T] | None = None
+        self.last: Leaf[T] = self
+
+    def parameters(self, segments: list[str]) -> dict[str, str]:
+        """What the parameters of the pattern stand for in `segments`, which it matches."""
+        found = {name: segments[index] for name, index in self.names}
+        if self.rest:
+            found["*"] = "/".join(segments[self.rest :])
+        return found
+
+
+class _Shape(Generic[T]):
+    """All patterns with text in the same places."""
+
+    __slots__ = ("first", "key", "leaves")
+
+    def __init__(self, first: int, places: tuple[int, ...]) -> None:
+        self.first = first
+        self.key: Callable[[list[str]], object] = itemgetter(*places) if places else _nothing
+        self.leaves: dict[object, Leaf[T]] = {}
+
+
+def _nothing(_: list[str]) -> object:
+    return None
+
+
+class Table(Generic[T]):
+    """Patterns of one method, in order of registration."""
+
+    __slots__ = ("_by_length", "_shapes", "_texts", "static")
+
+    def __init__(self) -> None:
+        self.static: dict[str, Leaf[T]] = {}
+        """The winner for every registered path without parameters, under the path as it stands in most requests."""
+        self._texts: dict[str, Leaf[T]] = {}
+        self._shapes: dict[tuple[int, tuple[int, ...], bool], _Shape[T]] = {}
+        self._by_length: dict[int, list[_Shape[T]]] = {}
+
+    def add(self, order: int, pattern: Pattern, value: T) -> None:
+        """Add a pattern. `order` must be higher than every order before."""
+        leaf = Leaf(order, pattern, value)
+        if pattern.static:
+            segments = ["", *(part for part in pattern.parts if part is not None)]
+            text = "/".join(segments)
+            _chain(self._texts, text, leaf)
+            # An empty last segment is written with one slash more ("//" is not "/"): such paths are found by `find`.
+            if segments[-1] or len(segments) == 1:
+                self.static.setdefault(text or "/", self._among_shapes(segments, leaf) or leaf)
+            return
+        places = tuple(index + 1 for index, part in enumerate(pattern.parts) if part is not None)
+        named = (len(pattern.parts) + 1, places, pattern.rest)
+        shape = self._shapes.get(named)
+        if shape is None:
+            shape = self._shapes[named] = _Shape(order, places)
+            # Which shapes a length has is worked out when the first path of that length comes.
+            self._by_length.clear()
+        texts = tuple(part for part in pattern.parts if part is not None)
+        _chain(shape.leaves, texts[0] if len(texts) == 1 else texts or None, leaf)
+
+    def find(self, segments: list[str]) -> Leaf[T] | None:
+        """The first pattern that matches, or None."""
+        return self._among_shapes(segments, self._text(segments))
+
+    def matches(self, segments: list[str], after: int) -> Iterator[Leaf[T]]:
+        """All patterns that match and stand after the order `after`, in order."""
+        found: list[Leaf[T]] = []
+        leaf = self._text(segments)
+        shapes = iter(self._shapes_of(len(segments)))
+        while True:
+            while leaf is not None:
+                if leaf.order > after:
+                    found.append(leaf)
+                leaf = leaf.next
+            shape = next(shapes, None)
+            if shape is None:
+                break
+            leaf = shape.leaves.get(shape.key(segments))
+        return iter(sorted(found, key=lambda leaf: leaf.order))
+
+    def _text(self, segments: list[str]) -> Leaf[T] | None:
+        leaf = self._texts.get("/".join(segments))
+        if leaf is not None and any("/" in segment for segment in segments):
+            return None  # %2F stays inside its segment, so this is another path
+        return leaf
+
+    def _among_shapes(self, segments: list[str], best: Leaf[T] | None) -> Leaf[T] | None:
+        length = len(segments)
+        shapes = self._by_length.get(length)
+        if shapes is None:
+            shapes = self._shapes_of(length)
+        for shape in shapes:
+            if best is not None and shape.first > best.order:
+                break
+            leaf = shape.leaves.get(shape.key(segments))
+            if leaf is not None and (best is None or leaf.order < best.order):
+                best = leaf
+        return best
+
+    def _shapes_of(self, length: int) -> list[_Shape[T]]:
+        shapes = self._by_length.get(length)
+        if shapes is None:
+            shapes = [
+                shape for (size, _, rest), shape in self._shapes.items() if size == length or (rest and size < length)
+            ]
+            # A client chooses how long its paths are; what is kept for that is bounded.
+            if len(self._by_length) < 64:
+                self._by_length[length] = shapes
+        return shapes
+
+
+def _chain(leaves: dict[object, Leaf[T]] | dict[str, Leaf[T]], key: object, leaf: Leaf[T]) -> None:
+    first = leaves.setdefault(key, leaf)  # type: ignore[arg-type]  # the key is a str wherever the dict wants one
+    if first is not leaf:
+        first.last.next = leaf
+        first.last = leaf
