@@ -15,15 +15,19 @@ from typing import Any
 __all__ = [
     "AlreadySentError",
     "BindingError",
+    "BindingSyntaxError",
     "BindingTypeError",
     "BindingValueError",
     "ConfigurationError",
     "CoreError",
     "D1Error",
+    "D1TypeError",
     "DeveloperError",
     "EnvError",
     "HandlerError",
     "KVError",
+    "KVSyntaxError",
+    "KVTypeError",
     "MissingExtraError",
     "NextCalledTwiceError",
     "NothingSentError",
@@ -152,12 +156,33 @@ class BindingValueError(BindingError, ValueError):
     js_name = "RangeError"
 
 
+class BindingSyntaxError(BindingError, ValueError):
+    """A value that was asked for as JSON is none (JavaScript's SyntaxError)."""
+
+    js_name = "SyntaxError"
+
+
 class KVError(BindingError):
     """A key-value namespace refused."""
 
 
+class KVTypeError(KVError, BindingTypeError):
+    """A key or a value of a kind that a key-value namespace does not take."""
+
+
+class KVSyntaxError(KVError, BindingSyntaxError):
+    """A value in a key-value namespace was asked for as JSON and is none."""
+
+
 class D1Error(BindingError):
     """A SQL database refused; the message begins with `D1_`."""
+
+
+class D1TypeError(D1Error, BindingTypeError):
+    """A value of a kind that cannot be bound, or a batch of what are no statements."""
+
+    # The platform raises a plain Error with the code in the message: `D1_TYPE_ERROR: ...`.
+    js_name = "Error"
 
 
 class R2Error(BindingError):

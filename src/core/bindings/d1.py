@@ -1,0 +1,193 @@
+"""A SQL database, as a handler sees it: `D1Database`, its statements, and the values they give.
+
+Python's spelling of the platform's API. No implementation is here: the embedded one is
+`backends/embedded/d1.py`, the runtime's `backends/workerd/d1.py`, and both keep
+`testing/contracts/d1.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Generic, Literal, Protocol, TypeAlias, overload, runtime_checkable
+
+import attrs
+from typing_extensions import TypeForm, TypeVar
+
+__all__ = [
+    "D1Database",
+    "D1DatabaseSession",
+    "D1ExecResult",
+    "D1Meta",
+    "D1PreparedStatement",
+    "D1Result",
+    "D1Row",
+    "D1SessionConstraint",
+    "D1Value",
+]
+
+T = TypeVar("T")
+R = TypeVar("R", default=dict[str, Any])
+
+# What the mypy plugin carries along: the text of the statement and the name of its
+# database, as Literals. They are `str` for everyone else.
+SQL_co = TypeVar("SQL_co", bound=str, covariant=True, default=str)
+DB_co = TypeVar("DB_co", bound=str, covariant=True, default=str)
+
+D1Value: TypeAlias = bool | int | float | str | bytes | bytearray | memoryview | Sequence[int] | None
+"""What can be bound. A sequence of numbers from 0 to 255 is a blob."""
+
+D1Row: TypeAlias = dict[str, Any]
+"""A row by column name. Its values are None, int, float, str or bytes."""
+
+D1SessionConstraint: TypeAlias = Literal["first-primary", "first-unconstrained"]
+"""Where the first query of a session goes: to the primary database, or wherever is near."""
+
+
+@attrs.frozen
+class D1Meta:
+    """What the database says about a query.
+
+    `duration`: milliseconds inside the database. `changes`: rows that this statement changed, those of triggers and
+    cascades included; 0 for a SELECT. `last_row_id`: the rowid of the connection's last INSERT, whichever statement
+    that was. `changed_db`: whether anything was written. `size_after`: bytes. `rows_read`, `rows_written`: what is
+    billed. `served_by` and what follows it: which instance answered, and how; None where the place does not say.
+    """
+
+    served_by: str
+    duration: float
+    changes: int
+    last_row_id: int
+    changed_db: bool
+    size_after: int
+    rows_read: int
+    rows_written: int
+    served_by_region: str | None = None
+    served_by_primary: bool | None = None
+    total_attempts: int | None = None
+    timings: Mapping[str, float] | None = None
+
+
+@attrs.frozen
+class D1Result(Generic[R]):
+    """The rows of a query, and what the database says about it. `success` is always True: a failure is raised."""
+
+    results: list[R]
+    meta: D1Meta
+    success: bool = True
+
+
+@attrs.frozen
+class D1ExecResult:
+    """How many lines an `exec` ran, and how many milliseconds they took."""
+
+    count: int
+    duration: float
+
+
+@runtime_checkable
+class D1PreparedStatement(Protocol[SQL_co, DB_co]):
+    """A statement with the values bound to it. It can be run any number of times, and changes by nothing.
+
+    Nothing is checked before it runs. Then everything raises `D1Error`, with SQLite's own message:
+    `D1_ERROR: UNIQUE constraint failed: users.email: SQLITE_CONSTRAINT (extended: SQLITE_CONSTRAINT_UNIQUE)`.
+
+    Limits: 100 parameters, 100 columns, 100 000 bytes of SQL, 2 000 000 bytes a text or blob.
+    """
+
+    def bind(self, *values: D1Value) -> D1PreparedStatement[SQL_co, DB_co]:
+        """Return a new statement with `values` for `?`, `?1`, `?2`, ... in place of any bound before.
+
+        Every number is bound as SQLite's REAL, bool included, as on the platform: `7 / ?` with 2 is 3.5, and a TEXT
+        column gets `"5.0"` of 5, while an INTEGER column stores 5. NaN and the infinities become NULL.
+
+        Raises `D1TypeError` (also a TypeError) at once for a value of another kind, and for an int beyond 2**53 - 1,
+        which no number of the platform can hold.
+        """
+        ...
+
+    @overload
+    async def first(self, /) -> D1Row | None: ...
+    @overload
+    async def first(self, column: str, /) -> Any: ...
+    @overload
+    async def first(self, type_: TypeForm[T], /) -> T | None: ...
+    async def first(self, what: Any = None, /) -> Any:
+        """Return the first row, or its `column`, or the row as a `T`; None without rows. No LIMIT is added.
+
+        Raises `D1Error` (`D1_COLUMN_NOTFOUND`) for a column that the row has not, and `StructureError` (every
+        mistake, each with its path) for a row that is not a `T`.
+        """
+        ...
+
+    @overload
+    async def all(self, /) -> D1Result[D1Row]: ...
+    @overload
+    async def all(self, type_: TypeForm[T], /) -> D1Result[T]: ...
+    async def all(self, type_: Any = None, /) -> Any:
+        """Return every row, each a dict or a `T`. Of columns of one name, the last one is in the dict.
+
+        In a `T`, whole numbers may fill a bool or a float, and text a datetime. Raises `StructureError` for a row
+        that is not a `T`, with `results[3].email` as the path.
+        """
+        ...
+
+    async def run(self) -> D1Result[D1Row]:
+        """Run the statement. The same as `all()`: a statement with rows gives them here too."""
+        ...
+
+    async def raw(self, column_names: bool = False) -> list[list[Any]]:
+        """Return every row as a list of its values; with `column_names`, the names come first, also without rows."""
+        ...
+
+
+@runtime_checkable
+class D1DatabaseSession(Protocol):
+    """Queries in an order: each sees at least what the ones before it saw, whichever replica answers."""
+
+    def prepare(self, sql: str, /) -> D1PreparedStatement:
+        """Return a statement of this session."""
+        ...
+
+    async def batch(self, statements: Sequence[D1PreparedStatement], /) -> list[D1Result[D1Row]]:
+        """Run statements in one transaction, as `D1Database.batch` does."""
+        ...
+
+    def get_bookmark(self) -> str | None:
+        """Return where the session is, for a later `with_session`; None before anything ran."""
+        ...
+
+
+@runtime_checkable
+class D1Database(Protocol):
+    """A SQL database, which is SQLite with foreign keys on.
+
+    ATTACH, temporary tables, most PRAGMAs, and virtual tables other than fts5 are refused, and so are BEGIN and
+    SAVEPOINT: `batch` is the transaction.
+    """
+
+    def prepare(self, sql: str, /) -> D1PreparedStatement:
+        """Return a statement for `sql`. Nothing is checked yet.
+
+        Several statements in one text run one after the other, all or nothing; the rows are the last one's, and only
+        the last may have parameters.
+        """
+        ...
+
+    async def batch(self, statements: Sequence[D1PreparedStatement], /) -> list[D1Result[D1Row]]:
+        """Run statements in one transaction and return their results, in order.
+
+        A failure undoes all of them, and raises the failing statement's `D1Error`. A statement of another database
+        runs on this one. Raises `D1Error` for an empty list.
+        """
+        ...
+
+    async def exec(self, sql: str, /) -> D1ExecResult:
+        """Run a text **line by line**, without parameters, in one transaction: for fixtures and small repairs.
+
+        A statement must not go over two lines. The error always says line 1, as the platform's does.
+        """
+        ...
+
+    def with_session(self, constraint_or_bookmark: str | None = None, /) -> D1DatabaseSession:
+        """Return a session, beginning anywhere, at the primary (`"first-primary"`), or at a bookmark."""
+        ...
