@@ -1,0 +1,360 @@
+"""The configuration file that workerd is started with.
+
+Decides which of workerd's bundled services stand behind which binding, where they keep what they keep, and what
+changes when the process joins a cluster. It reads no TOML: a `Plan` says what the application has.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+__all__ = [
+    "Cluster",
+    "Consumer",
+    "Module",
+    "Plan",
+    "Raw",
+    "Storage",
+    "capnp",
+    "quoted",
+    "storage_folders",
+    "worker_config",
+]
+
+# The date the bundled services run under; the application keeps its own.
+_SERVICE_DATE = "2026-01-01"
+
+
+@attrs.frozen
+class Module:
+    """One module of the worker: how the others import it, what it is, and the file it is embedded from."""
+
+    name: str
+    kind: str  # esModule | wasm | data | text
+    path: str
+
+
+@attrs.frozen
+class Consumer:
+    """The settings of a queue that the application consumes, under workerd's own names."""
+
+    queue: str
+    settings: Mapping[str, object] = attrs.field(factory=dict)
+
+
+@attrs.frozen
+class Plan:
+    """What an application's configuration asks of the runtime.
+
+    Each mapping goes from the binding's name to what it names: a namespace id, a database id, a queue, a class.
+    `secrets` are read from workerd's own environment, so that no file has them.
+    """
+
+    name: str = "app"
+    compatibility_date: str = "2026-04-01"
+    compatibility_flags: Sequence[str] = ()
+    vars: Mapping[str, Any] = attrs.field(factory=dict)
+    secrets: Sequence[str] = ()
+    kv: Mapping[str, str] = attrs.field(factory=dict)
+    d1: Mapping[str, str] = attrs.field(factory=dict)
+    queues: Mapping[str, str] = attrs.field(factory=dict)
+    consumers: Sequence[Consumer] = ()
+    durable_objects: Mapping[str, str] = attrs.field(factory=dict)
+    crons: Sequence[str] = ()
+    services: Mapping[str, str] = attrs.field(factory=dict)
+    assets: tuple[str, str, Mapping[str, object]] | None = None  # binding ("" for none), folder, wrangler's settings
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The Durable Object classes, once each."""
+        return tuple(dict.fromkeys(self.durable_objects.values()))
+
+    @property
+    def keeps_state(self) -> bool:
+        """Whether two processes side by side would each have half of the truth."""
+        return bool(self.kv or self.d1 or self.queues or self.consumers or self.durable_objects or self.crons)
+
+
+@attrs.frozen
+class Cluster:
+    """What makes a process one of several. `key` is the secret that the processes share, at least 32 characters.
+
+    `divisor` shortens every wait of the cluster; it is for tests.
+    """
+
+    bucket: str
+    key: str
+    address: str
+    advertise: str = ""
+    options: Sequence[str] = ()
+    stop_timeout_ms: int = 8000
+    divisor: int = 1
+
+
+@attrs.frozen
+class Storage:
+    """The folder under which a process keeps its state, each service in a folder of its own."""
+
+    root: Path | str
+
+
+@attrs.frozen
+class Raw:
+    """Text that is already Cap'n Proto, such as a name of an enum or `void`."""
+
+    text: str
+
+
+_KV = "core-kv"
+_D1 = "core-d1"
+_QUEUES = "core-queues"
+_CRON = "core-cron"
+_OBJECTS = "do-storage"
+_ASSETS = "core-assets"
+
+
+def worker_config(
+    plan: Plan,
+    modules: Sequence[Module],
+    *,
+    storage: Storage,
+    sockets: Mapping[str, tuple[str, str]],
+    cluster: Cluster | None = None,
+    extra_bindings: Iterable[Mapping[str, Any]] = (),
+    structured_logs: bool = False,
+    private_network: bool = False,
+) -> str:
+    """The text of the configuration.
+
+    `sockets` maps a socket's name to its address and to the entrypoint of the worker that answers on it (`""` for the
+    default one). `private_network` lets the application's own `fetch` reach addresses of private networks.
+    """
+    services: list[Mapping[str, Any]] = [_application(plan, modules, storage, extra_bindings)]
+    if plan.classes:
+        services.append(_disk(_OBJECTS, storage, "do"))
+    services += _kv(plan, storage, cluster)
+    services += _d1(plan, storage)
+    services += _queues(plan, storage, cluster)
+    services += _cron(plan, storage)
+    if plan.assets is not None:
+        _, folder, settings = plan.assets
+        service: dict[str, Any] = {"path": folder, "config": json.dumps(settings), "userWorker": plan.name}
+        services.append({"name": _ASSETS, "assets": service})
+    allow = ["public", "private"] if private_network else ["public"]
+    network = {"allow": allow, "tlsOptions": {"trustBrowserCas": True}}
+    services.append({"name": "internet", "network": network})
+    front = _ASSETS if plan.assets is not None else plan.name
+    config: dict[str, Any] = {
+        "services": services,
+        "sockets": [
+            {
+                "name": name,
+                "address": address,
+                "http": {},
+                "service": {"name": plan.name, "entrypoint": entrypoint} if entrypoint else {"name": front},
+            }
+            for name, (address, entrypoint) in sockets.items()
+        ],
+    }
+    if structured_logs:
+        config["logging"] = {"structuredLogging": True}
+    if cluster is not None:
+        config["cluster"] = _cluster(cluster)
+    return f'using Workerd = import "/workerd/workerd.capnp";\n\nconst config :Workerd.Config = {capnp(config)};\n'
+
+
+def storage_folders(plan: Plan, cluster: Cluster | None = None) -> list[str]:
+    """The folders below `Storage.root` that must exist before workerd starts."""
+    folders = []
+    if plan.classes:
+        folders.append("do")
+    if plan.kv:
+        folders += ["kv", "kv-cache" if cluster else "kv-blobs"]
+    if plan.d1:
+        folders.append("d1")
+    if plan.queues or plan.consumers:
+        folders.append("queues")
+    if plan.crons:
+        folders.append("cron")
+    return folders
+
+
+def new_cluster_key() -> str:
+    """A secret for `Cluster.key`."""
+    return secrets.token_hex(32)
+
+
+# The services ---------------------------------------------------------------------------------------------------------
+
+
+def _application(
+    plan: Plan, modules: Sequence[Module], storage: Storage, extra: Iterable[Mapping[str, Any]]
+) -> Mapping[str, Any]:
+    bindings: list[Mapping[str, Any]] = []
+    for name, value in plan.vars.items():
+        bindings.append({"name": name, "text": value} if isinstance(value, str) else _json(name, value))
+    bindings += [{"name": name, "fromEnvironment": name} for name in plan.secrets]
+    bindings += [
+        {"name": name, "kvNamespace": {"name": _KV, "props": {"json": json.dumps({"namespace": namespace})}}}
+        for name, namespace in plan.kv.items()
+    ]
+    bindings += [_d1_binding(name, database) for name, database in plan.d1.items()]
+    bindings += [
+        {"name": name, "queue": {"name": _QUEUES, "props": {"json": json.dumps({"queue": queue})}}}
+        for name, queue in plan.queues.items()
+    ]
+    bindings += [{"name": name, "durableObjectNamespace": cls} for name, cls in plan.durable_objects.items()]
+    bindings += [{"name": name, "service": service} for name, service in plan.services.items()]
+    if plan.assets is not None and plan.assets[0]:
+        bindings.append({"name": plan.assets[0], "service": {"name": _ASSETS, "entrypoint": "AssetWorker"}})
+    bindings += extra
+    worker: dict[str, Any] = {
+        "modules": [{"name": module.name, module.kind: Raw(f"embed {quoted(module.path)}")} for module in modules],
+        "compatibilityDate": plan.compatibility_date,
+        "compatibilityFlags": list(plan.compatibility_flags),
+        "bindings": bindings,
+    }
+    if plan.classes:
+        worker["durableObjectNamespaces"] = [_namespace(cls, f"{plan.name}-{cls}") for cls in plan.classes]
+        worker["durableObjectStorage"] = {"localDisk": _OBJECTS}
+    return {"name": plan.name, "worker": worker}
+
+
+def _kv(plan: Plan, storage: Storage, cluster: Cluster | None) -> list[Mapping[str, Any]]:
+    if not plan.kv:
+        return []
+    bindings = [{"name": "SHARD", "durableObjectNamespace": "KVNamespace"}, {"name": "BLOBS", "service": "core-kv-blobs"}]
+    blobs = _disk("core-kv-blobs", storage, "kv-blobs")
+    cache: list[Mapping[str, Any]] = []
+    if cluster is not None:
+        # Values too large for a row live in the bucket, where every node finds them, and are cached on this one.
+        blobs = {"name": "core-kv-blobs", "bucket": {"path": "kv-blobs"}}
+        cache = [_disk("core-kv-cache", storage, "kv-cache")]
+        bindings += [{"name": "BLOB_CACHE", "service": "core-kv-cache"}, _json("CLUSTERED", True)]
+    return [*_bundled(_KV, "kv.js", "KVNamespace", bindings, storage, "kv"), blobs, *cache]
+
+
+def _d1(plan: Plan, storage: Storage) -> list[Mapping[str, Any]]:
+    if not plan.d1:
+        return []
+    return _bundled(
+        _D1, "d1.js", "D1Database", [{"name": "DATABASE", "durableObjectNamespace": "D1Database"}], storage, "d1"
+    )
+
+
+def _queues(plan: Plan, storage: Storage, cluster: Cluster | None) -> list[Mapping[str, Any]]:
+    if not plan.queues and not plan.consumers:
+        return []
+    consumers = {consumer.queue: {"consumer": "worker", **consumer.settings} for consumer in plan.consumers}
+    bindings: list[Mapping[str, Any]] = [
+        {"name": "SHARD", "durableObjectNamespace": "QueueShard"},
+        _json("CONSUMERS", consumers),
+        {"name": "worker", "service": plan.name},
+    ]
+    if cluster is not None:
+        bindings.append(_json("CLUSTERED", True))
+    return _bundled(_QUEUES, "queues.js", "QueueShard", bindings, storage, "queues", _EXTRA_HANDLERS)
+
+
+def _cron(plan: Plan, storage: Storage) -> list[Mapping[str, Any]]:
+    if not plan.crons:
+        return []
+    bindings: list[Mapping[str, Any]] = [
+        {"name": "SCHEDULE", "durableObjectNamespace": "Schedule"},
+        _json("CRONS", {"worker": list(plan.crons)}),
+        {"name": "worker", "service": plan.name},
+    ]
+    return _bundled(_CRON, "cron.js", "Schedule", bindings, storage, "cron", _EXTRA_HANDLERS)
+
+
+_EXTRA_HANDLERS = ("service_binding_extra_handlers",)
+
+
+def _bundled(
+    name: str,
+    module: str,
+    cls: str,
+    bindings: Sequence[Mapping[str, Any]],
+    storage: Storage,
+    folder: str,
+    flags: Sequence[str] = (),
+) -> list[Mapping[str, Any]]:
+    """One of the services whose code is inside workerd's binary, and the disk it keeps its objects on."""
+    worker = {
+        "modules": [{"name": module, "bundled": f"/workerd/{module}"}],
+        "compatibilityDate": _SERVICE_DATE,
+        "compatibilityFlags": list(flags),
+        "bindings": list(bindings),
+        "durableObjectNamespaces": [_namespace(cls, cls)],
+        "durableObjectStorage": {"localDisk": f"{name}-storage"},
+    }
+    return [{"name": name, "worker": worker}, _disk(f"{name}-storage", storage, folder)]
+
+
+def _d1_binding(name: str, database: str) -> Mapping[str, Any]:
+    fetcher = {"name": _D1, "props": {"json": json.dumps({"database": database})}}
+    wrapped = {"moduleName": "cloudflare-internal:d1-api", "innerBindings": [{"name": "fetcher", "service": fetcher}]}
+    return {"name": name, "wrapped": wrapped}
+
+
+def _namespace(cls: str, key: str) -> Mapping[str, Any]:
+    return {"className": cls, "uniqueKey": key, "enableSql": True}
+
+
+def _disk(name: str, storage: Storage, folder: str) -> Mapping[str, Any]:
+    return {"name": name, "disk": {"path": f"{storage.root}/{folder}", "writable": True}}
+
+
+def _json(name: str, value: object) -> Mapping[str, Any]:
+    return {"name": name, "json": json.dumps(value, ensure_ascii=False)}
+
+
+def _cluster(cluster: Cluster) -> Mapping[str, Any]:
+    return {
+        "bucket": cluster.bucket,
+        "bucketOptions": list(cluster.options),
+        "address": cluster.address,
+        **({"advertise": cluster.advertise} if cluster.advertise else {}),
+        "key": cluster.key,
+        "stopTimeoutMs": cluster.stop_timeout_ms,
+        **({"unsafeTimeDivisor": cluster.divisor} if cluster.divisor != 1 else {}),
+    }
+
+
+# Cap'n Proto's text form ----------------------------------------------------------------------------------------------
+
+
+def capnp(value: object) -> str:
+    """A value as Cap'n Proto writes it: structs from mappings, lists from sequences."""
+    match value:
+        case Raw(text):
+            return text
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return str(value)
+        case str():
+            return quoted(value)
+        case Mapping():
+            return "( " + ", ".join(f"{key} = {capnp(item)}" for key, item in value.items()) + " )"
+        case Sequence():
+            return "[ " + ",\n    ".join(capnp(item) for item in value) + " ]"
+        case _:
+            raise TypeError(f"{value!r} has no form in a Cap'n Proto file")
+
+
+def quoted(text: str) -> str:
+    """A text literal. Cap'n Proto reads C's escapes, and UTF-8 as it is."""
+    escaped = "".join(
+        _ESCAPES.get(char) or (f"\\x{ord(char):02x}" if ord(char) < 32 or ord(char) == 127 else char) for char in text
+    )
+    return f'"{escaped}"'
+
+
+_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}

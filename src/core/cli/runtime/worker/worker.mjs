@@ -1,0 +1,79 @@
+// The worker's events, handed to Python.
+import { start } from './boot.mjs';
+import { DurableObject, WorkerEntrypoint } from 'cloudflare:workers';
+
+let loading;
+let ready;
+
+/** One boot for all. It runs under `waitUntil`: a first client that hangs up must not take it down with it. */
+function boot(ctx) {
+  loading ??= start().then(
+    (python) => (ready = python),
+    (error) => {
+      console.error(String(error?.message ?? error));
+      throw error;
+    },
+  );
+  ctx.waitUntil(loading.catch(() => {}));
+  return loading;
+}
+
+/** Call into Python, let JSPI suspend it, and give back what it answers; the proxy of a task is destroyed. */
+async function call(ctx, name, ...args) {
+  const { py, host } = ready ?? (await boot(ctx));
+  const handler = handlers[name] ?? (handlers[name] = host[name]);
+  const result = handler(...args);
+  if (!(result instanceof py.ffi.PyProxy)) return result;
+  // The handler is waiting for something. It runs to its end even if its client goes away meanwhile.
+  const done = finish(result);
+  ctx.waitUntil(done.catch(() => {}));
+  return done;
+}
+const handlers = {};
+
+async function finish(task) {
+  try {
+    return await task;
+  } finally {
+    task.destroy();
+  }
+}
+
+export default {
+  fetch: (request, env, ctx) => call(ctx, 'fetch', request, env, ctx),
+  queue: (batch, env, ctx) => call(ctx, 'queue', batch, env, ctx),
+  scheduled: (event, env, ctx) => call(ctx, 'scheduled', event, env, ctx),
+};
+
+/** Whether this isolate can answer: Python is loaded, the application imported, every binding there. */
+export class Health extends WorkerEntrypoint {
+  async fetch() {
+    try {
+      const problems = await call(this.ctx, 'problems', this.env);
+      return Response.json(problems ? { status: 'failing', problems } : { status: 'ok' }, { status: problems ? 503 : 200 });
+    } catch (error) {
+      return Response.json({ status: 'failing', problems: String(error?.message ?? error) }, { status: 503 });
+    }
+  }
+}
+
+const instances = new WeakMap();
+
+/** The JavaScript class of a Durable Object whose methods are Python's; `methods` are those that it has there. */
+export function durableObject(name, methods) {
+  class PythonObject extends DurableObject {
+    constructor(ctx, env) {
+      super(ctx, env);
+      ctx.blockConcurrencyWhile(async () => {
+        instances.set(this, await call(ctx, 'durable_object', name, ctx, env));
+      });
+    }
+  }
+  for (const method of methods) {
+    PythonObject.prototype[method] = function (...args) {
+      return call(this.ctx, 'durable_object_call', instances.get(this), method, ...args);
+    };
+  }
+  Object.defineProperty(PythonObject, 'name', { value: name });
+  return PythonObject;
+}
