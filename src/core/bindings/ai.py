@@ -1,0 +1,378 @@
+"""Models that are run for a handler: what it may ask, and the values it gets.
+
+Inputs and outputs are the model's own; for the tasks that most models serve there are types here to name them with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NotRequired, Protocol, TypeAlias, TypeVar, overload, runtime_checkable
+
+import attrs
+from typing_extensions import TypedDict, TypeForm
+
+if TYPE_CHECKING:
+    from core.http import Response
+
+__all__ = [
+    "Ai",
+    "AiAsyncBatchResponse",
+    "AiGateway",
+    "AiGatewayLog",
+    "AiGatewayUniversalRequest",
+    "AiMessage",
+    "AiModel",
+    "AiStream",
+    "AiTextEmbeddings",
+    "AiTextGeneration",
+    "AiToolCall",
+    "AiUsage",
+    "GatewayOptions",
+    "GatewayRetries",
+    "MarkdownDocument",
+    "MarkdownResult",
+]
+
+T = TypeVar("T")
+Metadata: TypeAlias = Mapping[str, int | float | str | bool | None]
+
+
+class AiMessage(TypedDict):
+    """One message of a conversation."""
+
+    role: str
+    content: str
+    name: NotRequired[str]
+
+
+@attrs.frozen
+class AiUsage:
+    """What a run cost, in tokens."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    total_tokens: int = 0
+
+
+@attrs.frozen
+class AiToolCall:
+    """A tool that the model wants called, with the arguments for it."""
+
+    name: str
+    arguments: Any
+
+
+@attrs.frozen
+class AiTextGeneration:
+    """What a text generation model answers: `await ai.run(model, {"messages": […]}, AiTextGeneration)`."""
+
+    response: str | None = None
+    tool_calls: list[AiToolCall] = attrs.field(factory=list)
+    usage: AiUsage | None = None
+
+
+@attrs.frozen
+class AiTextEmbeddings:
+    """What a text embeddings model answers: one vector per text, `shape` being their number and length."""
+
+    shape: list[int]
+    data: list[list[float]]
+
+
+@attrs.frozen
+class AiAsyncBatchResponse:
+    """The name of a batch that was queued with `queue_request=True`."""
+
+    request_id: str
+
+
+@attrs.frozen
+class GatewayRetries:
+    """How often the gateway tries again: 1 to 5 attempts, with a delay in milliseconds."""
+
+    max_attempts: int | None = None
+    retry_delay_ms: int | None = None
+    backoff: Literal["constant", "linear", "exponential"] | None = None
+
+
+@attrs.frozen
+class GatewayOptions:
+    """Through which AI gateway to run, and how it is to cache and log. `cache_ttl` is in seconds."""
+
+    id: str
+    cache_key: str | None = None
+    cache_ttl: int | None = None
+    skip_cache: bool | None = None
+    metadata: Metadata | None = None
+    collect_log: bool | None = None
+    event_id: str | None = None
+    request_timeout_ms: int | None = None
+    retries: GatewayRetries | None = None
+
+
+@attrs.frozen
+class AiModel:
+    """A model of the catalogue."""
+
+    id: str
+    name: str
+    description: str = ""
+    task: str = ""
+    source: int = 0
+    tags: list[str] = attrs.field(factory=list)
+    properties: dict[str, str] = attrs.field(factory=dict)
+
+
+class AiStream:
+    """The answer of a run with `stream=True`: server-sent events, as bytes, which can be read once.
+
+    `res.stream(answer, content_type="text/event-stream")` passes it on as it is; `answer.text()` gives the pieces
+    of text that it carries.
+    """
+
+    __slots__ = ("_source",)
+
+    def __init__(self, source: AsyncIterable[bytes]) -> None:
+        self._source = source
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return aiter(self._source)
+
+    async def events(self) -> AsyncIterator[Any]:
+        """The JSON values of the events, up to `[DONE]`."""
+        import json
+
+        pending = b""
+        async for chunk in self._source:
+            pending += chunk
+            *lines, pending = pending.split(b"\n")
+            for line in lines:
+                if line.startswith(b"data:"):
+                    data = line[5:].strip()
+                    if data == b"[DONE]":
+                        return
+                    yield json.loads(data)
+
+    async def text(self) -> AsyncIterator[str]:
+        """The pieces of text, in order; together they are the answer."""
+        async for event in self.events():
+            piece = event.get("response") if isinstance(event, dict) else None
+            if piece:
+                yield str(piece)
+
+
+@attrs.frozen
+class MarkdownDocument:
+    """A file to be turned into Markdown. Its kind is told from the name's ending and `content_type`."""
+
+    name: str
+    content: bytes
+    content_type: str | None = None
+
+
+@attrs.frozen
+class MarkdownResult:
+    """A file as Markdown: `data` and its `tokens`, or the `error` that came instead."""
+
+    name: str
+    mime_type: str
+    data: str | None = None
+    tokens: int | None = None
+    error: str | None = None
+    id: str | None = None
+
+
+@attrs.frozen
+class AiGatewayUniversalRequest:
+    """A request to any provider, through the gateway."""
+
+    provider: str
+    endpoint: str
+    headers: Mapping[str, str] = attrs.field(factory=dict)
+    query: Any = None
+
+
+@attrs.frozen
+class AiGatewayLog:
+    """What the gateway kept of a request. `created_at` is an ISO 8601 time, `duration` in milliseconds."""
+
+    id: str
+    provider: str
+    model: str
+    path: str
+    duration: float
+    status_code: int
+    success: bool
+    cached: bool
+    created_at: str
+    model_type: str | None = None
+    request_type: str | None = None
+    request_content_type: str | None = None
+    response_content_type: str | None = None
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    metadata: Metadata | None = None
+    step: int | None = None
+    cost: float | None = None
+    custom_cost: bool | None = None
+    request_size: int = 0
+    request_head: str | None = None
+    request_head_complete: bool = True
+    response_size: int = 0
+    response_head: str | None = None
+    response_head_complete: bool = True
+
+
+class AiGateway(Protocol):
+    """An AI gateway: logs, feedback, and requests to other providers."""
+
+    async def run(
+        self,
+        data: AiGatewayUniversalRequest | Sequence[AiGatewayUniversalRequest],
+        *,
+        gateway: GatewayOptions | None = None,
+    ) -> Response:
+        """Send a request; of several, the next one is tried when one fails."""
+        ...
+
+    async def get_log(self, log_id: str) -> AiGatewayLog:
+        """What was kept of a request."""
+        ...
+
+    async def patch_log(
+        self,
+        log_id: str,
+        *,
+        score: float | None = None,
+        feedback: Literal[-1, 1] | None = None,
+        metadata: Metadata | None = None,
+    ) -> None:
+        """Add a judgement to a log."""
+        ...
+
+    async def get_url(self, provider: str | None = None) -> str:
+        """The gateway's address, for a client library of a provider."""
+        ...
+
+
+@runtime_checkable
+class Ai(Protocol):
+    """Models by name, for example `@cf/meta/llama-3.1-8b-instruct`."""
+
+    @property
+    def ai_gateway_log_id(self) -> str | None:
+        """The gateway's log of the last run, when it went through one."""
+        ...
+
+    @overload
+    async def run(
+        self,
+        model: str,
+        inputs: Mapping[str, Any],
+        type_: None = None,
+        /,
+        *,
+        stream: Literal[False] = False,
+        return_raw_response: Literal[False] = False,
+        queue_request: Literal[False] = False,
+        gateway: GatewayOptions | None = None,
+        tags: Sequence[str] | None = None,
+        extra_headers: Mapping[str, str] | None = None,
+    ) -> Any: ...
+
+    @overload
+    async def run(
+        self,
+        model: str,
+        inputs: Mapping[str, Any],
+        type_: TypeForm[T],
+        /,
+        *,
+        gateway: GatewayOptions | None = None,
+        tags: Sequence[str] | None = None,
+        extra_headers: Mapping[str, str] | None = None,
+    ) -> T: ...
+
+    @overload
+    async def run(
+        self,
+        model: str,
+        inputs: Mapping[str, Any],
+        /,
+        *,
+        stream: Literal[True],
+        gateway: GatewayOptions | None = None,
+        tags: Sequence[str] | None = None,
+        extra_headers: Mapping[str, str] | None = None,
+    ) -> AiStream: ...
+
+    @overload
+    async def run(
+        self,
+        model: str,
+        inputs: Mapping[str, Any],
+        /,
+        *,
+        return_raw_response: Literal[True],
+        gateway: GatewayOptions | None = None,
+        tags: Sequence[str] | None = None,
+        extra_headers: Mapping[str, str] | None = None,
+    ) -> Response: ...
+
+    @overload
+    async def run(
+        self,
+        model: str,
+        inputs: Mapping[str, Any],
+        /,
+        *,
+        queue_request: Literal[True],
+        gateway: GatewayOptions | None = None,
+        tags: Sequence[str] | None = None,
+        extra_headers: Mapping[str, str] | None = None,
+    ) -> AiAsyncBatchResponse: ...
+
+    async def run(
+        self,
+        model: str,
+        inputs: Mapping[str, Any],
+        type_: Any = None,
+        /,
+        *,
+        stream: bool = False,
+        return_raw_response: bool = False,
+        queue_request: bool = False,
+        gateway: GatewayOptions | None = None,
+        tags: Sequence[str] | None = None,
+        extra_headers: Mapping[str, str] | None = None,
+    ) -> Any:
+        """Run a model on `inputs` and give its answer as it comes, or as a `type_`:
+
+            answer = await req.env.AI.run(model, {"messages": messages}, AiTextGeneration)
+
+        `stream=True` gives an AiStream while the model is still writing. Raises BindingError when the model
+        refuses or cannot be reached, StructureError when the answer is not a `type_`.
+        """
+        ...
+
+    async def models(
+        self,
+        *,
+        author: str | None = None,
+        hide_experimental: bool | None = None,
+        page: int | None = None,
+        per_page: int | None = None,
+        search: str | None = None,
+        source: int | None = None,
+        task: str | None = None,
+    ) -> list[AiModel]:
+        """The models there are."""
+        ...
+
+    async def to_markdown(self, files: Sequence[MarkdownDocument]) -> list[MarkdownResult]:
+        """Documents as Markdown, in the order given."""
+        ...
+
+    def gateway(self, gateway_id: str) -> AiGateway:
+        """An AI gateway by name."""
+        ...

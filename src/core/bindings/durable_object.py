@@ -1,0 +1,615 @@
+"""Durable Objects: namespaces that give stubs, what an object has for itself, and the class to derive from.
+
+A Durable Object is one instance per id in the whole world, with storage of its own, to which calls come one at a
+time. A namespace gives stubs that are typed as the object's own class, so that a remote call is checked as a local
+one would be. This file knows no engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeAlias, overload, runtime_checkable
+
+import attrs
+from typing_extensions import TypeVar
+
+if TYPE_CHECKING:
+    from core.http import Request, Response
+
+__all__ = [
+    "AlarmInvocationInfo",
+    "DurableObject",
+    "DurableObjectId",
+    "DurableObjectJurisdiction",
+    "DurableObjectLocationHint",
+    "DurableObjectNamespace",
+    "DurableObjectState",
+    "DurableObjectStorage",
+    "DurableObjectStub",
+    "DurableObjectTransaction",
+    "SqlStorage",
+    "SqlStorageCursor",
+    "SqlStorageValue",
+    "SyncKvStorage",
+]
+
+T = TypeVar("T")
+Keys: TypeAlias = list[str]  # beside a method named list the class body cannot say it
+E_co = TypeVar("E_co", covariant=True, default=Any)
+
+DurableObjectJurisdiction: TypeAlias = Literal["eu", "fedramp", "fedramp-high", "us"]
+"""Where an object may live by law."""
+
+DurableObjectLocationHint: TypeAlias = Literal[
+    "wnam", "enam", "sam", "weur", "eeur", "apac", "apac-ne", "apac-se", "oc", "afr", "me"
+]
+"""Where an object should live. Only the very first `get` of an object can decide it."""
+
+SqlStorageValue: TypeAlias = str | int | float | bytes | None
+"""What a column of `storage.sql` may hold."""
+
+
+@runtime_checkable
+class DurableObjectId(Protocol):
+    """Which object: 64 hex digits, as `str()` gives them."""
+
+    @property
+    def name(self) -> str | None:
+        """The name it was made from, when it was made with `id_from_name`."""
+        ...
+
+    @property
+    def jurisdiction(self) -> DurableObjectJurisdiction | None:
+        """The jurisdiction it was made for."""
+        ...
+
+    def equals(self, other: DurableObjectId, /) -> bool:
+        """Whether both name the same object; `==` says the same."""
+        ...
+
+
+@runtime_checkable
+class DurableObjectStub(Protocol):
+    """What every stub has. The object's own `async` methods come on top: `await stub.increment(by=2)`.
+
+    A call raises what the method raised; a stub is good for any number of calls.
+    """
+
+    @property
+    def id(self) -> DurableObjectId:
+        """The object's id."""
+        ...
+
+    @property
+    def name(self) -> str | None:
+        """The object's name, when the stub was got by one."""
+        ...
+
+    async def fetch(self, request: Request, /) -> Response:
+        """Hand a request to the object's `fetch`."""
+        ...
+
+
+T_co = TypeVar("T_co", covariant=True, default=DurableObjectStub)
+
+
+@runtime_checkable
+class DurableObjectNamespace(Protocol[T_co]):
+    """The objects of one class. `T` is that class, or a Protocol of what may be called on it.
+
+        class Env(Bindings):
+            COUNTERS: DurableObjectNamespace[Counter]
+
+        count = await req.env.COUNTERS.get_by_name("visits").increment()
+
+    Stubs are typed as `T`; only its `async` methods (and `fetch`, `id`, `name`) exist on a stub.
+    """
+
+    def id_from_name(self, name: str) -> DurableObjectId:
+        """The id that belongs to `name`: always the same one."""
+        ...
+
+    def id_from_string(self, id: str) -> DurableObjectId:
+        """The id that `str(id)` gave. Raises BindingTypeError for anything but an id of this namespace."""
+        ...
+
+    def new_unique_id(self, *, jurisdiction: DurableObjectJurisdiction | None = None) -> DurableObjectId:
+        """An id that no object has yet. Keep `str(id)`, there is no other way back to the object."""
+        ...
+
+    def get(self, id: DurableObjectId, *, location_hint: DurableObjectLocationHint | None = None) -> T_co:
+        """The stub of an object, which comes into being with its first call.
+
+        Raises BindingTypeError for an id of another namespace.
+        """
+        ...
+
+    def get_by_name(self, name: str, *, location_hint: DurableObjectLocationHint | None = None) -> T_co:
+        """The stub of the object of that name."""
+        ...
+
+    def jurisdiction(self, jurisdiction: DurableObjectJurisdiction) -> DurableObjectNamespace[T_co]:
+        """This namespace confined to a jurisdiction. Its names belong to other objects than here."""
+        ...
+
+
+@attrs.frozen
+class AlarmInvocationInfo:
+    """Why `alarm` is called: how often it failed before, and the time it was set for, in milliseconds since 1970."""
+
+    retry_count: int
+    is_retry: bool
+    scheduled_time: int
+
+
+class DurableObjectTransaction(Protocol):
+    """The storage of an object inside `transaction`. All of it is kept, or none."""
+
+    @overload
+    async def get(self, key: str, /, *, allow_concurrency: bool = False, no_cache: bool = False) -> Any: ...
+
+    @overload
+    async def get(
+        self, keys: Keys, /, *, allow_concurrency: bool = False, no_cache: bool = False
+    ) -> dict[str, Any]: ...
+
+    async def get(self, keys: Any, /, *, allow_concurrency: bool = False, no_cache: bool = False) -> Any:
+        """The value under a key or None; of a list of at most 128 keys a dict, sorted, of those that are there."""
+        ...
+
+    async def list(
+        self,
+        *,
+        start: str | None = None,
+        start_after: str | None = None,
+        end: str | None = None,
+        prefix: str | None = None,
+        reverse: bool = False,
+        limit: int | None = None,
+        allow_concurrency: bool = False,
+        no_cache: bool = False,
+    ) -> dict[str, Any]:
+        """The values from `start` (or after `start_after`) up to, not with, `end`, in the order of UTF-8 bytes.
+
+        Raises BindingTypeError for `start` beside `start_after`, and for a `limit` below 1.
+        """
+        ...
+
+    @overload
+    async def put(
+        self,
+        key: str,
+        value: Any,
+        /,
+        *,
+        allow_concurrency: bool = False,
+        allow_unconfirmed: bool = False,
+        no_cache: bool = False,
+    ) -> None: ...
+
+    @overload
+    async def put(
+        self,
+        entries: Mapping[str, Any],
+        /,
+        *,
+        allow_concurrency: bool = False,
+        allow_unconfirmed: bool = False,
+        no_cache: bool = False,
+    ) -> None: ...
+
+    async def put(
+        self,
+        key: Any,
+        value: Any = ...,
+        /,
+        *,
+        allow_concurrency: bool = False,
+        allow_unconfirmed: bool = False,
+        no_cache: bool = False,
+    ) -> None:
+        """Store a value, or at most 128 at once.
+
+        Keys are at most 2048 bytes, keys and values together 2 MiB. Values are None, bool, int, float, str, bytes,
+        datetime, and lists, dicts and sets of them: copies of what was given, never the same object.
+        """
+        ...
+
+    @overload
+    async def delete(
+        self,
+        key: str,
+        /,
+        *,
+        allow_concurrency: bool = False,
+        allow_unconfirmed: bool = False,
+        no_cache: bool = False,
+    ) -> bool: ...
+
+    @overload
+    async def delete(
+        self,
+        keys: Keys,
+        /,
+        *,
+        allow_concurrency: bool = False,
+        allow_unconfirmed: bool = False,
+        no_cache: bool = False,
+    ) -> int: ...
+
+    async def delete(
+        self,
+        keys: Any,
+        /,
+        *,
+        allow_concurrency: bool = False,
+        allow_unconfirmed: bool = False,
+        no_cache: bool = False,
+    ) -> Any:
+        """Delete a key and say whether it was there, or at most 128 keys and say how many were."""
+        ...
+
+    async def get_alarm(self, *, allow_concurrency: bool = False) -> int | None:
+        """When the alarm goes off, in milliseconds since 1970, or None. While `alarm` runs, None unless set again."""
+        ...
+
+    async def set_alarm(
+        self,
+        scheduled_time: datetime | float,
+        *,
+        allow_concurrency: bool = False,
+        allow_unconfirmed: bool = False,
+    ) -> None:
+        """Have `alarm` called at a time (a number is milliseconds since 1970); one in the past means now.
+
+        An object has one alarm: a second call moves it. `alarm` is called at least once; when it raises, it is
+        called again after 2, 4, 8, 16, 32 and 64 seconds.
+        """
+        ...
+
+    async def delete_alarm(self, *, allow_concurrency: bool = False, allow_unconfirmed: bool = False) -> None:
+        """Take the alarm back. Inside `alarm` it also stops the retries."""
+        ...
+
+    def rollback(self) -> None:
+        """Undo the transaction. Nothing else can be done with it after that."""
+        ...
+
+
+@runtime_checkable
+class SyncKvStorage(Protocol):
+    """The keys and values of `storage`, without waiting."""
+
+    def get(self, key: str, /) -> Any:
+        """The value under `key`, or None."""
+        ...
+
+    def list(
+        self,
+        *,
+        start: str | None = None,
+        start_after: str | None = None,
+        end: str | None = None,
+        prefix: str | None = None,
+        reverse: bool = False,
+        limit: int | None = None,
+    ) -> Iterable[tuple[str, Any]]:
+        """Keys and values, as `DurableObjectStorage.list` orders them."""
+        ...
+
+    def put(self, key: str, value: Any, /) -> None:
+        """Store a value."""
+        ...
+
+    def delete(self, key: str, /) -> bool:
+        """Delete a key and say whether it was there."""
+        ...
+
+
+@runtime_checkable
+class SqlStorageCursor(Protocol):
+    """The rows of one `exec`, each a dict. Iterating goes on where it stopped; it cannot go back."""
+
+    @property
+    def column_names(self) -> list[str]:
+        """The names of the columns."""
+        ...
+
+    @property
+    def rows_read(self) -> int:
+        """Rows read so far."""
+        ...
+
+    @property
+    def rows_written(self) -> int:
+        """Rows written."""
+        ...
+
+    def __iter__(self) -> Iterator[dict[str, SqlStorageValue]]:
+        """The rows that were not read yet."""
+        ...
+
+    def __next__(self) -> dict[str, SqlStorageValue]:
+        """The next row."""
+        ...
+
+    def to_array(self) -> list[dict[str, SqlStorageValue]]:
+        """All rows that were not read yet."""
+        ...
+
+    def one(self) -> dict[str, SqlStorageValue]:
+        """The only row. Raises BindingError when there is none, or more than one."""
+        ...
+
+    def raw(self) -> Iterator[list[SqlStorageValue]]:
+        """The rows that were not read yet, as lists of values."""
+        ...
+
+
+@runtime_checkable
+class SqlStorage(Protocol):
+    """The object's own SQL database."""
+
+    @property
+    def database_size(self) -> int:
+        """Its size in bytes."""
+        ...
+
+    def exec(self, query: str, /, *bindings: SqlStorageValue) -> SqlStorageCursor:
+        """Run one or more statements; the bindings are those of the last one, whose rows come back.
+
+        Transactions are begun with `transaction` and `transaction_sync`, never with SQL. Raises BindingError with
+        SQLite's message.
+        """
+        ...
+
+
+@runtime_checkable
+class DurableObjectStorage(Protocol):
+    """The storage of one object: keys and values in order, a SQL database, and one alarm.
+
+    Writes that are made without an `await` between them are kept together or not at all. What was written is seen
+    at once; an answer leaves the object only after what it was based on is safe.
+    """
+
+    @overload
+    async def get(self, key: str, /, *, allow_concurrency: bool = False, no_cache: bool = False) -> Any: ...
+
+    @overload
+    async def get(
+        self, keys: Keys, /, *, allow_concurrency: bool = False, no_cache: bool = False
+    ) -> dict[str, Any]: ...
+
+    async def get(self, keys: Any, /, *, allow_concurrency: bool = False, no_cache: bool = False) -> Any:
+        """The value under a key or None; of a list of at most 128 keys a dict, sorted, of those that are there."""
+        ...
+
+    async def list(
+        self,
+        *,
+        start: str | None = None,
+        start_after: str | None = None,
+        end: str | None = None,
+        prefix: str | None = None,
+        reverse: bool = False,
+        limit: int | None = None,
+        allow_concurrency: bool = False,
+        no_cache: bool = False,
+    ) -> dict[str, Any]:
+        """The values from `start` (or after `start_after`) up to, not with, `end`, in the order of UTF-8 bytes.
+
+        Raises BindingTypeError for `start` beside `start_after`, and for a `limit` below 1.
+        """
+        ...
+
+    @overload
+    async def put(
+        self,
+        key: str,
+        value: Any,
+        /,
+        *,
+        allow_concurrency: bool = False,
+        allow_unconfirmed: bool = False,
+        no_cache: bool = False,
+    ) -> None: ...
+
+    @overload
+    async def put(
+        self,
+        entries: Mapping[str, Any],
+        /,
+        *,
+        allow_concurrency: bool = False,
+        allow_unconfirmed: bool = False,
+        no_cache: bool = False,
+    ) -> None: ...
+
+    async def put(
+        self,
+        key: Any,
+        value: Any = ...,
+        /,
+        *,
+        allow_concurrency: bool = False,
+        allow_unconfirmed: bool = False,
+        no_cache: bool = False,
+    ) -> None:
+        """Store a value, or at most 128 at once.
+
+        Keys are at most 2048 bytes, keys and values together 2 MiB. Values are None, bool, int, float, str, bytes,
+        datetime, and lists, dicts and sets of them: copies of what was given, never the same object.
+        """
+        ...
+
+    @overload
+    async def delete(
+        self,
+        key: str,
+        /,
+        *,
+        allow_concurrency: bool = False,
+        allow_unconfirmed: bool = False,
+        no_cache: bool = False,
+    ) -> bool: ...
+
+    @overload
+    async def delete(
+        self,
+        keys: Keys,
+        /,
+        *,
+        allow_concurrency: bool = False,
+        allow_unconfirmed: bool = False,
+        no_cache: bool = False,
+    ) -> int: ...
+
+    async def delete(
+        self,
+        keys: Any,
+        /,
+        *,
+        allow_concurrency: bool = False,
+        allow_unconfirmed: bool = False,
+        no_cache: bool = False,
+    ) -> Any:
+        """Delete a key and say whether it was there, or at most 128 keys and say how many were."""
+        ...
+
+    async def delete_all(self, *, allow_concurrency: bool = False, allow_unconfirmed: bool = False) -> None:
+        """Delete all keys and the whole SQL database. The alarm stays unless it is deleted, too."""
+        ...
+
+    async def transaction(self, closure: Callable[[DurableObjectTransaction], Awaitable[T]], /) -> T:
+        """Run `closure` with all it does kept or undone as one. What it raises undoes all, and is raised.
+
+        Nothing else reaches the object meanwhile.
+        """
+        ...
+
+    def transaction_sync(self, closure: Callable[[], T], /) -> T:
+        """The same for a `closure` that waits for nothing."""
+        ...
+
+    async def get_alarm(self, *, allow_concurrency: bool = False) -> int | None:
+        """When the alarm goes off, in milliseconds since 1970, or None. While `alarm` runs, None unless set again."""
+        ...
+
+    async def set_alarm(
+        self,
+        scheduled_time: datetime | float,
+        *,
+        allow_concurrency: bool = False,
+        allow_unconfirmed: bool = False,
+    ) -> None:
+        """Have `alarm` called at a time (a number is milliseconds since 1970); one in the past means now.
+
+        An object has one alarm: a second call moves it. `alarm` is called at least once; when it raises, it is
+        called again after 2, 4, 8, 16, 32 and 64 seconds. Raises BindingTypeError for a time of 0 or below.
+        """
+        ...
+
+    async def delete_alarm(self, *, allow_concurrency: bool = False, allow_unconfirmed: bool = False) -> None:
+        """Take the alarm back. Inside `alarm` it also stops the retries."""
+        ...
+
+    async def sync(self) -> None:
+        """Return when all that was written so far is safe."""
+        ...
+
+    async def get_current_bookmark(self) -> str:
+        """A mark of the present state, to come back to."""
+        ...
+
+    async def get_bookmark_for_time(self, timestamp: datetime | float, /) -> str:
+        """A mark of the state at a time of the last 30 days (a number is milliseconds since 1970)."""
+        ...
+
+    async def on_next_session_restore_bookmark(self, bookmark: str, /) -> str:
+        """Come back to a mark when the object starts next. Gives a mark to undo that with."""
+        ...
+
+    @property
+    def sql(self) -> SqlStorage:
+        """The SQL database."""
+        ...
+
+    @property
+    def kv(self) -> SyncKvStorage:
+        """The keys and values, without waiting."""
+        ...
+
+
+@runtime_checkable
+class DurableObjectState(Protocol):
+    """What an object has for itself: its id, its storage, and the order of what happens in it."""
+
+    @property
+    def id(self) -> DurableObjectId:
+        """The object's id."""
+        ...
+
+    @property
+    def storage(self) -> DurableObjectStorage:
+        """The object's storage."""
+        ...
+
+    def wait_until(self, awaitable: Awaitable[Any], /) -> None:
+        """Let `awaitable` run on. An object runs on for what it waits for anyway; this is for likeness with `ctx`."""
+        ...
+
+    async def block_concurrency_while(self, callback: Callable[[], Awaitable[T]], /) -> T:
+        """Run `callback` with nothing else reaching the object, for up to 30 seconds.
+
+        What it raises resets the object. Meant for `__init__`: everything that comes first waits for it.
+        """
+        ...
+
+    def abort(self, reason: str | None = None) -> None:
+        """Reset the object: calls that are running fail, the next one makes it anew from its storage."""
+        ...
+
+
+class DurableObject(Generic[E_co]):
+    """The class that Durable Objects derive from. Its public `async` methods are what a stub can call.
+
+        class Counter(DurableObject[Env]):
+            async def increment(self, by: int = 1) -> int:
+                count = (await self.ctx.storage.get("count") or 0) + by
+                await self.ctx.storage.put("count", count)
+                return count
+
+    `ctx` and `env` are there when `__init__` runs, too. Values go in and out as copies, as they would between
+    machines: None, bool, int, float, str, bytes, datetime, attrs classes, and lists, dicts and sets of them.
+    """
+
+    ctx: DurableObjectState
+    env: E_co
+
+    def __init__(self, ctx: DurableObjectState, env: E_co) -> None:
+        self.ctx = ctx
+        self.env = env
+
+    @property
+    def id(self) -> DurableObjectId:
+        """The object's id; a stub has it, too."""
+        return self.ctx.id
+
+    @property
+    def name(self) -> str | None:
+        """The object's name, when it has one; a stub has it, too."""
+        return self.ctx.id.name
+
+    async def fetch(self, request: Request, /) -> Response:
+        """Answer a request that was given to the stub's `fetch`."""
+        raise NotImplementedError(
+            f"{type(self).__name__} has no fetch. Write async def fetch(self, request) to answer requests, "
+            "or call one of its methods on the stub"
+        )
+
+    async def alarm(self, info: AlarmInvocationInfo, /) -> None:
+        """Do what the alarm was set for."""
+        raise NotImplementedError(
+            f"{type(self).__name__} has no alarm. Write async def alarm(self, info) before calling set_alarm"
+        )
