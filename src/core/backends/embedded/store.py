@@ -201,6 +201,10 @@ class Files:
                 os.close(descriptor)
         return name
 
+    def discard(self, staged: Path) -> None:
+        """Delete a staged file that was not published. One that was published is left alone."""
+        staged.unlink(missing_ok=True)
+
     def read(self, name: str) -> bytes:
         """Return a whole file. Raises FileNotFoundError where its row has been replaced meanwhile: read the row again."""
         return (self.folder / name).read_bytes()
