@@ -1,0 +1,242 @@
+"""Bodies: what one may be made of, and that it is read once.
+
+A body is bytes, an async iterable of bytes, or none. Reading marks it as used; none reads as empty any number of
+times. https://fetch.spec.whatwg.org/#body-mixin
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from core.http.json import loads
+
+if TYPE_CHECKING:
+    import asyncio
+
+__all__ = ["Body", "BodyInit", "BodyStream", "WholeBody", "body_of"]
+
+BodyInit = str | builtins.bytes | bytearray | memoryview | AsyncIterable[builtins.bytes] | None
+"""What a body can be made of. A str is sent as UTF-8."""
+
+_USED = "Body has already been used. It can only be used once. Use tee() first if you need to read it twice."
+
+
+@runtime_checkable
+class WholeBody(Protocol):
+    """A host's body that can be had whole with one await, which is cheaper than iterating over it."""
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        """The chunks, as they come in."""
+        ...
+
+    async def read_body(self) -> bytes:
+        """All of it."""
+        ...
+
+
+def body_of(init: BodyInit) -> builtins.bytes | AsyncIterable[builtins.bytes] | None:
+    """What is kept of `init`: bytes, or the iterable itself. Raises TypeError for anything else."""
+    if init is None or type(init) is bytes:
+        return init
+    if isinstance(init, str):
+        try:
+            return init.encode()
+        except UnicodeEncodeError:
+            # Lone surrogates become U+FFFD, as in every text that leaves.
+            return init.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
+    if isinstance(init, (bytes, bytearray, memoryview)):
+        return bytes(init)
+    if isinstance(init, AsyncIterable):
+        return init
+    raise TypeError(
+        f"A body cannot be made of {type(init).__name__}: give str, bytes, an async iterable of bytes, or None"
+    )
+
+
+class Body:
+    """What requests and responses have in common."""
+
+    __slots__ = ("_body", "_used")
+
+    _body: builtins.bytes | AsyncIterable[builtins.bytes] | None
+    _used: bool
+
+    @property
+    def body_used(self) -> bool:
+        """Whether the body was read. None is never used up."""
+        return self._used
+
+    @property
+    def body(self) -> BodyStream | None:
+        """The body as something that can be read elsewhere, for example as the body of another response."""
+        return None if self._body is None else BodyStream(self)
+
+    def body_bytes_or_none(self) -> builtins.bytes | None:
+        """The whole body, read without waiting, or None when it has to be waited for (`await bytes()`)."""
+        data = self._body
+        if data is None:
+            return b""
+        if type(data) is not bytes:
+            return None
+        if self._used:
+            raise TypeError(_USED)
+        self._used = True
+        return data
+
+    async def bytes(self) -> builtins.bytes:
+        """The whole body. Raises TypeError when it was read before."""
+        data = self.body_bytes_or_none()
+        return data if data is not None else await self._read()
+
+    async def text(self) -> str:
+        """The whole body as UTF-8, a byte order mark left out, what is not UTF-8 as U+FFFD.
+
+        Raises TypeError when it was read before.
+        """
+        data = self.body_bytes_or_none()
+        if data is None:
+            data = await self._read()
+        text = data.decode("utf-8", "replace")
+        return text[1:] if text[:1] == "\ufeff" else text
+
+    async def json(self) -> Any:
+        """The value of the JSON in the body. Raises json.JSONDecodeError, and TypeError when it was read before."""
+        data = self.body_bytes_or_none()
+        if data is None:
+            data = await self._read()
+        return loads(data)
+
+    def stream(self) -> AsyncGenerator[builtins.bytes, None]:
+        """The body in chunks, as they come. Raises TypeError when it was read before."""
+        data = self._body
+        if data is None:
+            return _chunks(b"")
+        if self._used:
+            raise TypeError(_USED)
+        self._used = True
+        return _chunks(data) if isinstance(data, bytes) else _checked(data)
+
+    async def _read(self) -> builtins.bytes:
+        """The body that comes in chunks, whole."""
+        if self._used:
+            raise TypeError(_USED)
+        self._used = True
+        data = self._body
+        # By its name, not by isinstance: a runtime protocol's check costs more than the reading.
+        read = getattr(data, "read_body", None)
+        if read is not None:
+            whole: bytes = await read()
+            return whole
+        assert data is not None and not isinstance(data, bytes)
+        return b"".join([chunk async for chunk in _checked(data)])
+
+    def _tee(self) -> builtins.bytes | AsyncIterable[builtins.bytes] | None:
+        """A second body with the same content; this one stays readable."""
+        if self._used:
+            # In the words of the runtime, comma included.
+            raise TypeError("This ReadableStream is currently locked to a reader,")
+        data = self._body
+        if data is None or isinstance(data, bytes):
+            return data
+        source = _Source(data)
+        first: deque[builtins.bytes] = deque()
+        second: deque[builtins.bytes] = deque()
+        self._body = _Branch(source, first, second)
+        return _Branch(source, second, first)
+
+
+class BodyStream:
+    """The body of a request or a response, readable once; reading it uses the body up where it came from."""
+
+    __slots__ = ("_owner",)
+
+    def __init__(self, owner: Body) -> None:
+        self._owner = owner
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self._owner.stream()
+
+    async def read_body(self) -> bytes:
+        """All of it."""
+        return await self._owner.bytes()
+
+
+async def _chunks(data: bytes) -> AsyncGenerator[bytes, None]:
+    if data:
+        yield data
+
+
+async def _checked(source: AsyncIterable[bytes]) -> AsyncGenerator[bytes, None]:
+    iterator = aiter(source)
+    try:
+        async for chunk in iterator:
+            if type(chunk) is bytes:
+                yield chunk
+            elif isinstance(chunk, (bytes, bytearray, memoryview)):
+                yield bytes(chunk)
+            else:
+                raise TypeError(f"A body's chunks must be bytes, not {type(chunk).__name__}: write text.encode()")
+    finally:
+        # A reader that stops early lets the generator below clean up at once, not when it is collected.
+        close = getattr(iterator, "aclose", None)
+        if close is not None:
+            await close()
+
+
+class _Source:
+    """The stream that two branches read from, each chunk once."""
+
+    __slots__ = ("ended", "failure", "iterator", "lock")
+
+    def __init__(self, source: AsyncIterable[bytes]) -> None:
+        self.iterator = _checked(source)
+        self.lock: asyncio.Lock | None = None
+        self.ended = False
+        self.failure: Exception | None = None
+
+
+class _Branch:
+    """One of the two readers of a body that was cloned. What it reads first is kept for the other."""
+
+    __slots__ = ("_mine", "_other", "_source")
+
+    def __init__(self, source: _Source, mine: deque[bytes], other: deque[bytes]) -> None:
+        self._source = source
+        self._mine = mine
+        self._other = other
+
+    def __aiter__(self) -> _Branch:
+        return self
+
+    async def __anext__(self) -> bytes:
+        source, mine = self._source, self._mine
+        if not mine:
+            if source.lock is None:
+                import asyncio
+
+                source.lock = asyncio.Lock()
+            async with source.lock:
+                # The other one may have read it while this one waited.
+                if not mine:
+                    await self._pull()
+        return mine.popleft()
+
+    async def _pull(self) -> None:
+        source = self._source
+        if source.failure is not None:
+            raise source.failure
+        if source.ended:
+            raise StopAsyncIteration
+        try:
+            chunk = await anext(source.iterator)
+        except StopAsyncIteration:
+            source.ended = True
+            raise
+        except Exception as failure:
+            source.failure = failure
+            raise
+        self._mine.append(chunk)
+        self._other.append(chunk)

@@ -1,0 +1,154 @@
+"""Cookies: reading the `Cookie` header and writing `Set-Cookie`, as RFC 6265bis and browsers have them.
+
+A value may be any text: what a cookie cannot carry is percent-encoded on the way out and decoded on the way in. Nothing
+that is given here can end a field, add an attribute or begin another cookie.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Literal
+
+from core.http.headers import check_name
+from core.http.url import decode_leniently
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+__all__ = ["SameSite", "parse_cookies", "set_cookie"]
+
+SameSite = Literal["Strict", "Lax", "None", "strict", "lax", "none"]
+"""When a browser sends the cookie on requests that another site began."""
+
+# What stands for itself in a value: cookie-octet of RFC 6265 without the percent sign.
+_find_odd = re.compile(r"[^!#$&-+\--:<-\[\]-~]+")
+_is_domain = re.compile(
+    r"\.?[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?)*"
+).fullmatch
+_is_path = re.compile(r"/[ -:<-~]*").fullmatch
+
+# Browsers silently drop a cookie whose name and value are longer together.
+_MOST_BYTES = 4096
+
+_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
+def parse_cookies(header: str) -> dict[str, str]:
+    """The cookies of a `Cookie` header by name.
+
+    Lenient, as servers have to be: pieces without `=` or without a name are left out, quotes around a value are taken
+    off, escapes are decoded where they are whole and valid UTF-8. The first of two with one name wins: browsers send
+    the one with the longer path first.
+    """
+    cookies: dict[str, str] = {}
+    for piece in header.split(";"):
+        name, equals, value = piece.partition("=")
+        name = name.strip(" \t")
+        if not equals or not name or name in cookies:
+            continue
+        value = value.strip(" \t")
+        if len(value) > 1 and value[0] == '"' and value[-1] == '"':
+            value = value[1:-1]
+        cookies[name] = decode_leniently(value, "strict") if "%" in value else value
+    return cookies
+
+
+def set_cookie(
+    name: str,
+    value: str,
+    *,
+    max_age: int | None = None,
+    expires: datetime | None = None,
+    path: str | None = "/",
+    domain: str | None = None,
+    secure: bool = False,
+    http_only: bool = False,
+    same_site: SameSite | None = None,
+    partitioned: bool = False,
+) -> str:
+    """The value of a `Set-Cookie` header.
+
+    `max_age` is in seconds, 0 or less deletes; `expires` must know its time zone. Characters that a value cannot have
+    are percent-encoded as UTF-8, `%` included. Name and value together are at most 4096 bytes.
+
+    Raises ValueError or TypeError for what no browser would keep, and says what to write instead.
+    """
+    try:
+        check_name(name)
+    except TypeError:
+        raise ValueError(
+            f"Cookie name {name!r} is not allowed: use letters, digits and !#$%&'*+-.^_`|~, and at least one of them"
+        ) from None
+    if not isinstance(value, str):
+        raise TypeError(f"Cookie {name}: the value must be a str, not {type(value).__name__}: write str(value)")
+    encoded = _find_odd.sub(_escape, value)
+    if len(name) + len(encoded) > _MOST_BYTES:
+        raise ValueError(
+            f"Cookie {name}: name and value take {len(name) + len(encoded)} bytes and browsers keep at most {_MOST_BYTES}: "
+            "store the value and send a key for it"
+        )
+    parts = [f"{name}={encoded}"]
+    if max_age is not None:
+        if not isinstance(max_age, int) or isinstance(max_age, bool):
+            raise TypeError(f"Cookie {name}: max_age={max_age!r} must be an int, in seconds")
+        parts.append(f"Max-Age={max_age:d}")
+    if domain is not None:
+        if not isinstance(domain, str) or not _is_domain(domain):
+            raise ValueError(f"Cookie {name}: domain={domain!r} must be a host name like 'example.com'")
+        parts.append(f"Domain={domain}")
+    if path is not None:
+        if not isinstance(path, str) or not _is_path(path):
+            raise ValueError(
+                f"Cookie {name}: path={path!r} must begin with '/' and be printable ASCII without ';': percent-encode it"
+            )
+        parts.append(f"Path={path}")
+    if expires is not None:
+        parts.append(f"Expires={_http_date(name, expires)}")
+    if http_only:
+        parts.append("HttpOnly")
+    if secure:
+        parts.append("Secure")
+    if same_site is not None:
+        spelled = same_site.capitalize() if isinstance(same_site, str) else None
+        if spelled not in ("Strict", "Lax", "None"):
+            raise ValueError(f"Cookie {name}: same_site={same_site!r} must be 'Strict', 'Lax' or 'None'")
+        if spelled == "None" and not secure:
+            raise ValueError(f"Cookie {name}: browsers drop same_site='None' without Secure: add secure=True")
+        parts.append(f"SameSite={spelled}")
+    if partitioned:
+        if not secure:
+            raise ValueError(f"Cookie {name}: browsers drop partitioned cookies without Secure: add secure=True")
+        parts.append("Partitioned")
+    _check_prefix(name, secure=secure, path=path, domain=domain)
+    return "; ".join(parts)
+
+
+def _check_prefix(name: str, *, secure: bool, path: str | None, domain: str | None) -> None:
+    # Browsers compare the prefixes in any case.
+    lowered = name.lower()
+    if lowered.startswith(("__secure-", "__host-")) and not secure:
+        raise ValueError(f"Cookie {name}: the prefix promises Secure: add secure=True")
+    if lowered.startswith("__host-"):
+        if path != "/":
+            raise ValueError(f"Cookie {name}: the prefix __Host- promises Path=/: leave path out")
+        if domain is not None:
+            raise ValueError(f"Cookie {name}: the prefix __Host- promises no Domain: leave domain out")
+
+
+def _escape(match: re.Match[str]) -> str:
+    return "".join([f"%{byte:02X}" for byte in match[0].encode("utf-8", "replace")])
+
+
+def _http_date(name: str, moment: datetime) -> str:
+    offset = getattr(moment, "utcoffset", lambda: None)()
+    if offset is None:
+        raise ValueError(
+            f"Cookie {name}: expires={moment!r} must be a datetime that knows its zone: datetime(…, tzinfo=timezone.utc)"
+        )
+    # By hand, since strftime speaks the language of the machine.
+    utc = (moment - offset).replace(tzinfo=None)
+    return (
+        f"{_DAYS[utc.weekday()]}, {utc.day:02d} {_MONTHS[utc.month - 1]} {utc.year:04d} "
+        f"{utc.hour:02d}:{utc.minute:02d}:{utc.second:02d} GMT"
+    )

@@ -1,0 +1,351 @@
+"""Header fields, as the Fetch standard keeps them.
+
+Decided here: which names and values are allowed, how repeated ones are joined, and that `Set-Cookie`
+never is. https://fetch.spec.whatwg.org/#headers-class
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, MutableMapping, Sequence, ValuesView
+from typing import TypeVar, overload
+
+__all__ = ["Headers", "HeadersInit", "check_name", "check_value"]
+
+_D = TypeVar("_D")
+
+_is_token = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+").fullmatch
+
+# Every name that passed the check, under the spelling it was given in. Applications use a few dozen; the bound is
+# against one that takes names from its clients.
+_NAMES: dict[str, str] = {}
+_NAMES_MOST = 1024
+
+
+def check_name(name: str, method: str = "set") -> str:
+    """Return `name` in lower case.
+
+    Raises TypeError when it is no token of RFC 9110. (The runtime lets the empty name and names beyond ASCII pass,
+    the standard does not: those get the standard's words, with `method` in them.)
+    """
+    known = _NAMES.get(name)
+    if known is not None:
+        return known
+    if not isinstance(name, str):
+        raise TypeError(f"Invalid header name. It must be a str, not {type(name).__name__}.")
+    if not _is_token(name):
+        if not name or not name.isascii():
+            raise TypeError(f'Headers.{method}: "{name}" is an invalid header name.')
+        raise TypeError("Invalid header name.")
+    lowered = name.lower()
+    if len(_NAMES) >= _NAMES_MOST:
+        _NAMES.clear()
+    _NAMES[name] = lowered
+    return lowered
+
+
+def check_value(value: str) -> str:
+    """Return `value` without the blanks and newlines at its ends.
+
+    Raises TypeError for CR, LF and NUL inside (they would end the field and begin another), and for characters beyond
+    latin-1, which a header cannot carry: percent-encode those, or send them in the body.
+    """
+    if not isinstance(value, str):
+        raise TypeError(f"Invalid header value. It must be a str, not {type(value).__name__}: write str(value).")
+    if value.isascii() and value.isprintable():
+        return value.strip(" ")
+    value = value.strip(" \t\r\n")
+    if "\r" in value or "\n" in value or "\0" in value:
+        raise TypeError("Invalid header value.")
+    try:
+        value.encode("latin-1")
+    except UnicodeEncodeError as error:
+        # In UTF-16 units and in the standard's words, since that is what everyone else says here.
+        unit = int.from_bytes(value[error.start].encode("utf-16-be", "surrogatepass")[:2], "big")
+        at = len(value[: error.start].encode("utf-16-be", "surrogatepass")) // 2
+        raise TypeError(
+            "Cannot convert argument to a ByteString because the character at "
+            f"index {at} has a value of {unit} which is greater than 255."
+        ) from None
+    return value
+
+
+class _Keys(KeysView[str]):
+    """The names of the entries, sorted; `set-cookie` once for each."""
+
+    _mapping: Headers
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([name for name, _ in self._mapping._entries()])
+
+    def __len__(self) -> int:
+        return self._mapping._count()
+
+
+class _Values(ValuesView[str]):
+    """The values of the entries, in the order of their names."""
+
+    _mapping: Headers
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([value for _, value in self._mapping._entries()])
+
+    def __len__(self) -> int:
+        return self._mapping._count()
+
+
+class _Items(ItemsView[str, str]):
+    """The entries, sorted by name, `set-cookie` apart."""
+
+    _mapping: Headers
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        return iter(self._mapping._entries())
+
+    def __contains__(self, item: object) -> bool:
+        return item in self._mapping._entries()
+
+    def __len__(self) -> int:
+        return self._mapping._count()
+
+
+class Headers(MutableMapping[str, str]):
+    """A case-insensitive mapping of names to values that keeps repeated `Set-Cookie` apart.
+
+    Setting replaces, `append` adds: values of one name are joined by `, ` (`cookie` by `; `, as HTTP has it), except
+    `set-cookie`. Iteration gives the distinct names in lower case, sorted; `keys()`, `values()` and `items()` give the
+    entries of the Fetch standard, where each cookie is one of its own.
+
+    Raises TypeError for names and values that no header can have.
+    """
+
+    __slots__ = ("_cookies", "_parts", "_values")
+
+    _values: dict[str, str]  # by lower-case name, joined; never set-cookie
+    _cookies: list[str]
+    _parts: dict[str, list[str]] | None  # what was joined, for get_all
+
+    def __init__(self, init: HeadersInit | None = None) -> None:
+        self._values = {}
+        self._cookies = []
+        self._parts = None
+        if init is None:
+            return
+        if isinstance(init, Headers):
+            self._values = init._values.copy()
+            self._cookies = init._cookies.copy()
+            if init._parts:
+                self._parts = {name: parts.copy() for name, parts in init._parts.items()}
+        elif isinstance(init, Mapping):
+            for name, value in init.items():
+                self.append(name, value)
+        elif isinstance(init, (str, bytes)):
+            raise TypeError("Headers are made of a mapping or of pairs, not of one text: write {name: value}.")
+        else:
+            for name, value in init:
+                self.append(name, value)
+
+    @staticmethod
+    def trusted(values: dict[str, str], set_cookies: list[str]) -> Headers:
+        """Headers of what was checked before. Both are kept, not copied; names are lower case, none `set-cookie`."""
+        self = _new(Headers)
+        self._values = values
+        self._cookies = set_cookies
+        self._parts = None
+        return self
+
+    @staticmethod
+    def received(pairs: Iterable[tuple[bytes, bytes]]) -> Headers:
+        """Headers of what a server parsed: names in lower case already, values checked by its parser."""
+        self = _new(Headers)
+        self._values = values = {}
+        self._cookies = []
+        self._parts = None
+        repeated: dict[str, list[str]] = {}
+        for raw_name, raw_value in pairs:
+            name = raw_name.decode("latin-1")
+            value = raw_value.decode("latin-1")
+            if name == "set-cookie":
+                self._cookies.append(value)
+            elif name not in values:
+                values[name] = value
+            elif name in repeated:
+                repeated[name].append(value)
+            else:
+                repeated[name] = [values[name], value]
+        if repeated:
+            self._parts = repeated
+            for name, parts in repeated.items():
+                values[name] = _separator(name).join(parts)
+        return self
+
+    def raw(self) -> list[tuple[str, str]]:
+        """The entries in no order, cookies apart: what a host writes."""
+        if self._cookies:
+            return [*self._values.items(), *[("set-cookie", cookie) for cookie in self._cookies]]
+        return list(self._values.items())
+
+    def _entries(self) -> list[tuple[str, str]]:
+        # Sorting by the name alone keeps the cookies in their own order.
+        return sorted(self.raw(), key=_name_of)
+
+    def _count(self) -> int:
+        return len(self._values) + len(self._cookies)
+
+    # ---- reading
+
+    def __getitem__(self, name: str) -> str:
+        value = self.get(name)
+        if value is None:
+            raise KeyError(name)
+        return value
+
+    @overload
+    def get(self, name: str, default: None = None, /) -> str | None: ...
+    @overload
+    def get(self, name: str, default: str | _D, /) -> str | _D: ...
+    def get(self, name: str, default: object = None, /) -> object:
+        """The value of `name`, joined if there are several (cookies too), or `default`."""
+        value = self._values.get(name)
+        if value is not None:
+            return value
+        lowered = check_name(name, "get")
+        if lowered == "set-cookie":
+            return ", ".join(self._cookies) if self._cookies else default
+        return self._values.get(lowered, default)
+
+    def get_set_cookie(self) -> list[str]:
+        """Every `Set-Cookie`, in the order of setting."""
+        return self._cookies.copy()
+
+    def get_all(self, name: str) -> list[str]:
+        """The values of `name` one by one, as they were appended."""
+        lowered = check_name(name, "get")
+        if lowered == "set-cookie":
+            return self._cookies.copy()
+        if self._parts is not None and lowered in self._parts:
+            return self._parts[lowered].copy()
+        return [self._values[lowered]] if lowered in self._values else []
+
+    def __contains__(self, name: object) -> bool:
+        if name in self._values:
+            return True
+        if not isinstance(name, str):
+            return False
+        lowered = check_name(name, "has")
+        return bool(self._cookies) if lowered == "set-cookie" else lowered in self._values
+
+    def has(self, name: str) -> bool:
+        """Whether there is a value under `name`: the Fetch standard's spelling of `in`."""
+        return name in self
+
+    def __iter__(self) -> Iterator[str]:
+        names = list(self._values)
+        if self._cookies:
+            names.append("set-cookie")
+        names.sort()
+        return iter(names)
+
+    def __len__(self) -> int:
+        return len(self._values) + bool(self._cookies)
+
+    def __bool__(self) -> bool:
+        return bool(self._values or self._cookies)
+
+    def keys(self) -> KeysView[str]:
+        """The names of the entries, sorted, `set-cookie` once for each cookie."""
+        return _Keys(self)
+
+    def values(self) -> ValuesView[str]:
+        """The values of the entries, in the order of `keys()`."""
+        return _Values(self)
+
+    def items(self) -> ItemsView[str, str]:
+        """The entries, sorted by name, each `set-cookie` apart."""
+        return _Items(self)
+
+    # ---- changing
+
+    def __setitem__(self, name: str, value: str) -> None:
+        lowered = check_name(name)
+        value = check_value(value)
+        if lowered == "set-cookie":
+            self._cookies = [value]
+        else:
+            self._values[lowered] = value
+            if self._parts is not None:
+                self._parts.pop(lowered, None)
+
+    def set(self, name: str, value: str) -> None:
+        """Replace what is under `name`: the Fetch standard's spelling of `headers[name] = value`."""
+        self[name] = value
+
+    def append(self, name: str, value: str) -> None:
+        """Add a value to those that `name` has."""
+        lowered = check_name(name, "append")
+        value = check_value(value)
+        if lowered == "set-cookie":
+            self._cookies.append(value)
+            return
+        old = self._values.get(lowered)
+        if old is None:
+            self._values[lowered] = value
+            return
+        if self._parts is None:
+            self._parts = {}
+        self._parts.setdefault(lowered, [old]).append(value)
+        self._values[lowered] = f"{old}{_separator(lowered)}{value}"
+
+    def __delitem__(self, name: str) -> None:
+        if name not in self:
+            raise KeyError(name)
+        self.delete(name)
+
+    def delete(self, name: str) -> None:
+        """Take away what is under `name`, if anything is: unlike `del`, a missing name is no error."""
+        lowered = check_name(name, "delete")
+        if lowered == "set-cookie":
+            self._cookies = []
+        elif self._values.pop(lowered, None) is not None and self._parts is not None:
+            self._parts.pop(lowered, None)
+
+    def clear(self) -> None:
+        """Take everything away."""
+        self._values.clear()
+        self._cookies = []
+        self._parts = None
+
+    def copy(self) -> Headers:
+        """Headers of their own with the same entries."""
+        return Headers(self)
+
+    __copy__ = copy
+
+    # ---- as a value
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Headers):
+            return self._values == other._values and self._cookies == other._cookies
+        if isinstance(other, Mapping):
+            return {name: self[name] for name in self} == {str(name).lower(): value for name, value in other.items()}
+        return NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]  # it can be changed
+
+    def __repr__(self) -> str:
+        return f"Headers({self._entries()!r})"
+
+
+HeadersInit = Mapping[str, str] | Iterable[tuple[str, str]] | Sequence[Sequence[str]] | Headers
+"""What headers can be made of: a mapping, pairs, or other headers (which are copied)."""
+
+_new = Headers.__new__
+
+
+def _name_of(entry: tuple[str, str]) -> str:
+    return entry[0]
+
+
+def _separator(name: str) -> str:
+    # A comma would change what the cookies are (RFC 9113, 8.2.3).
+    return "; " if name == "cookie" else ", "

@@ -1,0 +1,333 @@
+"""JSON, as RFC 8259 has it: `NaN` and `Infinity` are not, duplicate names are (the last one counts).
+
+What Python has beyond JSON is written so: attrs classes and dataclasses as objects, sets as lists, enums as their value,
+dates and times in ISO 8601 (UTC as `Z`, as JavaScript and RFC 3339 write it), UUID and Decimal as text, since a number
+would lose the digits of a Decimal in most readers. Bytes are refused: JSON has no such thing.
+"""
+
+from __future__ import annotations
+
+import builtins
+import json
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping, Set
+from enum import Enum
+from json import JSONDecodeError, encoder
+from operator import attrgetter
+from typing import Any, NoReturn
+
+__all__ = ["JSONDecodeError", "dumps", "loads"]
+
+# --------------------------------------------------------------------- writing
+
+
+def dumps(value: object) -> str:
+    """`value` as compact JSON, characters beyond ASCII as they are. What it gives can always be encoded as UTF-8.
+
+    Keys may be str, int, float, bool, None (written as JSON writes them), and enums, UUIDs, Decimals, dates and times.
+
+    Raises TypeError for what JSON cannot have, ValueError for NaN, infinities, cycles and values nested too deeply.
+    Either names the place, as in `items[0].price`.
+    """
+    try:
+        text = "".join(_encode(value, 0))
+    except (TypeError, ValueError, RecursionError) as error:
+        text = _dumps_slowly(value, error)
+    if not text.isascii() and _lone_surrogates.search(text):
+        # They can only stand inside a text of the document, so an escape is right wherever they are.
+        return _lone_surrogates.sub(_escape, text)
+    return text
+
+
+_lone_surrogates = re.compile("[\ud800-\udfff]")
+
+
+def _escape(match: re.Match[str]) -> str:
+    return f"\\u{ord(match[0]):04x}"
+
+
+def _convert(value: object) -> object:
+    """What JSON has for a value of another type. Raises TypeError; the encoder calls it."""
+    convert = _CONVERTERS.get(type(value))
+    if convert is None:
+        convert = _converter(type(value))
+        if convert is None:
+            raise TypeError(type(value).__name__)
+    return convert(value)
+
+
+# By type, found when the first value of it is met: most applications write a handful. Weak references would cost more
+# than they save, so it is emptied when something makes classes without end.
+_CONVERTERS: dict[type, Callable[[Any], object]] = {}
+_CONVERTERS_MOST = 1024
+
+
+def _converter(kind: type) -> Callable[[Any], object] | None:
+    convert = _find_converter(kind)
+    if convert is not None:
+        if len(_CONVERTERS) >= _CONVERTERS_MOST:
+            _CONVERTERS.clear()
+        _CONVERTERS[kind] = convert
+    return convert
+
+
+def _find_converter(kind: type) -> Callable[[Any], object] | None:
+    fields = getattr(kind, "__attrs_attrs__", None)
+    if fields is not None:
+        return _object_of([field.name for field in fields])
+    fields = getattr(kind, "__dataclass_fields__", None)
+    if fields is not None:
+        # Pseudo-fields (ClassVar, InitVar) are in the table too.
+        return _object_of([name for name, field in fields.items() if field._field_type.name == "_FIELD"])
+    if issubclass(kind, Enum):
+        return attrgetter("value")
+    # A value of these types can only be met where their module was loaded already.
+    if _is_subclass(kind, "datetime", "datetime") or _is_subclass(kind, "datetime", "time"):
+        return _iso_moment
+    if _is_subclass(kind, "datetime", "date"):
+        return _iso_date
+    if _is_subclass(kind, "uuid", "UUID"):
+        return str
+    if _is_subclass(kind, "decimal", "Decimal"):
+        return _decimal
+    if issubclass(kind, Mapping):
+        return dict
+    if issubclass(kind, Set):
+        return list
+    return None
+
+
+def _is_subclass(kind: type, module: str, name: str) -> bool:
+    found = getattr(sys.modules.get(module), name, None)
+    return isinstance(found, type) and issubclass(kind, found)
+
+
+def _object_of(names: list[str]) -> Callable[[Any], dict[str, Any]]:
+    if len(names) > 1:
+        # One call for all attributes.
+        read = attrgetter(*names)
+        return lambda value: dict(zip(names, read(value), strict=True))
+    return lambda value: {name: getattr(value, name) for name in names}
+
+
+def _iso_moment(value: Any) -> str:
+    text: str = value.isoformat()
+    return f"{text[:-6]}Z" if text.endswith("+00:00") else text
+
+
+def _iso_date(value: Any) -> str:
+    text: str = value.isoformat()
+    return text
+
+
+def _decimal(value: Any) -> str:
+    if not value.is_finite():
+        raise ValueError(str(value))
+    return str(value)
+
+
+def _kept_encoder() -> Callable[[object, int], Iterable[str]]:
+    # The standard library builds this object anew for every document, which costs more than the document.
+    make = encoder.c_make_encoder
+    quote = encoder.encode_basestring
+    if make is not None:
+        try:
+            kept: Callable[[object, int], Iterable[str]]
+            kept = make(None, _convert, quote, None, ":", ",", False, False, False)
+            kept([{"probe": 1.5}], 0)
+        except TypeError:  # another signature, in some later Python
+            pass
+        else:
+            return kept
+    plain = json.JSONEncoder(
+        ensure_ascii=False, check_circular=False, allow_nan=False, separators=(",", ":"), default=_convert
+    )
+    return lambda value, _indent: plain.iterencode(value)
+
+
+_encode = _kept_encoder()
+
+
+# --------------------------------------------------------------------- writing what the encoder refused
+
+# Deeper than any encoder here can go (the interpreter's own limit is reached first), and a bound for the search.
+_DEEPEST = 100_000
+
+
+def _dumps_slowly(value: object, error: Exception) -> str:
+    """Write a document with keys that only we allow, or say what is wrong with it, and where."""
+    _find_fault(value)
+    try:
+        return "".join(_encode(_with_text_keys(value), 0))
+    except RecursionError:
+        raise ValueError("the value is nested too deeply for JSON: send less of it at once") from None
+    except (TypeError, ValueError):
+        # Nothing of ours: the value's own code raised.
+        raise error from None
+
+
+def _find_fault(top: object) -> None:
+    # A list instead of recursion, since the fault may be the depth itself. `None` for a value means "leave".
+    above: set[int] = set()
+    # The converted values are kept, so that no id is used twice.
+    kept: list[object] = []
+    todo: list[tuple[str, object, bool]] = [("", top, False)]
+    while todo:
+        path, value, leave = todo.pop()
+        if leave:
+            above.discard(builtins.id(value))
+            continue
+        if value is None or isinstance(value, (str, bool)):
+            continue
+        if isinstance(value, int):
+            _check_int(path, value)
+            continue
+        if isinstance(value, float):
+            if value - value != 0.0:
+                _refuse(ValueError, path, f"is {value}, which JSON cannot have: send None or a text instead")
+            continue
+        if builtins.id(value) in above:
+            _refuse(ValueError, path, "is inside itself: JSON can have no cycles")
+        if len(above) >= _DEEPEST:
+            raise ValueError("the value is nested too deeply for JSON: send less of it at once")
+        above.add(builtins.id(value))
+        kept.append(value)
+        todo.append(("", value, True))
+        if isinstance(value, dict):
+            for key, inner in reversed(value.items()):
+                name = _text_key(key)
+                if name is None:
+                    _refuse(
+                        TypeError, path, f"has a key of type {type(key).__name__}, which JSON cannot have: use a str"
+                    )
+                todo.append((f"{path}.{name}" if path else name, inner, False))
+        elif isinstance(value, (list, tuple)):
+            for place in range(len(value) - 1, -1, -1):
+                todo.append((f"{path}[{place}]", value[place], False))
+        else:
+            todo.append((path, _convert_at(path, value), False))
+
+
+def _check_int(path: str, value: int) -> None:
+    try:
+        int.__repr__(value)
+    except ValueError:
+        _refuse(ValueError, path, "is an int with too many digits to be written: send it as a text of your own")
+
+
+def _convert_at(path: str, value: object) -> object:
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        _refuse(TypeError, path, "is bytes, which JSON cannot have: decode it, or send base64 text")
+    try:
+        return _convert(value)
+    except TypeError:
+        if type(value) in _CONVERTERS:
+            raise  # the value's own code
+        _refuse(
+            TypeError, path, f"is of type {type(value).__name__}, which JSON cannot have: make a dict, a list or a str of it"
+        )
+    except ValueError:
+        _refuse(ValueError, path, f"is {value}, which JSON cannot have: send None or a text instead")
+
+
+def _refuse(kind: type[Exception], path: str, what: str) -> NoReturn:
+    raise kind(f"{path or 'the value'} {what}")
+
+
+def _text_key(key: object) -> str | None:
+    """A key as JSON writes it, or None for what cannot be one."""
+    if isinstance(key, str):
+        return key
+    if key is None:
+        return "null"
+    if isinstance(key, bool):
+        return "true" if key else "false"
+    if isinstance(key, int):
+        return int.__repr__(key)
+    if isinstance(key, float):
+        return float.__repr__(key) if key - key == 0.0 else None
+    convert = _CONVERTERS.get(type(key)) or _converter(type(key))
+    if convert is None:
+        return None
+    try:
+        converted = convert(key)
+    except ValueError:
+        return None
+    # A set, a mapping or an object is no key; an enum's value is whatever it is.
+    return None if isinstance(converted, (dict, list)) else _text_key(converted)
+
+
+def _with_text_keys(value: object) -> object:
+    if value is None or isinstance(value, (str, int, float)):
+        return value
+    if isinstance(value, dict):
+        return {_text_key(key): _with_text_keys(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_with_text_keys(inner) for inner in value]
+    return _with_text_keys(_convert(value))
+
+
+# --------------------------------------------------------------------- reading
+
+
+class _NoConstant(ValueError):
+    """One of the names that Python's reader takes and JSON does not have."""
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise _NoConstant(name)
+
+
+_decoder = json.JSONDecoder(parse_constant=_refuse_constant)
+_scan = _decoder.scan_once
+
+
+def loads(data: bytes | bytearray | memoryview | str) -> Any:
+    """The value of a JSON document; bytes are UTF-8, and a byte order mark before them is passed over.
+
+    Raises json.JSONDecodeError (a ValueError), and nothing else, for whatever is wrong with the document: also for bytes
+    that are not UTF-8, for a nesting that the interpreter cannot follow and for integers of more than 4300 digits.
+    """
+    text = data if isinstance(data, str) else _decode(data)
+    try:
+        value, end = _scan(text, 0)
+        if end == len(text):
+            return value
+    except StopIteration:
+        pass
+    except JSONDecodeError:
+        raise
+    except (ValueError, RecursionError) as error:
+        _explain(text, error)
+    # Blanks around it, or a mark before it, or a mistake: the reader with the messages.
+    if text[:1] == "\ufeff" and not isinstance(data, str):
+        text = text[1:]
+    try:
+        return _decoder.decode(text)
+    except JSONDecodeError:
+        raise
+    except (ValueError, RecursionError) as error:
+        _explain(text, error)
+
+
+def _decode(data: bytes | bytearray | memoryview) -> str:
+    try:
+        return str(data, "utf-8")
+    except UnicodeDecodeError as error:
+        before = str(bytes(data)[: error.start], "utf-8")
+        raise JSONDecodeError("Invalid UTF-8", before, len(before)) from None
+
+
+_texts_and_names = re.compile(r'"(?:[^"\\]|\\.)*+"|(NaN|-?Infinity)', re.DOTALL)
+_long_digits = re.compile(r"[0-9]{4000,}")
+
+
+def _explain(text: str, error: Exception) -> NoReturn:
+    if isinstance(error, RecursionError):
+        raise JSONDecodeError("Nested too deeply", text, 0) from None
+    if isinstance(error, _NoConstant):
+        at = next((match.start() for match in _texts_and_names.finditer(text) if match[1]), 0)
+        raise JSONDecodeError(f"{error} is not JSON", text, at) from None
+    match = _long_digits.search(text)
+    raise JSONDecodeError("Integer with too many digits", text, match.start() if match else 0) from None

@@ -1,0 +1,162 @@
+"""A response as the Fetch standard has it: what `fetch` returns and a host sends.
+
+The constructor checks everything; the application, which has checked already, goes through `Response.assembled`.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import AsyncIterable
+from typing import ClassVar, Final
+
+from core.http.body import Body, BodyInit, body_of
+from core.http.headers import Headers, HeadersInit
+from core.http.json import dumps
+from core.http.url import URL
+
+__all__ = ["NULL_BODY_STATUSES", "Response"]
+
+NULL_BODY_STATUSES: Final = frozenset({101, 204, 205, 304})
+"""Statuses that never carry a body."""
+
+_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+
+
+class Response(Body):
+    """A response.
+
+    A text body sets `content-type: text/plain;charset=UTF-8` unless `headers` has one; bytes and streams set none.
+    `status_text` is for HTTP/1.1 and may be left empty.
+
+    Raises ValueError for a status outside 200 to 599, TypeError for a header or a body that cannot be: 204, 205 and 304
+    have none.
+    """
+
+    __slots__ = ("headers", "status", "status_text")
+
+    type: ClassVar[str] = "default"
+    redirected: ClassVar[bool] = False
+
+    status: int
+    status_text: str
+    headers: Headers
+
+    def __init__(
+        self,
+        body: BodyInit = None,
+        *,
+        status: int = 200,
+        headers: HeadersInit | None = None,
+        status_text: str = "",
+    ) -> None:
+        self.status = _check_status(status)
+        self.status_text = _check_status_text(status_text) if status_text else status_text
+        self.headers = Headers(headers)
+        self._used = False
+        self._body = body_of(body)
+        if body is None:
+            return
+        if status in NULL_BODY_STATUSES:
+            # An empty one is no body: the runtime lets it pass, the standard is stricter for no gain.
+            if self._body:
+                raise TypeError("Response with null body status (101, 204, 205, or 304) cannot have a body.")
+            self._body = None
+        elif isinstance(body, str) and "content-type" not in self.headers:
+            self.headers["content-type"] = "text/plain;charset=UTF-8"
+
+    @staticmethod
+    def assembled(
+        status: int, headers: Headers, body: builtins.bytes | AsyncIterable[builtins.bytes] | None
+    ) -> Response:
+        """A response of parts that were checked before; they are kept, not copied."""
+        self = _new(Response)
+        self.status = status
+        self.status_text = ""
+        self.headers = headers
+        self._body = body
+        self._used = False
+        return self
+
+    @staticmethod
+    def from_json(
+        value: object, *, status: int = 200, headers: HeadersInit | None = None, status_text: str = ""
+    ) -> Response:
+        """A response with `value` as compact JSON; `content-type` is `application/json` unless `headers` has one.
+
+        This is `Response.json()` of the Fetch standard; here that name reads the body. Raises as `core.http.json.dumps`
+        does.
+        """
+        response = Response(dumps(value).encode(), status=status, headers=headers, status_text=status_text)
+        if "content-type" not in response.headers:
+            response.headers["content-type"] = "application/json"
+        return response
+
+    @staticmethod
+    def redirect(url: str | URL, status: int = 302) -> Response:
+        """A response that sends the client to `url`, which is absolute and gets normalised.
+
+        Raises TypeError for another URL, ValueError for a status that does not redirect.
+        """
+        try:
+            location = URL(url).href
+        except TypeError:
+            raise TypeError(f"Unable to parse URL: {url}") from None
+        if status not in _REDIRECTS:
+            raise ValueError(
+                f"{status} is not a redirect status code. It must be one of: 301, 302, 303, 307, or 308."
+            )
+        return Response.assembled(status, Headers.trusted({"location": location}, []), None)
+
+    @staticmethod
+    def error() -> Response:
+        """The network error of the standard: status 0, no headers, no body."""
+        self = _new(_ErrorResponse)
+        self.status = 0
+        self.status_text = ""
+        self.headers = Headers()
+        self._body = None
+        self._used = False
+        return self
+
+    @property
+    def ok(self) -> bool:
+        """Whether the status is one of 200 to 299."""
+        return 200 <= self.status <= 299
+
+    def clone(self) -> Response:
+        """A second response with the same content; both can be read. Raises TypeError when this one was read."""
+        body = self._tee()
+        other = _new(type(self))
+        other.status = self.status
+        other.status_text = self.status_text
+        other.headers = self.headers.copy()
+        other._body = body
+        other._used = False
+        return other
+
+    def __repr__(self) -> str:
+        return f"<Response {self.status}>"
+
+
+class _ErrorResponse(Response):
+    __slots__ = ()
+
+    type = "error"
+
+
+_new = Response.__new__
+
+
+def _check_status(status: int) -> int:
+    if not isinstance(status, int) or isinstance(status, bool):
+        raise TypeError(f"Response(status={status!r}): the status must be an int, for example 200")
+    if not 200 <= status <= 599:
+        raise ValueError("Responses may only be constructed with status codes in the range 200 to 599, inclusive.")
+    return status
+
+
+def _check_status_text(text: str) -> str:
+    # Anything else could end the status line and begin a header.
+    if not isinstance(text, str) or not all(char == "\t" or " " <= char <= "~" or "\x80" <= char <= "\xff" for char in text):
+        raise TypeError("Invalid status text.")
+    return text
