@@ -1,0 +1,78 @@
+"""What goes wrong on purpose: `Faults`, the gate that every call of a fake passes.
+
+A call is recorded first, then waits its latency on the clock, and then meets the failure that was laid out for it.
+The engine behind the gate is the embedded one and knows nothing of this.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from core.context import Clock
+from core.testing.calls import Call
+
+__all__ = ["Faults", "Faulty"]
+
+
+@attrs.define
+class _Failure:
+    error: BaseException
+    method: str | None
+    times: int
+
+
+class Faults:
+    """A gate for one fake. `latency`: seconds on `clock` that every call takes before it is answered."""
+
+    def __init__(self, clock: Clock, *, latency: float = 0.0) -> None:
+        self.calls: list[Call] = []
+        self.latency = latency
+        self._clock = clock
+        self._failures: list[_Failure] = []
+
+    def fail_next(self, error: BaseException, *, method: str | None = None, times: int = 1) -> None:
+        """Let the next call raise `error`: the next `times` calls, and only those of `method` when it is given."""
+        if times < 1:
+            raise ValueError(f"fail_next(times={times}) must be at least 1")
+        self._failures.append(_Failure(error, method, times))
+
+    async def __call__(self, method: str, args: tuple[Any, ...], options: dict[str, Any], /) -> None:
+        """Let a call through, or raise what was laid out for it."""
+        self.calls.append(Call(method, args, options))
+        if self.latency > 0:
+            await self._clock.sleep(self.latency)
+        for failure in self._failures:
+            if failure.method in (None, method):
+                failure.times -= 1
+                if failure.times == 0:
+                    self._failures.remove(failure)
+                raise failure.error
+
+
+class Faulty:
+    """What every fake has beside its binding's own methods."""
+
+    faults: Faults
+
+    @property
+    def calls(self) -> list[Call]:
+        """Every call so far, in order: `[Call("get", ("key", "text")), ...]`. Clear it with `calls.clear()`."""
+        return self.faults.calls
+
+    @property
+    def latency(self) -> float:
+        """Seconds on the fake's clock that every call takes. Set it to slow the binding down."""
+        return self.faults.latency
+
+    @latency.setter
+    def latency(self, seconds: float) -> None:
+        self.faults.latency = seconds
+
+    def fail_next(self, error: BaseException, *, method: str | None = None, times: int = 1) -> None:
+        """Let the next call raise `error`: the next `times` calls, and only those of `method` when it is given.
+
+        A call that fails has changed nothing.
+        """
+        self.faults.fail_next(error, method=method, times=times)
