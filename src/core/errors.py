@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 __all__ = [
+    "AiError",
     "AlreadySentError",
     "BindingError",
     "BindingSyntaxError",
@@ -23,6 +24,8 @@ __all__ = [
     "D1Error",
     "D1TypeError",
     "DeveloperError",
+    "DurableObjectError",
+    "DurableObjectTypeError",
     "EnvError",
     "HandlerError",
     "KVError",
@@ -35,7 +38,11 @@ __all__ = [
     "OrderError",
     "PathError",
     "QueueError",
+    "QueueTypeError",
     "R2Error",
+    "R2SyntaxError",
+    "R2TypeError",
+    "R2ValueError",
     "RegistrationError",
     "UnsupportedBindingError",
 ]
@@ -191,8 +198,38 @@ class R2Error(BindingError):
     code: int | None = None
 
 
+class R2TypeError(R2Error, BindingTypeError):
+    """A value or an option of a kind that an object bucket does not take, or a body that was read already."""
+
+
+class R2ValueError(R2Error, BindingValueError):
+    """An option of an object bucket out of its range."""
+
+
+class R2SyntaxError(R2Error, BindingSyntaxError):
+    """An object was asked for as JSON and is none."""
+
+
 class QueueError(BindingError):
     """A queue refused a message or a batch."""
+
+
+class QueueTypeError(QueueError, BindingTypeError):
+    """A message of a kind that its content type, or a queue, does not take."""
+
+
+class DurableObjectError(BindingError):
+    """A Durable Object or its storage refused."""
+
+
+class DurableObjectTypeError(DurableObjectError, BindingTypeError):
+    """An id, a key or a value of a kind that Durable Objects do not take."""
+
+
+class AiError(BindingError):
+    """A model refused, or could not be reached; `status` is that of its answer, where there was one."""
+
+    status: int | None = None
 
 
 class UnsupportedBindingError(DeveloperError):

@@ -350,7 +350,7 @@ class Ai(Protocol):
 
             answer = await req.env.AI.run(model, {"messages": messages}, AiTextGeneration)
 
-        `stream=True` gives an AiStream while the model is still writing. Raises BindingError when the model
+        `stream=True` gives an AiStream while the model is still writing. Raises AiError when the model
         refuses or cannot be reached, StructureError when the answer is not a `type_`.
         """
         ...

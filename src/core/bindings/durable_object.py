@@ -111,7 +111,7 @@ class DurableObjectNamespace(Protocol[T_co]):
         ...
 
     def id_from_string(self, id: str) -> DurableObjectId:
-        """The id that `str(id)` gave. Raises BindingTypeError for anything but an id of this namespace."""
+        """The id that `str(id)` gave. Raises DurableObjectTypeError for anything but an id of this namespace."""
         ...
 
     def new_unique_id(self, *, jurisdiction: DurableObjectJurisdiction | None = None) -> DurableObjectId:
@@ -121,7 +121,7 @@ class DurableObjectNamespace(Protocol[T_co]):
     def get(self, id: DurableObjectId, *, location_hint: DurableObjectLocationHint | None = None) -> T_co:
         """The stub of an object, which comes into being with its first call.
 
-        Raises BindingTypeError for an id of another namespace.
+        Raises DurableObjectTypeError for an id of another namespace.
         """
         ...
 
@@ -172,7 +172,7 @@ class DurableObjectTransaction(Protocol):
     ) -> dict[str, Any]:
         """The values from `start` (or after `start_after`) up to, not with, `end`, in the order of UTF-8 bytes.
 
-        Raises BindingTypeError for `start` beside `start_after`, and for a `limit` below 1.
+        Raises DurableObjectTypeError for `start` beside `start_after`, and for a `limit` below 1.
         """
         ...
 
@@ -339,7 +339,7 @@ class SqlStorageCursor(Protocol):
         ...
 
     def one(self) -> dict[str, SqlStorageValue]:
-        """The only row. Raises BindingError when there is none, or more than one."""
+        """The only row. Raises DurableObjectError when there is none, or more than one."""
         ...
 
     def raw(self) -> Iterator[list[SqlStorageValue]]:
@@ -359,7 +359,7 @@ class SqlStorage(Protocol):
     def exec(self, query: str, /, *bindings: SqlStorageValue) -> SqlStorageCursor:
         """Run one or more statements; the bindings are those of the last one, whose rows come back.
 
-        Transactions are begun with `transaction` and `transaction_sync`, never with SQL. Raises BindingError with
+        Transactions are begun with `transaction` and `transaction_sync`, never with SQL. Raises DurableObjectError with
         SQLite's message.
         """
         ...
@@ -399,7 +399,7 @@ class DurableObjectStorage(Protocol):
     ) -> dict[str, Any]:
         """The values from `start` (or after `start_after`) up to, not with, `end`, in the order of UTF-8 bytes.
 
-        Raises BindingTypeError for `start` beside `start_after`, and for a `limit` below 1.
+        Raises DurableObjectTypeError for `start` beside `start_after`, and for a `limit` below 1.
         """
         ...
 
@@ -506,7 +506,7 @@ class DurableObjectStorage(Protocol):
         """Have `alarm` called at a time (a number is milliseconds since 1970); one in the past means now.
 
         An object has one alarm: a second call moves it. `alarm` is called at least once; when it raises, it is
-        called again after 2, 4, 8, 16, 32 and 64 seconds. Raises BindingTypeError for a time of 0 or below.
+        called again after 2, 4, 8, 16, 32 and 64 seconds. Raises DurableObjectTypeError for a time of 0 or below.
         """
         ...
 

@@ -94,7 +94,7 @@ class Queue(Protocol[T_contra]):
     ) -> QueueSendResponse:
         """Send one message, to be delivered no earlier than `delay_seconds` from now.
 
-        Without `delay_seconds` the queue's own `delivery_delay` holds; 0 means now. Raises BindingTypeError when
+        Without `delay_seconds` the queue's own `delivery_delay` holds; 0 means now. Raises QueueTypeError when
         the body is not of the content type: `text` needs str, `bytes` needs bytes, `json` what JSON can say (attrs
         classes, dates, UUIDs, decimals and enums included, NaN not).
         """
@@ -108,7 +108,7 @@ class Queue(Protocol[T_contra]):
     ) -> QueueSendResponse:
         """Send 1 to 100 messages, all or none. `delay_seconds` is for those that have none of their own.
 
-        Raises BindingTypeError for an empty batch (`sendBatch() requires at least one message`).
+        Raises QueueTypeError for an empty batch (`sendBatch() requires at least one message`).
         """
         ...
 

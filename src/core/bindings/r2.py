@@ -2,7 +2,7 @@
 
 Objects are bytes under a key, with HTTP metadata, custom metadata and checksums. This file knows
 no storage. Errors are `R2Error` with the platform's `code` (`put: … (10012)`); arguments that can
-never be right are BindingTypeError and BindingValueError, as they are TypeError and RangeError there.
+never be right are R2TypeError and R2ValueError, as they are TypeError and RangeError there.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypedDict, 
 import attrs
 from typing_extensions import TypeForm
 
-from core.errors import BindingTypeError
+from core.errors import R2SyntaxError, R2TypeError
 
 if TYPE_CHECKING:
     from core.http import Headers
@@ -77,7 +77,7 @@ class FixedLengthStream:
 
         await bucket.put("upload", FixedLengthStream(req.stream(), int(req.header("Content-Length") or 0)))
 
-    Reading it raises BindingTypeError when `source` turns out to be longer or shorter than `length` bytes.
+    Reading it raises R2TypeError when `source` turns out to be longer or shorter than `length` bytes.
     """
 
     source: AsyncIterable[bytes]
@@ -88,10 +88,10 @@ class FixedLengthStream:
         async for chunk in self.source:
             seen += len(chunk)
             if seen > self.length:
-                raise BindingTypeError("Attempt to write too many bytes through a FixedLengthStream.")
+                raise R2TypeError("Attempt to write too many bytes through a FixedLengthStream.")
             yield chunk
         if seen < self.length:
-            raise BindingTypeError("FixedLengthStream did not see all expected bytes before close().")
+            raise R2TypeError("FixedLengthStream did not see all expected bytes before close().")
 
 
 @attrs.frozen
@@ -205,11 +205,11 @@ class R2Object:
     def write_http_metadata(self, headers: Headers) -> None:
         """Set the headers that the object is to be served with on `headers`; others stay.
 
-        Raises BindingTypeError for an object of a `list` that did not include the HTTP metadata.
+        Raises R2TypeError for an object of a `list` that did not include the HTTP metadata.
         """
         metadata = self.http_metadata
         if metadata is None:
-            raise BindingTypeError(
+            raise R2TypeError(
                 f"HTTP metadata unknown for key `{self.key}`. "
                 "Did you forget to add 'httpMetadata' to `include` when listing?"
             )
@@ -248,7 +248,7 @@ class R2Body:
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         if self._used:
-            raise BindingTypeError(
+            raise R2TypeError(
                 "Body has already been used. It can only be used once. Use tee() first if you need to read it twice."
             )
         self._used = True
@@ -259,7 +259,7 @@ class R2Body:
 class R2ObjectBody(R2Object):
     """An object with its body, which can be read once: as a whole, or as the stream `body`.
 
-    Every way of reading raises BindingTypeError (`Body has already been used. …`) the second time.
+    Every way of reading raises R2TypeError (`Body has already been used. …`) the second time.
     """
 
     body: R2Body
@@ -290,16 +290,15 @@ class R2ObjectBody(R2Object):
     async def json(self, type_: Any = None, /) -> Any:
         """The body as JSON, structured as `type_` when one is given.
 
-        Raises json.JSONDecodeError for what is not JSON (NaN and Infinity are not), and StructureError for
-        JSON of another shape.
+        Raises R2SyntaxError for what is not JSON (NaN and Infinity are not), and StructureError for JSON of another
+        shape.
         """
-        import json
+        from core.http.json import JSONDecodeError, loads
 
-        def refuse(constant: str) -> Any:
-            raise json.JSONDecodeError(f"{constant} is not JSON", text, text.index(constant))
-
-        text = await self.text()
-        value = json.loads(text, parse_constant=refuse)
+        try:
+            value = loads(await self.text())
+        except JSONDecodeError as error:
+            raise R2SyntaxError(str(error)) from error
         if type_ is None:
             return value
         from core.structure import structure
@@ -354,7 +353,7 @@ class R2MultipartUpload(Protocol):
         """Store one part, in place of an earlier one with this number. Keep what it gives for `complete`.
 
         All parts but the last must be of one size, at least 5 MiB, and the last one not larger; that is checked
-        by `complete`. Raises BindingTypeError for a number outside 1 to 10000, R2Error 10024 when the upload does
+        by `complete`. Raises R2TypeError for a number outside 1 to 10000, R2Error 10024 when the upload does
         not exist or has ended.
         """
         ...
@@ -419,8 +418,8 @@ class R2Bucket(Protocol):
         or after the end, or is empty, raises R2Error 10039, but a `Range` header that cannot be met, is malformed
         or has several ranges is ignored, and the whole object comes.
 
-        Raises BindingTypeError for an etag in quotes and for `suffix` beside `offset` or `length`,
-        BindingValueError for negative and fractional ranges.
+        Raises R2TypeError for an etag in quotes and for `suffix` beside `offset` or `length`,
+        R2ValueError for negative and fractional ranges.
         """
         ...
 
@@ -484,7 +483,7 @@ class R2Bucket(Protocol):
 
         Custom metadata: names and values together at most 8192 (characters; doubled for a text with a character
         beyond latin-1), else R2Error 10012. Raises R2Error 10037 for a wrong checksum, 100100 for more than
-        5 GiB less 5 MiB; BindingTypeError for a malformed checksum, for two, for an etag in quotes, for a stream
+        5 GiB less 5 MiB; R2TypeError for a malformed checksum, for two, for an etag in quotes, for a stream
         of unknown length and for values of any other type.
         """
         ...
@@ -508,7 +507,7 @@ class R2Bucket(Protocol):
         `limit` is 1 to 1000, 1000 by default, else R2Error 10022. With a `delimiter`, keys that have it after the
         prefix are not listed but gathered in `delimited_prefixes`, each of which counts as one. Of `start_after`
         and `cursor` the later one counts. Metadata comes only with `include`; such a page may be shorter than
-        `limit`, so go by `truncated`. Raises BindingValueError for an unknown `include`.
+        `limit`, so go by `truncated`. Raises R2ValueError for an unknown `include`.
         """
         ...
 
