@@ -1,0 +1,151 @@
+"""A typed framework for HTTP APIs on an edge worker runtime.
+
+Everything public is named here and loaded when it is first asked for: a worker pays for what it
+uses, and a type checker sees it all.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from core import http as http
+    from core.app import App, RouteInfo, create_app
+    from core.bindings.ai import Ai
+    from core.bindings.d1 import (
+        D1Database,
+        D1DatabaseSession,
+        D1ExecResult,
+        D1Meta,
+        D1PreparedStatement,
+        D1Result,
+    )
+    from core.bindings.durable_object import (
+        DurableObject,
+        DurableObjectNamespace,
+        DurableObjectState,
+        DurableObjectStorage,
+    )
+    from core.bindings.kv import KVKey, KVListResult, KVNamespace, KVValue
+    from core.bindings.queue import Message, MessageBatch, MessageSendRequest, Queue
+    from core.bindings.r2 import (
+        R2Bucket,
+        R2Conditional,
+        R2HTTPMetadata,
+        R2MultipartUpload,
+        R2Object,
+        R2ObjectBody,
+        R2Objects,
+        R2Range,
+    )
+    from core.bindings.secret import Secret
+    from core.context import Clock, EdgeMetadata, ExecutionContext, ScheduledEvent
+    from core.env import Bindings
+    from core.errors import (
+        BindingError,
+        CoreError,
+        D1Error,
+        DeveloperError,
+        KVError,
+        QueueError,
+        R2Error,
+    )
+    from core.handlers import Authenticator, ErrorHandler, Handler, Middleware, Next, public
+    from core.request import Params, Query, Request
+    from core.response import Response
+    from core.router import Router
+
+__all__ = [
+    "Ai",
+    "App",
+    "Authenticator",
+    "BindingError",
+    "Bindings",
+    "Clock",
+    "CoreError",
+    "D1Database",
+    "D1DatabaseSession",
+    "D1Error",
+    "D1ExecResult",
+    "D1Meta",
+    "D1PreparedStatement",
+    "D1Result",
+    "DeveloperError",
+    "DurableObject",
+    "DurableObjectNamespace",
+    "DurableObjectState",
+    "DurableObjectStorage",
+    "EdgeMetadata",
+    "ErrorHandler",
+    "ExecutionContext",
+    "Handler",
+    "KVError",
+    "KVKey",
+    "KVListResult",
+    "KVNamespace",
+    "KVValue",
+    "Message",
+    "MessageBatch",
+    "MessageSendRequest",
+    "Middleware",
+    "Next",
+    "Params",
+    "Query",
+    "Queue",
+    "QueueError",
+    "R2Bucket",
+    "R2Conditional",
+    "R2Error",
+    "R2HTTPMetadata",
+    "R2MultipartUpload",
+    "R2Object",
+    "R2ObjectBody",
+    "R2Objects",
+    "R2Range",
+    "Request",
+    "Response",
+    "RouteInfo",
+    "Router",
+    "ScheduledEvent",
+    "Secret",
+    "create_app",
+    "http",
+    "public",
+]
+
+_MODULES = {
+    "core.app": "App RouteInfo create_app",
+    "core.bindings.ai": "Ai",
+    "core.bindings.d1": "D1Database D1DatabaseSession D1ExecResult D1Meta D1PreparedStatement D1Result",
+    "core.bindings.durable_object": "DurableObject DurableObjectNamespace DurableObjectState DurableObjectStorage",
+    "core.bindings.kv": "KVKey KVListResult KVNamespace KVValue",
+    "core.bindings.queue": "Message MessageBatch MessageSendRequest Queue",
+    "core.bindings.r2": (
+        "R2Bucket R2Conditional R2HTTPMetadata R2MultipartUpload R2Object R2ObjectBody R2Objects R2Range"
+    ),
+    "core.bindings.secret": "Secret",
+    "core.context": "Clock EdgeMetadata ExecutionContext ScheduledEvent",
+    "core.env": "Bindings",
+    "core.errors": "BindingError CoreError D1Error DeveloperError KVError QueueError R2Error",
+    "core.handlers": "Authenticator ErrorHandler Handler Middleware Next public",
+    "core.request": "Params Query Request",
+    "core.response": "Response",
+    "core.router": "Router",
+}
+_HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> object:
+    home = _HOMES.get(name)
+    if home is None:
+        if name == "http":
+            return import_module("core.http")
+        raise AttributeError(f"module 'core' has no attribute {name!r}")
+    value: object = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

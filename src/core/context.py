@@ -13,7 +13,16 @@ from typing import Any, Protocol, runtime_checkable
 
 import attrs
 
-__all__ = ["Clock", "EdgeMetadata", "ExecutionContext", "SystemClock", "TimerHandle", "clock_of", "system_clock"]
+__all__ = [
+    "Clock",
+    "EdgeMetadata",
+    "ExecutionContext",
+    "ScheduledEvent",
+    "SystemClock",
+    "TimerHandle",
+    "clock_of",
+    "system_clock",
+]
 
 
 @runtime_checkable
@@ -35,6 +44,14 @@ class EdgeMetadata:
 
     colo: str | None = None
     country: str | None = None
+
+
+@attrs.frozen
+class ScheduledEvent:
+    """A cron trigger that came up: its expression, and the time it was due, in seconds since 1970-01-01 UTC."""
+
+    cron: str
+    scheduled_time: float
 
 
 class TimerHandle(Protocol):

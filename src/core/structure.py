@@ -11,7 +11,7 @@ cattrs is imported with the first value, not before: most requests have no body.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, cast, get_args, get_origin
 
@@ -20,7 +20,7 @@ from typing_extensions import TypeForm, is_typeddict
 if TYPE_CHECKING:
     from cattrs import Converter
 
-__all__ = ["Issue", "StructureError", "hook_of", "structure"]
+__all__ = ["Issue", "StructureError", "hook_of", "list_fields", "structure"]
 
 T = TypeVar("T")
 Issue = dict[str, str]
@@ -59,6 +59,23 @@ def hook_of(type_: Any, *, strings: bool = False) -> Callable[[Any], Any]:
     if hook is None:
         hook = _hooks[(type_, strings)] = _make_hook(type_, strings)
     return hook
+
+
+def list_fields(type_: Any) -> frozenset[str]:
+    """The fields of an attrs class or TypedDict that hold several values, for query strings and forms."""
+    from typing import get_type_hints
+
+    try:
+        hints = get_type_hints(get_origin(type_) or type_)
+    except (NameError, TypeError):
+        return frozenset()
+    return frozenset(name for name, hint in hints.items() if _holds_several(hint))
+
+
+def _holds_several(hint: Any) -> bool:
+    if _is_union(hint):
+        return any(_holds_several(member) for member in get_args(hint))
+    return (get_origin(hint) or hint) in (list, tuple, set, frozenset, Sequence)
 
 
 def _make_hook(type_: Any, strings: bool) -> Callable[[Any], Any]:
@@ -140,7 +157,7 @@ def _build(strings: bool, detailed: bool) -> Converter:
     def members(type_: Any) -> Callable[[Any, Any], Any]:
         arguments = get_args(type_)
         element = arguments[0] if arguments else Any
-        return list_structure_factory(list[element], converter)
+        return list_structure_factory(list[element], converter)  # type: ignore[valid-type]  # made at run time
 
     def sequences(type_: Any) -> Callable[[Any, Any], Any]:
         return _guard(members(type_), list, "must be an array")

@@ -1,0 +1,89 @@
+# Two commands do all set-up by themselves: `make dev` and `make test`.
+#
+# What they install is pinned in constraints.txt and package-lock.json; stamps in .make/ remember what
+# is installed, so that a second run starts at once.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := .make
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+.DEFAULT_GOAL := help
+.PHONY: help dev test check lint types typing unit runtime docs docs-serve bench traces fuzz format node clean mypy-range pythons
+
+help:  ## Show this list
+	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | awk -F ':.*?## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+# -- what must be there
+
+$(STAMP)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo 'core needs Python 3.11 or newer: make $(MAKECMDGOALS) PYTHON=/path/to/python3.11'; exit 1; }
+	@echo 'Making $(VENV) …'
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	@mkdir -p $(STAMP) && touch $@
+
+$(STAMP)/dev: $(STAMP)/python pyproject.toml constraints.txt
+	@echo 'Installing what the development server needs …'
+	@$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,jwt,forms]'
+	@touch $@
+
+$(STAMP)/house: $(STAMP)/python pyproject.toml constraints.txt
+	@echo 'Installing what the project is checked with …'
+	@$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,jwt,forms,mypy,test]' --group house
+	@touch $@
+
+$(STAMP)/node: package.json package-lock.json
+	@if command -v npm >/dev/null; then \
+		echo 'Installing workerd and pyodide …'; \
+		npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && mkdir -p $(STAMP) && touch $@; \
+	elif [ "$$CI" = true ]; then echo 'npm is missing: install Node.js 20 or newer'; exit 1; \
+	else echo 'npm is missing: the tests inside workerd will be skipped. Install Node.js 20 or newer to run them'; fi
+
+# -- the two commands
+
+dev: $(STAMP)/dev  ## Run examples/users on the embedded bindings
+	@cd examples/users && ../../$(BIN)/core dev
+
+test: lint types typing unit runtime docs  ## Run everything that CI runs
+
+# -- parts
+
+check: $(STAMP)/house  ## The inner loop: lint, types and the quick tests
+	$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check .
+	$(BIN)/lint-imports
+	$(BIN)/mypy
+	$(BIN)/pytest -q -m 'not slow and not runtime' -x
+
+lint: $(STAMP)/house  ## Lint, format and the import contract
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+
+types: $(STAMP)/house  ## mypy --strict and pyright strict over sources, tests and examples
+	$(BIN)/mypy
+	$(BIN)/pyright --warnings
+	$(BIN)/pyright --ignoreexternal --verifytypes core
+
+typing: $(STAMP)/house  ## What type checkers must accept and refuse
+	$(BIN)/pytest -q tests/typing
+
+unit: $(STAMP)/house  ## pytest with coverage, without the tests inside workerd
+	$(BIN)/pytest -q -m 'not runtime' --ignore tests/typing --cov --cov-report=term
+
+runtime: $(STAMP)/house $(STAMP)/node  ## The tests inside workerd
+	$(BIN)/pytest -q -m runtime tests/runtime
+
+format: $(STAMP)/house  ## Format and fix what can be fixed
+	$(BIN)/ruff check --fix --quiet .
+	$(BIN)/ruff format --quiet .
+
+traces: $(STAMP)/house  ## Replay a folder of recorded traces: make traces DIR=…
+	@$(BIN)/python -m tests.traces $(or $(DIR),tests/traces/data)
+
+node: $(STAMP)/node  ## Install workerd and pyodide
+
+clean:  ## Remove everything that make has made
+	rm -rf $(VENV) $(STAMP) node_modules site .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage

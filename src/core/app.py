@@ -1,0 +1,279 @@
+"""The application: a router with an error handler, an entry point, and consumers of queues and times.
+
+`fetch` is the single door for tests and for every runtime. Hosts that have a request of their own kind
+use the lower door, `app.dispatcher.respond`, with a `Request` of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+from typing import TYPE_CHECKING, Any, cast, overload
+
+import attrs
+from typing_extensions import TypeVar
+
+from core import http
+from core.context import ExecutionContext, ScheduledEvent
+from core.dispatch import Dispatcher, Entry
+from core.errors import DeveloperError, HandlerError, OrderError, RegistrationError
+from core.handlers import ErrorHandler, Handler, Middleware, arguments_of, name_of, require_async, traits_of
+from core.request import Request
+from core.response import Response
+from core.router import Router, covers, prove_order
+from core.routing.pattern import Pattern
+
+if TYPE_CHECKING:
+    from core.bindings.queue import MessageBatch
+
+__all__ = ["App", "RouteInfo", "create_app"]
+
+E = TypeVar("E", default=Any)
+E2 = TypeVar("E2")
+M = TypeVar("M")
+ErrorHandlerT = TypeVar("ErrorHandlerT", bound=ErrorHandler[Any])
+HandlerT = TypeVar("HandlerT", bound=Handler[Any, Any])
+
+QueueConsumer = Callable[["MessageBatch[M]", E, ExecutionContext], Awaitable[None]]
+ScheduledHandler = Callable[[ScheduledEvent, E, ExecutionContext], Awaitable[None]]
+
+
+@attrs.frozen
+class RouteInfo:
+    """One route, as tools show it."""
+
+    method: str
+    """The method in capitals, or `*` for any."""
+    path: str
+    handler: str
+    """The handler's name; that of the last middleware where no handler follows."""
+    middleware: tuple[str, ...]
+    """The names of all that runs before the handler for every request to this route, in order."""
+    authenticated: bool
+    """Whether an authenticator stands before the handler."""
+    public: bool
+    """Whether the route was marked `public()`."""
+
+
+class App(Router[E, Any]):
+    """An application over the bindings `Env`.
+
+    app = App(Env)                    # create_app(Env) is the same
+
+    With `default_deny=True` it refuses to serve while a route is neither `public()` nor behind an authenticator.
+    """
+
+    is_root = True
+
+    def __init__(self, env: type[E] | None = None, /, *, default_deny: bool = False) -> None:
+        super().__init__()
+        self.env_class: type[E] | None = env
+        """The class of `req.env`, which hosts build from the configuration; None for an application without one."""
+        self.default_deny = default_deny
+        self.dispatcher = Dispatcher(self._proven)
+        """Where hosts hand in requests of their own kind."""
+        self._queues: dict[str, QueueConsumer[Any, E]] = {}
+        self._schedule: list[tuple[str | None, ScheduledHandler[E]]] = []
+
+    def Router(self) -> Router[E, Any]:
+        """A router over the same bindings, to be mounted with `app.use(prefix, router)`."""
+        return Router()
+
+    # -- answering
+
+    async def fetch(self, req: http.Request, env: E, ctx: ExecutionContext) -> http.Response:
+        """Answer a request. It never raises for what a request can cause.
+
+        `req` has an absolute URL; `env` is an `Env`, or anything with the bindings the handlers touch; `ctx` anything
+        with `wait_until` and `pass_through_on_exception`.
+        """
+        response = Response()
+        await self.dispatcher.respond(Request(req, env, ctx), response)
+        return response.to_http()
+
+    def on_error(self, handler: ErrorHandlerT, /) -> ErrorHandlerT:
+        """Let `handler(err, req, res, next)` answer requests that failed; usable as a decorator.
+
+        When it raises, or calls `await next(err)`, the default answer is given.
+        """
+        _require(handler, 4, "on_error", "(err, req, res, next)")
+        self.dispatcher.on_error = handler
+        return handler
+
+    def not_found(self, handler: HandlerT, /) -> HandlerT:
+        """Let `handler(req, res)` answer requests that no route matches; usable as a decorator."""
+        _require(handler, 2, "not_found", "(req, res)")
+        self.dispatcher.not_found = handler
+        return handler
+
+    # -- queues and times
+
+    def queue(self, name: str, /) -> Callable[[QueueConsumer[M, E2]], QueueConsumer[M, E2]]:
+        """Consume the queue `name` with the decorated `async (batch, env, ctx)`.
+
+            @app.queue("jobs")
+            async def work(batch: MessageBatch[Job], env: Env, ctx: ExecutionContext) -> None: ...
+
+        Ending well acknowledges every message that was not retried; raising retries all that were not acknowledged.
+        """
+        if not isinstance(name, str) or not name:
+            raise RegistrationError('queue(…) takes the name of a queue: @app.queue("jobs")')
+
+        def register(consumer: QueueConsumer[M, E2]) -> QueueConsumer[M, E2]:
+            if name in self._queues:
+                raise RegistrationError(
+                    f'the queue "{name}" is consumed by {name_of(self._queues[name])} already. A queue has one consumer'
+                )
+            _require(consumer, 3, f'queue("{name}")', "(batch, env, ctx)")
+            self._queues[name] = cast("QueueConsumer[Any, E]", consumer)
+            return consumer
+
+        return register
+
+    def scheduled(self, cron: str | None = None, /) -> Callable[[ScheduledHandler[E2]], ScheduledHandler[E2]]:
+        """Run the decorated `async (event, env, ctx)` when `cron` comes up; for every trigger when it is None."""
+        if cron is not None and not isinstance(cron, str):
+            raise RegistrationError('scheduled(…) takes a cron expression: @app.scheduled("0 * * * *")')
+
+        def register(handler: ScheduledHandler[E2]) -> ScheduledHandler[E2]:
+            _require(handler, 3, "scheduled", "(event, env, ctx)")
+            self._schedule.append((cron, cast("ScheduledHandler[E]", handler)))
+            return handler
+
+        return register
+
+    async def consume(self, batch: MessageBatch[Any], env: E, ctx: ExecutionContext) -> None:
+        """Hand a batch to the consumer of its queue. What it raises is the host's to act on: it retries the batch."""
+        consumer = self._queues.get(batch.queue)
+        if consumer is None:
+            raise DeveloperError(
+                f'a batch of the queue "{batch.queue}" came, which nothing consumes. '
+                f'Register a consumer: @app.queue("{batch.queue}")'
+            )
+        await consumer(batch, env, ctx)
+
+    async def trigger(self, event: ScheduledEvent, env: E, ctx: ExecutionContext) -> None:
+        """Run what is scheduled for `event.cron`, in order of registration. One that raises does not stop the rest.
+
+        Raises what they raised, as one error or an ExceptionGroup.
+        """
+        handlers = [handler for cron, handler in self._schedule if cron is None or cron == event.cron]
+        if not handlers:
+            raise DeveloperError(
+                f'the trigger "{event.cron}" came up, which nothing handles. '
+                f'Register a handler: @app.scheduled("{event.cron}")'
+            )
+        errors = []
+        for handler in handlers:
+            try:
+                await handler(event, env, ctx)
+            except Exception as error:
+                errors.append(error)
+        if len(errors) == 1:
+            raise errors[0]
+        if errors:
+            raise ExceptionGroup(f'handlers of the trigger "{event.cron}" failed', errors)
+
+    @property
+    def queues(self) -> tuple[str, ...]:
+        """The queues this application consumes."""
+        return tuple(self._queues)
+
+    @property
+    def crons(self) -> tuple[str | None, ...]:
+        """The cron expressions this application handles, None for a handler of every trigger."""
+        return tuple(cron for cron, _ in self._schedule)
+
+    # -- for tools
+
+    @property
+    def routes(self) -> list[RouteInfo]:
+        """The table of routes, in order, each with the whole chain that stands before its handler."""
+        return list(self._described())
+
+    def _described(self) -> Iterator[RouteInfo]:
+        scopes: list[tuple[Pattern, Middleware[Any, Any]]] = []
+        for entry in self.entries():
+            if entry.method is None:
+                scopes += [(entry.pattern, middleware) for middleware in entry.middleware]
+                continue
+            chain = [middleware for prefix, middleware in scopes if covers(prefix, entry.pattern)]
+            chain += entry.middleware
+            traits = [traits_of(middleware) for middleware in chain]
+            steps = [m for m, its in zip(chain, traits, strict=True) if its is None or not its.public]
+            handler: object = entry.handler
+            if handler is None:
+                handler = steps.pop() if steps else None
+            yield RouteInfo(
+                entry.method,
+                entry.pattern.text,
+                name_of(handler),
+                tuple(name_of(middleware) for middleware in steps),
+                any(its is not None and its.authenticates for its in traits),
+                any(its is not None and its.public for its in traits),
+            )
+
+    def check(self) -> None:
+        """Prove what can only be known of the whole: order, what middleware require, and `default_deny`.
+
+        It runs by itself before the first request. Raises a RegistrationError that names each culprit.
+        """
+        entries = list(self.entries())
+        prove_order(entries)
+        _prove_requirements(entries)
+        if self.default_deny:
+            open_routes = [
+                f"{route.method} {route.path}" for route in self.routes if not (route.authenticated or route.public)
+            ]
+            if open_routes:
+                raise RegistrationError(
+                    "default_deny: these routes are neither public nor behind an authenticator: "
+                    f"{', '.join(open_routes)}. Put public() before the handler, or register the route on "
+                    "router.authenticated(…)"
+                )
+
+    def _proven(self) -> Iterator[Entry]:
+        self.check()
+        return self.entries()
+
+    def _changed(self) -> None:
+        super()._changed()
+        self.dispatcher.stale = True
+
+
+def _prove_requirements(entries: list[Entry]) -> None:
+    """Refuse a middleware whose requirements nothing before it provides."""
+    scopes: list[Entry] = []
+    for entry in entries:
+        own = [traits for middleware in entry.middleware if (traits := traits_of(middleware)) is not None]
+        if any(traits.requires for traits in own):
+            provided: set[str] = set()
+            for scope in scopes:
+                if covers(scope.pattern, entry.pattern):
+                    for middleware in scope.middleware:
+                        traits = traits_of(middleware)
+                        provided |= traits.provides if traits is not None else set()
+            for traits in own:
+                missing = traits.requires - provided
+                if missing:
+                    raise OrderError(
+                        f"{traits.name}() on {entry.pattern.text} requires {', '.join(sorted(missing))}, which nothing "
+                        "before it provides. Register what provides it first"
+                    )
+                provided |= traits.provides
+        if entry.method is None and own:
+            scopes.append(entry)
+
+
+def _require(callable_: object, arguments: int, where: str, shape: str) -> None:
+    if arguments_of(callable_) != arguments:
+        raise HandlerError(f"{where}: {name_of(callable_)} must be `async def {shape}`")
+    require_async(callable_, where)
+
+
+@overload
+def create_app(env: type[E2], /, *, default_deny: bool = False) -> App[E2]: ...
+@overload
+def create_app(*, default_deny: bool = False) -> App[Any]: ...
+def create_app(env: type[Any] | None = None, /, *, default_deny: bool = False) -> App[Any]:
+    """Make an application over the bindings `env`, the class of `req.env`."""
+    return App(env, default_deny=default_deny)

@@ -1,0 +1,449 @@
+"""One request through its chain of middleware and handler.
+
+Everything about order is decided here: which middleware stand before a route, how often `next` may
+be called, what an error does after something was sent, when `on_send` hooks run and when a response
+has left. This file does not know where requests come from, nor how routes are registered.
+
+Chains are built once. A chain is a plain function that starts the first step and returns what it
+awaits; a middleware's `next` does the same for the step after it, so no coroutine stands between
+two steps but theirs. For a path without parameters the chain is kept under the path itself, and a
+request to it costs one look into one dict.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any, cast
+
+from core import http
+from core.errors import CoreError, NextCalledTwiceError, NothingSentError
+from core.handlers import ErrorHandler, Handler, Middleware, Next, name_of, traits_of
+from core.request import NO_PARAMS, Params, Request
+from core.response import NULL_BODY_STATUSES, Response
+from core.routing.pattern import Pattern
+from core.routing.scopes import Scope, Scopes
+from core.routing.table import Leaf, Table
+
+__all__ = ["ALL", "Dispatcher", "Entry"]
+
+log = logging.getLogger("core")
+
+Run = Callable[[Any, Response], Awaitable[object]]
+ALL = "*"
+"""The method of an entry that answers every method."""
+_LAST = 1 << 62
+_KEPT_CHAINS = 1024
+
+
+class Entry:
+    """One thing that was registered, with its whole path: a route, or one middleware over a prefix."""
+
+    __slots__ = ("handler", "method", "middleware", "pattern")
+
+    def __init__(
+        self,
+        method: str | None,
+        pattern: Pattern,
+        middleware: Sequence[Middleware[Any, Any]],
+        handler: Handler[Any, Any] | None = None,
+    ) -> None:
+        self.method = method
+        """The method of a route, ALL for any; None for a middleware over a prefix."""
+        self.pattern = pattern
+        self.middleware = middleware
+        self.handler = handler
+
+    @property
+    def label(self) -> str:
+        """How messages name a route."""
+        method = "any method" if self.method == ALL else self.method
+        return f"{method} {self.pattern.text}"
+
+
+class _Route:
+    """A route with its chain, which is built when the first request comes for it."""
+
+    __slots__ = ("chains", "entry", "maybe", "order", "run")
+
+    def __init__(self, order: int, entry: Entry) -> None:
+        self.order = order
+        self.entry = entry
+        self.run: Run | None = None
+        self.maybe = False  # whether which middleware cover it depends on the request
+        self.chains: dict[tuple[int, ...], Run] | None = None
+
+
+class Dispatcher:
+    """Runs requests through the entries that `load` gives, in their order."""
+
+    def __init__(self, load: Callable[[], Iterable[Entry]]) -> None:
+        self._load = load
+        self.on_error: ErrorHandler[Any] | None = None
+        self.not_found: Handler[Any, Any] | None = None
+        self._direct: dict[str, dict[str, Run]] = {}
+        self._tables: dict[str, Table[_Route]] = {}
+        self._any: Table[_Route] = Table()
+        self._scopes: Scopes[Middleware[Any, Any]] = Scopes()
+        self._scoped = False
+        self._chains: dict[tuple[int, ...], Run] = {}
+        self.stale = True
+        """Whether something was registered since the entries were loaded."""
+
+    # -- one request
+
+    async def respond(self, req: Request[Any, Any, Any], res: Response) -> None:
+        """Run one request. Afterwards `res` has left: it is final, and its hooks have run.
+
+        Raises nothing but what is no Exception: a cancelled request stays cancelled.
+        """
+        if self.stale:
+            self._compile()
+        try:
+            direct = self._direct.get(req.method)
+            run = None if direct is None else direct.get(req.path)
+            if run is None:
+                run = self._locate(req)
+            await run(req, res)
+            if not res.sent:
+                raise self._nothing_sent(req)
+        except Exception as error:  # whatever a handler raises is answered
+            await self._fail(error, req, res)
+        except BaseException:
+            res.discard()
+            raise
+        if req.method == "HEAD":
+            _drop_body(res, measure=True)
+        if res.status_code in NULL_BODY_STATUSES:
+            _drop_body(res, measure=False)
+        res.left = True
+        if res.hooks is not None:
+            duration = (req.clock.monotonic() - req.received) * 1000
+            for hook in res.hooks:
+                try:
+                    hook(res.status_code, duration)
+                except Exception:
+                    log.exception("an on_send callback of %s %s raised", req.method, req.path)
+
+    async def run_within(self, req: Request[Any, Any, Any], res: Response, next: Next) -> None:
+        """Run a request as one step of another chain: what matches nothing here goes on to `next`."""
+        if self.stale:
+            self._compile()
+        params = req.params
+        try:
+            segments = ["", *http.url.split_path(req.path)]
+            leaf = self._table(req.method).find(segments)
+            scopes = self._scopes.covering(segments, _LAST if leaf is None else leaf.order)
+
+            async def leave(req: Request[Any, Any, Any], res: Response) -> None:
+                req.params = params  # type: ignore[misc]  # read-only for handlers
+                await next()
+
+            if leaf is None:
+                await self._chain(scopes, leave)(req, res)
+            else:
+                req.params = Params(leaf.parameters(segments))  # type: ignore[misc]  # as above
+                await self._chain(scopes, self._route_run(leaf.value, leave), leaf)(req, res)
+        finally:
+            req.params = params  # type: ignore[misc]  # as above
+
+    # -- finding the chain
+
+    def _locate(self, req: Request[Any, Any, Any]) -> Run:
+        """The chain for a request that is not to a known path without parameters; sets `req.params`."""
+        path = req.path
+        segments = path.split("/")
+        if "%" in path:
+            try:
+                segments = ["", *http.url.split_path(path)]
+            except ValueError:
+                return self._chain([*self._scopes.everywhere], _malformed)
+        elif segments[-1] == "" and len(segments) > 1:
+            segments.pop()  # a trailing slash is ignored
+        leaf = self._table(req.method).find(segments)
+        if leaf is None:
+            return self._missing_chain(segments)
+        if leaf.names or leaf.rest:
+            req.params = Params(leaf.parameters(segments))  # type: ignore[misc]  # read-only for handlers
+        route = leaf.value
+        run = route.run
+        if run is not None:
+            return run
+        return self._route_chain(leaf, segments, req)
+
+    def _table(self, method: str) -> Table[_Route]:
+        return self._tables.get(method) or self._any
+
+    def _route_chain(self, leaf: Leaf[_Route], segments: list[str], req: Request[Any, Any, Any]) -> Run:
+        route = leaf.value
+        if not route.maybe:
+            scopes, route.maybe = self._scopes.over(route.entry.pattern, route.order)
+            if not route.maybe:
+                run = route.run = self._chain(scopes, self._route_run(route), leaf)
+                if route.entry.pattern.static:
+                    self._keep(req.method, segments, run)
+                return run
+        scopes = self._scopes.covering(segments, route.order)
+        key = tuple(scope.order for scope in scopes)
+        if route.chains is None:
+            route.chains = {}
+        chain = route.chains.get(key)
+        if chain is None:
+            chain = self._chain(scopes, self._route_run(route), leaf)
+            if len(route.chains) < _KEPT_CHAINS:
+                route.chains[key] = chain
+        return chain
+
+    def _keep(self, method: str, segments: list[str], run: Run) -> None:
+        """Keep the chain of a path without parameters under the path, for every spelling that needs no care."""
+        path = "/".join(segments)
+        if method in self._tables and path in self._table(method).static:
+            self._direct.setdefault(method, {})[path or "/"] = run
+        elif path == "" and method in self._tables:
+            self._direct.setdefault(method, {})["/"] = run
+
+    def _missing_chain(self, segments: list[str]) -> Run:
+        scopes = self._scopes.covering(segments, _LAST) if self._scoped else self._scopes.everywhere
+        key = tuple(scope.order for scope in scopes)
+        chain = self._chains.get(key)
+        if chain is None:
+            chain = self._chain(scopes, self._missing)
+            if len(self._chains) < _KEPT_CHAINS:
+                self._chains[key] = chain
+        return chain
+
+    # -- building chains
+
+    def _chain(self, scopes: Sequence[Scope[Middleware[Any, Any]]], end: Run, leaf: Leaf[_Route] | None = None) -> Run:
+        """The middleware of `scopes`, then `end`."""
+        known = frozenset(leaf.names) if leaf is not None else frozenset[tuple[str, int]]()
+        run = end
+        for scope in reversed(scopes):
+            if known.issuperset(scope.names):
+                run = _link(scope.value, run)
+            else:
+                # Its prefix names parameters that the route does not: it sees its own beside the route's.
+                run = _link_with_own_parameters(scope.value, scope.names, run)
+        return run
+
+    def _route_run(self, route: _Route, end: Run | None = None) -> Run:
+        entry = route.entry
+        run: Run
+        if entry.handler is not None:
+            run = cast("Run", entry.handler)
+        else:
+            order = route.order
+
+            def go_on(req: Request[Any, Any, Any], res: Response) -> Awaitable[object]:
+                return self._resume(req, res, order, end or self._missing)
+
+            run = go_on
+        for middleware in reversed(entry.middleware):
+            run = _link(middleware, run)
+        return run
+
+    async def _resume(self, req: Request[Any, Any, Any], res: Response, after: int, end: Run) -> None:
+        """Go on behind the route of the order `after`: to the next that matches, or to the end."""
+        segments = ["", *http.url.split_path(req.path)]
+        leaf = next(self._table(req.method).matches(segments, after), None)
+        before = _LAST if leaf is None else leaf.order
+        scopes = self._scopes.covering(segments, before, after)
+        run = end if leaf is None else self._route_run(leaf.value, end)
+        params = req.params
+        req.params = NO_PARAMS if leaf is None else Params(leaf.parameters(segments))  # type: ignore[misc]  # as above
+        try:
+            await self._chain(scopes, run, leaf)(req, res)
+        finally:
+            req.params = params  # type: ignore[misc]  # as above
+
+    async def _missing(self, req: Request[Any, Any, Any], res: Response) -> None:
+        if res.sent:
+            return  # a middleware sent and then called next(): that answer stands
+        if self.not_found is not None:
+            await self.not_found(req, res)
+        else:
+            res.status(404).json({"error": "Not Found"})
+
+    # -- failing
+
+    async def _fail(self, error: Exception, req: Request[Any, Any, Any], res: Response) -> None:
+        res.discard()
+        if self.on_error is not None:
+            fallback = error
+
+            async def next(err: BaseException | None = None, /) -> None:
+                nonlocal fallback
+                if isinstance(err, Exception):
+                    fallback = err
+                res.discard()
+                _answer(fallback, req, res)
+
+            try:
+                await self.on_error(error, req, res, next)
+                if res.sent:
+                    return
+                raise NothingSentError(
+                    f"the error handler {name_of(self.on_error)} ended without sending. Send something in it, or "
+                    "`await next(err)` for the default answer"
+                ) from error
+            except Exception as raised:
+                if raised is not error:
+                    log.error("the error handler failed on %s %s", req.method, req.path, exc_info=raised)
+                    # An answer raised by the handler is one it chose; any other failure leaves the first error's.
+                    error = raised if isinstance(raised, CoreError) else error
+                res.discard()
+        _answer(error, req, res)
+
+    def _nothing_sent(self, req: Request[Any, Any, Any]) -> NothingSentError:
+        label = f"{req.method} {req.path}"
+        try:
+            leaf = self._table(req.method).find(["", *http.url.split_path(req.path)])
+        except ValueError:
+            leaf = None
+        if leaf is not None:
+            entry = leaf.value.entry
+            label = entry.label if entry.handler is None else f"{entry.label} ({name_of(entry.handler)})"
+        return NothingSentError(
+            f"the chain of {label} ended without sending anything. Send with res.json(…) or another method of `res`; "
+            "in a middleware, `await next()` and do not forget the await"
+        )
+
+    # -- loading
+
+    def _compile(self) -> None:
+        """Load the entries. Routes of one method stand in one table; ALL stands in each."""
+        tables: dict[str, Table[_Route]] = {}
+        any_method: Table[_Route] = Table()
+        for_all: list[tuple[int, Entry, _Route]] = []
+        scopes: Scopes[Middleware[Any, Any]] = Scopes()
+        scoped = False
+        for order, entry in enumerate(self._load()):
+            if entry.method is None:
+                scoped = scoped or bool(entry.pattern.parts)
+                for middleware in entry.middleware:
+                    scopes.add(order, entry.pattern, middleware)
+                continue
+            route = _Route(order, entry)
+            methods: Iterable[str]
+            if entry.method == ALL:
+                for_all.append((order, entry, route))
+                any_method.add(order, entry.pattern, route)
+                methods = tables
+            else:
+                # HEAD is answered by GET without the body.
+                methods = ("GET", "HEAD") if entry.method == "GET" else (entry.method,)
+                for method in methods:
+                    if method not in tables:
+                        table = tables[method] = Table()
+                        for earlier, for_any, its_route in for_all:
+                            table.add(earlier, for_any.pattern, its_route)
+            for method in methods:
+                tables[method].add(order, entry.pattern, route)
+        self._tables, self._any, self._scopes, self._scoped = tables, any_method, scopes, scoped
+        self._direct, self._chains = {}, {}
+        self.stale = False
+
+
+# -- links of a chain
+
+
+def _link(middleware: Middleware[Any, Any], follow: Run) -> Run:
+    """A step that runs `middleware`, whose `next` starts `follow`."""
+    traits = traits_of(middleware)
+    if traits is not None and traits.public:
+        return follow
+
+    def run(req: Request[Any, Any, Any], res: Response) -> Awaitable[object]:
+        called = False
+
+        def next(err: BaseException | None = None, /) -> Awaitable[Any]:
+            nonlocal called
+            if err is not None:
+                raise err
+            if called:
+                raise _called_twice(middleware)
+            called = True
+            return follow(req, res)
+
+        return middleware(req, res, next)
+
+    return run
+
+
+def _called_twice(middleware: object) -> NextCalledTwiceError:
+    return NextCalledTwiceError(
+        f"{name_of(middleware)} called next() twice. The rest of the chain runs once: keep what the first call gave"
+    )
+
+
+def _link_with_own_parameters(middleware: Middleware[Any, Any], names: tuple[tuple[str, int], ...], follow: Run) -> Run:
+    """As `_link`, for a middleware whose prefix names parameters otherwise than the route does."""
+
+    async def run(req: Request[Any, Any, Any], res: Response) -> None:
+        theirs = req.params
+        segments = ["", *http.url.split_path(req.path)]
+        own = Params({**theirs, **{name: segments[index] for name, index in names}})
+
+        async def follow_with_theirs(req: Request[Any, Any, Any], res: Response) -> None:
+            req.params = theirs  # type: ignore[misc]  # read-only for handlers
+            try:
+                await follow(req, res)
+            finally:
+                req.params = own  # type: ignore[misc]  # as above
+
+        req.params = own  # type: ignore[misc]  # as above
+        try:
+            await _link(middleware, follow_with_theirs)(req, res)
+        finally:
+            req.params = theirs  # type: ignore[misc]  # as above
+
+    return run
+
+
+async def _malformed(req: Request[Any, Any, Any], res: Response) -> None:
+    raise CoreError(400, "Malformed path")
+
+
+# -- answers
+
+
+def _answer(error: Exception, req: Request[Any, Any, Any], res: Response) -> None:
+    """The default answer to an error. Nothing of an unexpected error reaches the client."""
+    if isinstance(error, CoreError):
+        for name, value in error.headers.items():
+            res.header(name, value)
+        try:
+            res.status(error.status).json(error.body)
+        except (TypeError, ValueError):
+            log.exception("the metadata of CoreError(%s, %r) has no JSON form", error.status, error.message)
+            res.discard()
+            res.status(error.status).json({"error": error.message})
+        return
+    status = getattr(error, "status", None)
+    if status.__class__ is int and 400 <= status <= 499:
+        message = getattr(error, "message", None)
+        res.status(status).json({"error": message if isinstance(message, str) else str(error)})
+        return
+    log.error("%s %s failed", req.method, req.path, exc_info=error)
+    res.status(status if status.__class__ is int and 500 <= status <= 599 else 500).json(
+        {"error": "Internal Server Error"}
+    )
+
+
+def _drop_body(res: Response, *, measure: bool) -> None:
+    """Take the body away; with `measure`, leave word of how long it was, as an answer to HEAD does."""
+    body = res.body
+    if body is not None:
+        if not isinstance(body, str | bytes):
+            http.body.abandon(body)
+        elif measure:
+            length = len(body.encode() if isinstance(body, str) else body)
+            if res.staged is None or "content-length" not in res.staged:
+                res.header("content-length", str(length))
+        res.body = None
+    if not measure:
+        res.content_type = None
+        if res.staged is not None:
+            res.staged.pop("content-length", None)
+            if res.status_code != 304:
+                res.staged.pop("content-type", None)

@@ -1,0 +1,522 @@
+"""`Env` from its annotations: each attribute is looked up by its name and checked by its kind, once.
+
+Decides which names an Env asks for, what may stand under each, and how a developer is told what is missing. It runs
+in the worker before the first request, so it imports no configuration and knows no backend.
+"""
+
+from __future__ import annotations
+
+import builtins
+import sys
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeVar, cast
+
+import attrs
+import typing_extensions
+
+from core.bindings.secret import Secret
+from core.errors import EnvError
+
+__all__ = ["AnyEnv", "Bindings", "EnvField", "Table", "fields_of", "inject", "table_of"]
+
+E = TypeVar("E")
+
+
+class Bindings:
+    """The base class that marks a class as an Env: one attribute for each binding of the configuration file.
+
+        @attrs.frozen
+        class Env(Bindings):
+            SESSIONS: KVNamespace
+            DB: D1Database
+            ALLOWED_ORIGINS: str
+            JWT_SECRET: Secret
+
+    It has nothing of its own. It is how the mypy plugin and `core check` find the class.
+    """
+
+    __slots__ = ()
+
+
+@attrs.frozen
+class Table:
+    """Where a kind of binding is written in the configuration file.
+
+    `header` is the TOML table, `key` the key that holds the attribute's name; vars and secrets have their own texts.
+    """
+
+    header: str
+    key: str = "binding"
+
+    def text(self, name: str) -> str:
+        """What to write for a binding called `name`."""
+        return f'{self.header} {self.key} = "{name}"'
+
+
+# By the name of the Protocol: the classes themselves are imported by an Env that uses them, and by no other.
+_TABLES: Final[Mapping[str, Table]] = {
+    "KVNamespace": Table("[[kv_namespaces]]"),
+    "D1Database": Table("[[d1_databases]]"),
+    "R2Bucket": Table("[[r2_buckets]]"),
+    "Queue": Table("[[queues.producers]]"),
+    "Ai": Table("[ai]"),
+    "DurableObjectNamespace": Table("[[durable_objects.bindings]]", "name"),
+    "Fetcher": Table("[[services]]"),
+    "RateLimit": Table("[[ratelimits]]", "name"),
+    "Vectorize": Table("[[vectorize]]"),
+    "AnalyticsEngineDataset": Table("[[analytics_engine_datasets]]"),
+    "Hyperdrive": Table("[[hyperdrive]]"),
+    "Workflow": Table("[[workflows]]"),
+    "SendEmail": Table("[[send_email]]", "name"),
+    "Images": Table("[images]"),
+    "VersionMetadata": Table("[version_metadata]"),
+}
+
+
+def table_of(kind: Any) -> Table | None:
+    """The table for a kind of binding, found through its base classes; None for what is not a binding of the platform."""
+    for base in getattr(kind, "__mro__", ()):
+        if base.__module__.startswith("core.bindings.") and base.__name__ in _TABLES:
+            return _TABLES[base.__name__]
+    return None
+
+
+@attrs.frozen
+class EnvField:
+    """One attribute of an Env: the binding it asks for and what may stand there.
+
+    `name` is the binding's name: the attribute's alias, which for attrs is the name without leading underscores.
+    `annotation` is resolved and stands without `Annotated` and `None`; `kind` is `annotation` without type arguments.
+    `optional` says that the binding may be absent, `converted` that the attribute has a converter of its own, so that
+    only it knows what it takes.
+    """
+
+    name: str
+    attribute: str
+    kind: Any
+    annotation: Any
+    optional: bool = False
+    has_default: bool = False
+    converted: bool = False
+
+
+class AnyEnv:
+    """The Env of an application without one (`create_app()`): every binding, by attribute, unchecked."""
+
+    def __init__(self, lookup: Callable[[str], object], /) -> None:
+        self.__lookup = lookup
+
+    def __getattr__(self, name: str, /) -> Any:
+        # Called only for what is not there yet: each binding is looked up once.
+        if name.startswith("__"):
+            raise AttributeError(name)
+        value = self.__lookup(name)
+        if value is None:
+            raise AttributeError(f"Env.{name}: no binding of that name. Declare it in the configuration file.")
+        setattr(self, name, value)
+        return value
+
+
+def inject(
+    env_class: type[E] | None,
+    lookup: Mapping[str, object] | Callable[[str], object],
+    /,
+    *,
+    secrets: Mapping[str, str | Secret] | None = None,
+    adapt: Callable[[Any, EnvField], object] | None = None,
+) -> E:
+    """Build an Env: each attribute from `lookup`, by its name, checked by its annotation.
+
+    `lookup` is a mapping, or a function that returns None (or raises KeyError) for a name that it does not know.
+    `secrets` win over it. `adapt` turns what was found into what the annotation asks for, where a runtime has objects
+    of its own. Bindings are checked by the methods that their class has; a `str` takes a text or a secret, a `Secret`
+    takes a text; other annotations describe JSON variables, and are strict: no `"1"` becomes `1`.
+
+    `env_class` is an attrs class, a dataclass or a TypedDict. With None or `Any` the result has every binding as an
+    attribute, unchecked.
+
+    Raises EnvError, once, for everything that is missing or of the wrong kind.
+    """
+    find = _finder(lookup, secrets or {})
+    if env_class is None or cast(Any, env_class) is Any:
+        return cast(E, AnyEnv(find))
+    known = [*(secrets or {}), *(lookup if isinstance(lookup, Mapping) else ())]
+    problems: list[str] = []
+    values: dict[str, object] = {}
+    title = env_class.__name__
+    for field in _collect(env_class, problems):
+        value = find(field.name)
+        if value is None:
+            if not field.optional:
+                problems.append(_missing(title, field, known))
+            elif not field.has_default:
+                values[field.name] = None
+            continue
+        if adapt is not None:
+            value = adapt(value, field)
+        if not field.converted:
+            try:
+                value = _checked(value, field)
+            except _Mismatch as mismatch:
+                problems.append(f"{title}.{field.attribute}: {mismatch}")
+                continue
+        values[field.name] = value
+    if problems:
+        raise EnvError(problems)
+    try:
+        return env_class(**values)
+    except (TypeError, ValueError) as error:
+        # A converter or validator of the application's own.
+        raise EnvError([f"{title} cannot be built: {error}"]) from error
+
+
+def fields_of(env_class: type, /) -> Sequence[EnvField]:
+    """The attributes of an Env, in order, with their annotations resolved.
+
+    Raises EnvError for a class that is no Env, and for annotations that cannot be resolved.
+    """
+    problems: list[str] = []
+    fields = _collect(env_class, problems)
+    if problems:
+        raise EnvError(problems)
+    return fields
+
+
+# What to look up ----------------------------------------------------------------------------------------------------
+
+
+def _finder(
+    lookup: Mapping[str, object] | Callable[[str], object], secrets: Mapping[str, str | Secret]
+) -> Callable[[str], object]:
+    plain: Callable[[str], object] = lookup.get if isinstance(lookup, Mapping) else lookup
+
+    def find(name: str) -> object:
+        secret = secrets.get(name)
+        if secret is not None:
+            return secret if isinstance(secret, Secret) else Secret(secret)
+        try:
+            return plain(name)
+        except KeyError:
+            return None
+
+    return find
+
+
+@attrs.frozen
+class _Member:
+    """An attribute as its class declares it, before the annotation is resolved."""
+
+    name: str
+    attribute: str
+    annotation: Any
+    owner: type
+    has_default: bool = False
+    converted: bool = False
+
+
+def _collect(env_class: type, problems: list[str]) -> list[EnvField]:
+    """The fields, and into `problems` what cannot be one."""
+    fields: list[EnvField] = []
+    for member in _members(env_class):
+        place = f"{env_class.__name__}.{member.attribute}"
+        try:
+            annotation = _resolve(member.annotation, member.owner)
+        except Exception as error:  # an annotation is code, and may raise anything
+            problems.append(f"{place}: its annotation {member.annotation!r} cannot be resolved: {error}")
+            continue
+        annotation, optional = _without_none(annotation)
+        kind = typing.get_origin(annotation) or annotation
+        if isinstance(annotation, _Unknown):
+            problems.append(
+                f"{place}: {annotation.name} is not defined in {member.owner.__module__} when the program runs. "
+                f"Import it outside `if TYPE_CHECKING:`"
+            )
+            continue
+        fields.append(
+            EnvField(
+                name=member.name,
+                attribute=member.attribute,
+                kind=kind,
+                annotation=annotation,
+                optional=optional or member.has_default,
+                has_default=member.has_default,
+                converted=member.converted,
+            )
+        )
+    return fields
+
+
+def _members(env_class: type) -> list[_Member]:
+    if attrs.has(env_class):
+        if env_class.__dict__.get("__attrs_attrs__") is None and "__annotations__" in env_class.__dict__:
+            raise EnvError(
+                [f"{env_class.__name__} has attributes of its own but no decorator. Put @attrs.frozen above it"]
+            )
+        return [
+            _Member(
+                name=a.alias or a.name.lstrip("_"),
+                attribute=a.name,
+                annotation=a.type,
+                owner=_attrs_owner(env_class, a.name),
+                has_default=a.default is not attrs.NOTHING,
+                converted=a.converter is not None,
+            )
+            for a in attrs.fields(env_class)
+            if a.init
+        ]
+    if typing_extensions.is_typeddict(env_class):
+        return [
+            _Member(
+                name=name,
+                attribute=name,
+                annotation=annotation,
+                owner=env_class,
+                has_default=name in env_class.__optional_keys__,  # type: ignore[attr-defined]  # a TypedDict has it
+            )
+            for name, annotation in typing_extensions.get_annotations(
+                env_class, format=typing_extensions.Format.FORWARDREF
+            ).items()
+        ]
+    if hasattr(env_class, "__dataclass_fields__"):
+        dataclasses = sys.modules["dataclasses"]  # loaded, or the class would not be one
+        return [
+            _Member(
+                name=f.name,
+                attribute=f.name,
+                annotation=f.type,
+                owner=_dataclass_owner(env_class, f.name),
+                has_default=f.default is not dataclasses.MISSING or f.default_factory is not dataclasses.MISSING,
+            )
+            for f in dataclasses.fields(env_class)
+            if f.init
+        ]
+    raise EnvError([f"{env_class.__name__} is not an attrs class. Put @attrs.frozen above it"])
+
+
+def _attrs_owner(env_class: type, name: str) -> type:
+    """The class whose module the annotation of `name` was written in."""
+    for base in env_class.__mro__:
+        for attribute in base.__dict__.get("__attrs_attrs__", ()):
+            if attribute.name == name and not attribute.inherited:
+                return base
+    return env_class
+
+
+def _dataclass_owner(env_class: type, name: str) -> type:
+    for base in env_class.__mro__:
+        if name in typing_extensions.get_annotations(base, format=typing_extensions.Format.FORWARDREF):
+            return base
+    return env_class
+
+
+# Annotations --------------------------------------------------------------------------------------------------------
+
+
+class _Unknown:
+    """A name that is not there at run time: only a type checker's. As a type argument it does not matter."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __getattr__(self, name: str, /) -> _Unknown:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _Unknown(f"{self.name}.{name}")
+
+    def __getitem__(self, item: object, /) -> _Unknown:
+        return self
+
+    def __call__(self) -> None:
+        """Be callable, as typing asks of whatever stands where a type is wanted."""
+
+    def __or__(self, other: object, /) -> Any:
+        return typing.Union[self, other]  # noqa: UP007  # built at run time
+
+    def __ror__(self, other: object, /) -> Any:
+        return typing.Union[other, self]  # noqa: UP007  # built at run time
+
+
+class _Names(dict[str, object]):
+    def __missing__(self, name: str, /) -> object:
+        return _Unknown(name)
+
+
+def _resolve(annotation: Any, owner: type) -> Any:
+    """The type that an annotation means, where it was written; strings and forward references are evaluated."""
+    text = annotation if isinstance(annotation, str) else getattr(annotation, "__forward_arg__", None)
+    if text is None:
+        return annotation
+    module = sys.modules.get(owner.__module__)
+    names = _Names(vars(builtins))
+    names.update(vars(module) if module is not None else {})
+    names.update(vars(owner))
+    return _resolve(eval(text, {"__builtins__": {}}, names), owner)  # the application's own annotation
+
+
+def _without_none(annotation: Any) -> tuple[Any, bool]:
+    """The annotation without Annotated, Required, Final and None, and whether None was there."""
+    optional = False
+    while True:
+        origin = typing.get_origin(annotation)
+        if origin in _WRAPPERS:
+            optional = optional or origin is typing_extensions.NotRequired
+            annotation = typing.get_args(annotation)[0]
+        elif origin in (typing.Union, types.UnionType) and type(None) in typing.get_args(annotation):
+            optional = True
+            rest = [arg for arg in typing.get_args(annotation) if arg is not type(None)]
+            annotation = typing.Union[tuple(rest)]  # noqa: UP007  # built at run time
+        elif hasattr(annotation, "__value__") and hasattr(annotation, "__type_params__"):
+            annotation = annotation.__value__  # a `type` statement
+        elif type(annotation).__name__ == "NewType":
+            annotation = annotation.__supertype__
+        else:
+            return annotation, optional
+
+
+_WRAPPERS: Final = (
+    typing.Annotated,
+    typing.Final,
+    typing_extensions.Required,
+    typing_extensions.NotRequired,
+    typing_extensions.ReadOnly,
+)
+
+
+# What was found -----------------------------------------------------------------------------------------------------
+
+
+class _Mismatch(Exception):
+    """What was found is not what the annotation asks for."""
+
+
+def _checked(value: Any, field: EnvField) -> object:
+    """`value` as the annotation asks for it. Raises _Mismatch; its text never has the value, which may be a secret."""
+    kind = field.kind
+    if kind is str:
+        if isinstance(value, Secret):
+            return value.reveal()
+        if isinstance(value, str):
+            return value
+        raise _Mismatch(f"expected a str, found {_found(value)}. {_write(field)}")
+    if kind is Secret:
+        if isinstance(value, Secret):
+            return value
+        if isinstance(value, str):
+            return Secret(value)
+        raise _Mismatch(f"expected a Secret, found {_found(value)}. {_write(field)}")
+    if kind is Any or kind is object or isinstance(kind, TypeVar):
+        return value
+    if isinstance(kind, type) and typing_extensions.is_protocol(kind):
+        lacks = [name for name in sorted(typing_extensions.get_protocol_members(kind)) if not _has(value, name)]
+        if lacks:
+            raise _Mismatch(
+                f"expected {_article(kind.__name__)}, found {_found(value)}, which has no {_listed(lacks)}. {_write(field)}"
+            )
+        return value
+    if isinstance(value, Secret):
+        raise _Mismatch(f"expected {_article(_shown(field.annotation))}, found a secret. {_write(field)}")
+    if not _is_json(value):
+        if isinstance(kind, type) and isinstance(value, kind):
+            return value
+        raise _Mismatch(f"expected {_article(_shown(field.annotation))}, found {_found(value)}. {_write(field)}")
+    return _variable(value, field)
+
+
+def _has(value: object, name: str) -> bool:
+    """Whether a value has a method, by its class; the value itself is asked only where its class answers for any name.
+
+    `isinstance` of a runtime Protocol would read every property, and cross into JavaScript for each.
+    """
+    kind = type(value)
+    if hasattr(kind, name) or name in getattr(value, "__dict__", ()):
+        return True
+    return hasattr(kind, "__getattr__") and hasattr(value, name)
+
+
+def _is_json(value: object) -> bool:
+    return type(value) in (bool, int, float, str, list, dict)
+
+
+def _variable(value: Any, field: EnvField) -> object:
+    """A JSON variable as its annotation asks: scalars by hand, and the rest by the strict rules of request bodies."""
+    annotation, kind = field.annotation, field.kind
+    if type(value) is kind and kind in (bool, int, float):
+        return value
+    wanted = f"expected {_article(_shown(annotation))}, found {_found(value)}"
+    if kind in (bool, int) or table_of(kind) is not None:
+        raise _Mismatch(f"{wanted}. {_write(field)}")
+    # Imported here: it takes a while to load, and few Envs have variables that are lists or objects.
+    from core.structure import StructureError, structure
+
+    try:
+        return structure(value, annotation)
+    except StructureError as error:
+        inside = [f"{issue['path']} {issue['message']}" for issue in error.issues if issue["path"]]
+        reasons = f": {'; '.join(inside)}" if inside else ""
+        raise _Mismatch(f"{wanted}{reasons}. {_write(field)}") from error
+    except TypeError as error:
+        raise _Mismatch(f"{wanted}: {error}") from error
+
+
+# Words --------------------------------------------------------------------------------------------------------------
+
+
+def _missing(title: str, field: EnvField, known: Sequence[str]) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(field.name, known, n=1)
+    hint = f" Did you mean {near[0]}?" if near else ""
+    return f"{title}.{field.attribute}: no binding of that name.{hint} {_write(field)}"
+
+
+def _write(field: EnvField) -> str:
+    """What to write in the configuration for the field's kind."""
+    name, kind = field.name, field.kind
+    table = table_of(kind)
+    if table is not None:
+        return f"Write {table.text(name)}"
+    if kind is Secret:
+        return f'Write {name}=… in .dev.vars, and [secrets] required = ["{name}"]'
+    if kind is str:
+        return f'Write [vars] {name} = "…", or {name}=… in .dev.vars if it is a secret'
+    if isinstance(kind, type) and typing_extensions.is_protocol(kind):
+        return f'Declare a binding called "{name}" in the configuration file'
+    return f"Write [vars] {name} = {_EXAMPLES.get(kind, '{ … }')}"
+
+
+_EXAMPLES: Final[Mapping[Any, str]] = {bool: "true", int: "1", float: "0.5", list: "[…]", tuple: "[…]"}
+
+
+def _found(value: object) -> str:
+    """What a value is, in the words of the configuration file, and never the value."""
+    match value:
+        case bool():
+            return "a bool"
+        case int() | float():
+            return "a number"
+        case str():
+            return "a text"
+        case Secret():
+            return "a secret"
+        case list():
+            return "a list"
+        case dict():
+            return "a table"
+        case _:
+            return _article(type(value).__name__)
+
+
+def _shown(annotation: Any) -> str:
+    if isinstance(annotation, type) and typing.get_origin(annotation) is None:
+        return annotation.__name__
+    return repr(annotation).replace("typing.", "")
+
+
+def _article(words: str) -> str:
+    return f"{'an' if words[:1] in 'AEIOaeio' else 'a'} {words}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and no ".join(f"{name}()" for name in names) if len(names) <= 2 else f"{', '.join(names)}"

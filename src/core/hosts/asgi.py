@@ -1,0 +1,318 @@
+"""An application as an ASGI 3 application, for uvicorn, hypercorn, granian and their like.
+
+    server = asgi(app, env)
+
+The request is read from the scope when a handler asks, never copied beforehand. The client's
+address is the connection's: `Edge-Connecting-IP` is answered by this host, whatever a client sent
+under that name. Behind a proxy that one trusts, let the server put the proxy's word into the scope
+(uvicorn's `--forwarded-allow-ips`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import builtins
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from time import perf_counter
+from typing import Any, Protocol
+
+from core import http
+from core.app import App
+from core.context import EdgeMetadata
+from core.errors import CoreError
+from core.request import Request
+from core.response import Response
+
+__all__ = ["AsgiApplication", "AsgiRequest", "BackgroundContext", "asgi"]
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+log = logging.getLogger("core")
+
+CLIENT_IP = b"edge-connecting-ip"
+
+
+class BackgroundContext:
+    """The execution context of a process: work given to `wait_until` runs on its event loop until `drain`."""
+
+    def __init__(self) -> None:
+        self.tasks: set[asyncio.Future[Any]] = set()
+
+    def wait_until(self, awaitable: Awaitable[Any], /) -> None:
+        """Run `awaitable` to its end beside everything else. What it raises is logged."""
+        task = asyncio.ensure_future(awaitable)
+        self.tasks.add(task)
+        task.add_done_callback(self._done)
+
+    def pass_through_on_exception(self) -> None:
+        """There is no origin behind this host: nothing to fall back to."""
+
+    def _done(self, task: asyncio.Future[Any]) -> None:
+        self.tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("background work given to wait_until failed", exc_info=error)
+
+    async def drain(self) -> None:
+        """Wait until nothing is left, work that is added meanwhile included."""
+        while self.tasks:
+            await asyncio.wait(set(self.tasks))
+
+
+class ClientDisconnected(Exception):
+    """The client went away while its body was read."""
+
+
+class AsgiRequest(Request[Any, Any, Any]):
+    """A request over an ASGI scope."""
+
+    def __init__(self, scope: Scope, receive: Receive, env: object, ctx: BackgroundContext) -> None:
+        # Request.__init__ is not called: all of it is here, in the order that costs least.
+        self._scope = scope
+        self._receive = receive
+        self.method = scope["method"]  # type: ignore[misc]  # read-only for handlers
+        raw = scope.get("raw_path")
+        path = scope["path"]
+        if raw is None:
+            path = _quoted(path)
+        elif len(raw) != len(path) or b"%" in raw:
+            path = raw.partition(b"?")[0].decode("latin-1")
+        # Nothing of a path may be read otherwise here than by `http.Request`.
+        self.path = (
+            path
+            if "/." not in path and path.isascii() and "\\" not in path and "%" not in path and path
+            else http.url.canonical_path(path)
+        )  # type: ignore[misc]  # as above
+        self.env = env  # type: ignore[misc]  # as above
+        self.ctx = ctx  # type: ignore[misc]  # as above
+        self.received = perf_counter()
+
+    @property
+    def url(self) -> str:
+        """The absolute URL, from the Host header; where that is missing or malformed, from the server's address."""
+        scope = self._scope
+        query = self.query_string
+        host = self.header("host")
+        if host is None or not _is_host(host):
+            server = scope.get("server") or ("localhost", None)
+            host = f"{server[0]}:{server[1]}" if server[1] else str(server[0])
+        return f"{scope.get('scheme', 'http')}://{host}{self.path}{'?' + query if query else ''}"
+
+    @property
+    def headers(self) -> http.Headers:
+        """The headers of the request."""
+        values: dict[str, str] = {}
+        cached: http.Headers | None = self.__dict__.get("_headers")
+        if cached is None:
+            for key, value in self._scope["headers"]:
+                if key == CLIENT_IP:
+                    continue
+                name, text = key.decode("latin-1").lower(), value.decode("latin-1")
+                if name in values:
+                    values[name] = f"{values[name]}{'; ' if name == 'cookie' else ', '}{text}"
+                else:
+                    values[name] = text
+            ip = self.ip
+            if ip is not None:
+                values["edge-connecting-ip"] = ip
+            cached = self.__dict__["_headers"] = http.Headers.trusted(values, [])
+        return cached
+
+    def header(self, name: str, /) -> str | None:
+        """The value of a header, or None."""
+        key = name.lower()
+        if key == "edge-connecting-ip":
+            return self.ip
+        wanted = key.encode("latin-1", "replace")
+        found: str | None = None
+        for name_, value in self._scope["headers"]:
+            if name_ == wanted:
+                if found is not None:
+                    return self.headers.get(key)
+                found = value.decode("latin-1")
+        return found
+
+    @property
+    def query_string(self) -> str:
+        """The query string as it was sent, without the question mark."""
+        text: str = self._scope["query_string"].decode("latin-1")
+        return text
+
+    @property
+    def ip(self) -> str | None:
+        """The address of the connection."""
+        client = self._scope.get("client")
+        return None if client is None else client[0]
+
+    @property
+    def edge(self) -> EdgeMetadata | None:
+        """None: this host knows no datacenters."""
+        return None
+
+    async def _read(self) -> builtins.bytes:
+        receive = self._receive
+        message = await receive()
+        if message["type"] == "http.request" and not message.get("more_body", False):
+            body: bytes = message.get("body", b"")
+            return body
+        chunks = []
+        while message["type"] == "http.request":
+            chunks.append(message.get("body", b""))
+            if not message.get("more_body", False):
+                return b"".join(chunks)
+            message = await receive()
+        raise CoreError(400, "The request body ended early")
+
+    async def _chunks(self) -> AsyncIterator[builtins.bytes]:
+        more = True
+        while more:
+            message = await self._receive()
+            if message["type"] != "http.request":
+                raise CoreError(400, "The request body ended early")
+            if chunk := message.get("body", b""):
+                yield chunk
+            more = message.get("more_body", False)
+
+
+def _quoted(path: str) -> str:
+    """A decoded path encoded again, for servers that give no `raw_path`."""
+    from urllib.parse import quote
+
+    return quote(path, safe="/~!$&'()*+,;=:@-._")
+
+
+def _is_host(text: str) -> bool:
+    return text.isascii() and text.isprintable() and not any(char in "/?#@\\ " for char in text)
+
+
+# -- headers as bytes
+
+_TYPES: dict[str, tuple[bytes, bytes]] = {
+    text: (b"content-type", text.encode())
+    for text in ("application/json", "text/plain;charset=UTF-8", "text/html;charset=UTF-8")
+}
+_LENGTHS = [(b"content-length", b"%d" % size) for size in range(4096)]
+_PAIRS: dict[tuple[str, str], tuple[bytes, bytes]] = {}
+
+
+def _pair(item: tuple[str, str]) -> tuple[bytes, bytes]:
+    pair = (item[0].encode("latin-1"), item[1].encode("latin-1"))
+    # Most values are the same on every response; those that differ must not fill the memory.
+    if len(_PAIRS) < 1024 and len(item[1]) < 256:
+        _PAIRS[item] = pair
+    return pair
+
+
+def header_pairs(res: Response, length: int | None) -> list[tuple[bytes, bytes]]:
+    """The headers of a response that has left, as bytes; `length` is the body's, None for a stream."""
+    content_type = res.content_type
+    staged = res.staged
+    if staged is None:
+        pairs = [] if content_type is None else [_TYPES.get(content_type) or _pair(("content-type", content_type))]
+        if length is not None:
+            pairs.append(_LENGTHS[length] if length < 4096 else (b"content-length", b"%d" % length))
+    else:
+        known = _PAIRS.get
+        pairs = [known(item) or _pair(item) for item in staged.items()]
+        if content_type is not None and "content-type" not in staged:
+            pairs.append(_TYPES.get(content_type) or _pair(("content-type", content_type)))
+        if length is not None and "content-length" not in staged:
+            pairs.append(_LENGTHS[length] if length < 4096 else (b"content-length", b"%d" % length))
+    if res.set_cookies is not None:
+        pairs += [(b"set-cookie", value.encode("latin-1")) for value in res.set_cookies]
+    return pairs
+
+
+class AsgiApplication(Protocol):
+    """What `asgi` returns: an ASGI 3 application, and its execution context."""
+
+    context: BackgroundContext
+
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        """Serve one connection event."""
+        ...
+
+
+def asgi(app: App[Any], env: object = None, *, context: BackgroundContext | None = None) -> AsgiApplication:
+    """Serve `app` with the bindings `env` on any ASGI server.
+
+    `context` is what handlers see as `req.ctx`. At the server's shutdown all work given to `wait_until` is awaited.
+    """
+    ctx = context if context is not None else BackgroundContext()
+    respond = app.dispatcher.respond
+
+    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await _serve_other(scope, receive, send, app, ctx)
+            return
+        req = AsgiRequest(scope, receive, env, ctx)
+        res = Response()
+        await respond(req, res)
+        body = res.body
+        if body.__class__ is str:
+            body = body.encode()  # type: ignore[union-attr]  # the line above says what it is
+        if body is None or body.__class__ is bytes:
+            # 101, 204 and 304 have no length (RFC 9110, section 8.6); every other response without a body has one of 0.
+            length = (
+                len(body) if body else (None if res.status_code in (101, 204, 304) or scope["method"] == "HEAD" else 0)
+            )  # type: ignore[arg-type]  # as above
+            await send({"type": "http.response.start", "status": res.status_code, "headers": header_pairs(res, length)})
+            await send({"type": "http.response.body", "body": body or b""})
+        else:
+            await _stream(res, receive, send)
+
+    serve.context = ctx  # type: ignore[attr-defined]  # functions carry attributes
+    return serve  # type: ignore[return-value]  # as above
+
+
+async def _stream(res: Response, receive: Receive, send: Send) -> None:
+    """Send a body in pieces, and stop when the client is gone."""
+    chunks: Any = res.body
+    await send({"type": "http.response.start", "status": res.status_code, "headers": header_pairs(res, None)})
+
+    async def write() -> None:
+        async for chunk in chunks:
+            if chunk:
+                await send({"type": "http.response.body", "body": chunk, "more_body": True})
+
+    async def watch() -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+    writer, watcher = asyncio.ensure_future(write()), asyncio.ensure_future(watch())
+    try:
+        await asyncio.wait((writer, watcher), return_when=asyncio.FIRST_COMPLETED)
+        if writer.done():
+            writer.result()
+            await send({"type": "http.response.body", "body": b""})
+    finally:
+        for task in (writer, watcher):
+            if not task.done():
+                task.cancel()
+        await asyncio.gather(writer, watcher, return_exceptions=True)
+        # The generator ends with the response, so that what it holds is given back.
+        close = getattr(chunks, "aclose", None)
+        if close is not None:
+            await close()
+
+
+async def _serve_other(scope: Scope, receive: Receive, send: Send, app: App[Any], ctx: BackgroundContext) -> None:
+    if scope["type"] == "lifespan":
+        while True:
+            message = await receive()
+            if message["type"] == "lifespan.startup":
+                try:
+                    app.check()
+                except Exception as error:
+                    await send({"type": "lifespan.startup.failed", "message": str(error)})
+                    return
+                await send({"type": "lifespan.startup.complete"})
+            else:
+                await ctx.drain()
+                await send({"type": "lifespan.shutdown.complete"})
+                return
+    elif scope["type"] == "websocket":
+        await receive()
+        await send({"type": "websocket.close", "code": 1002})

@@ -1,0 +1,376 @@
+"""A request as handlers see it: what came in, the bindings, and what middleware has found out.
+
+Typed in three ways: by its `Env`, by its user, and by the names of its path parameters. The first
+two are covariant, so that a handler over a narrower environment or a wider user fits; that is why
+everything typed by them is declared as a read-only property, although at run time these are plain
+attributes: they are read on every request, and a property costs a call.
+
+What costs anything (URL, headers, query, body) is worked out when it is first asked for. A host
+derives from `Request` and answers for its own kind of message in the five methods at the end.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import AsyncIterator, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, cast, overload
+
+from typing_extensions import TypeForm, TypeVar
+
+from core import http
+from core.context import Clock, EdgeMetadata, ExecutionContext, clock_of, system_clock
+from core.errors import CoreError
+
+if TYPE_CHECKING:
+    from core.http.forms import Form, FormLimits
+
+__all__ = ["Params", "Query", "Request"]
+
+E_co = TypeVar("E_co", covariant=True, default=Any)
+U_co = TypeVar("U_co", covariant=True, default=object)
+K_contra = TypeVar("K_contra", contravariant=True, bound=str, default=str)
+T = TypeVar("T")
+D = TypeVar("D")
+
+
+if TYPE_CHECKING:
+
+    class Params(Mapping[str, str], Generic[K_contra]):
+        """The parameters of the path that matched, percent-decoded, in order of appearance.
+
+        `req.params["id"]` on `/users/:id`; the rest of `/files/*` is `req.params["*"]`. A name that the path has
+        not raises KeyError, which tells the names there are.
+        """
+
+        def __init__(self, values: Mapping[str, str] = {}, /) -> None: ...
+        def __getitem__(self, key: K_contra, /) -> str: ...  # type: ignore[override]  # narrower on purpose: only the path's own names
+        def __iter__(self) -> Iterator[str]: ...
+        def __len__(self) -> int: ...
+
+else:
+
+    class Params(dict):
+        """The parameters of the path that matched, percent-decoded, in order of appearance."""
+
+        # A dict, since it is made for every request with parameters; closed, since requests may share an empty one.
+        __slots__ = ()
+
+        def __class_getitem__(cls, _: object) -> type:
+            return cls
+
+        def __missing__(self, key: str) -> NoReturn:
+            names = ", ".join(f'"{name}"' for name in self) or "none at all"
+            raise KeyError(f"the path has no parameter {key!r}. It has {names}")
+
+        def _closed(self, *_: object, **__: object) -> NoReturn:
+            raise TypeError("path parameters cannot be changed. Keep what you add in req.state")
+
+        __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _closed
+
+
+NO_PARAMS: Params[Any] = Params()
+
+
+class Query:
+    """The query string: names to one or several values, percent-decoded, `+` read as a blank.
+
+    Bad escapes stay as they are and invalid UTF-8 becomes U+FFFD, as in a browser's URLSearchParams.
+    """
+
+    __slots__ = ("_pairs", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        """The query string as it was sent, without the question mark."""
+        self._pairs: list[tuple[str, str]] | None = None
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """All names and values, in order."""
+        if self._pairs is None:
+            self._pairs = http.url.parse_query(self.text) if self.text else []
+        return self._pairs
+
+    @overload
+    def get(self, name: str, /) -> str | None: ...
+    @overload
+    def get(self, name: str, default: D, /) -> str | D: ...
+    def get(self, name: str, default: object = None, /) -> object:
+        """The first value under `name`, or `default`."""
+        for key, value in self.pairs:
+            if key == name:
+                return value
+        return default
+
+    def get_all(self, name: str, /) -> list[str]:
+        """Every value under `name`, in order."""
+        return [value for key, value in self.pairs if key == name]
+
+    def __getitem__(self, name: str, /) -> str:
+        value = self.get(name)
+        if value is None:
+            raise KeyError(name)
+        return value
+
+    def __contains__(self, name: object) -> bool:
+        return any(key == name for key, _ in self.pairs)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict(self.pairs))
+
+    def __len__(self) -> int:
+        return len(dict(self.pairs))
+
+    def __repr__(self) -> str:
+        return f"Query({self.text!r})"
+
+    def parse(self, type_: TypeForm[T], /) -> T:
+        """The query as a `T`, an attrs class or TypedDict: texts become the annotated scalars.
+
+        A field annotated as a list takes every value of its name. Unknown names are ignored.
+        Raises CoreError(422, "Validation failed", issues=[…]) with every mistake.
+
+            @attrs.frozen
+            class Page:
+                page: int = 1
+                limit: int = 20
+
+            page = req.query.parse(Page)
+        """
+        from core.structure import StructureError, list_fields, structure
+
+        lists = list_fields(type_)
+        value: dict[str, object] = {}
+        for key, text in self.pairs:
+            if key in lists:
+                cast("list[str]", value.setdefault(key, [])).append(text)
+            else:
+                value.setdefault(key, text)
+        try:
+            return structure(value, type_, strings=True)
+        except StructureError as error:
+            raise CoreError(422, "Validation failed", issues=error.issues) from None
+
+
+class Request(Generic[E_co, U_co, K_contra]):
+    """A request, enriched by the framework. See the members; each is worked out when first asked for."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def env(self) -> E_co:
+            """The bindings: one attribute per binding of the configuration file."""
+            ...
+
+        @property
+        def ctx(self) -> ExecutionContext:
+            """The execution context, for `wait_until`."""
+            ...
+
+        @property
+        def params(self) -> Params[K_contra]:
+            """The parameters of the path."""
+            ...
+
+        @property
+        def user(self) -> U_co:
+            """Who is asking: what an authenticator returned or a middleware set, None before that."""
+            ...
+
+        @user.setter
+        def user(self, value: object) -> None: ...
+
+        @property
+        def method(self) -> str:
+            """The HTTP method, in capitals."""
+            ...
+
+        @property
+        def path(self) -> str:
+            """The path as received: dot segments resolved, still percent-encoded."""
+            ...
+
+        id: str
+        """The request's id, set by the `request_id` middleware. Empty before that."""
+
+    user = None  # type: ignore[assignment]
+    id = ""  # type: ignore[assignment,unused-ignore]
+    params = NO_PARAMS  # type: ignore[assignment]
+
+    _clock: Clock = system_clock
+    _start_time: float | None = None
+    _body: builtins.bytes | None = None
+    _streamed = False
+    _query: Query | None = None
+    _state: dict[str, Any] | None = None
+    _cookies: Mapping[str, str] | None = None
+    _users: dict[Any, Any] | None = None
+
+    def __init__(self, message: http.Request, env: E_co, ctx: ExecutionContext) -> None:
+        self._message = message
+        self.method = message.method  # type: ignore[misc]  # read-only for handlers
+        self.path = message.path  # type: ignore[misc]
+        self.env = env  # type: ignore[misc]
+        self.ctx = ctx  # type: ignore[misc]
+        clock = clock_of(ctx)
+        if clock is not system_clock:
+            # A clock of one's own moves by itself, so the moment of receipt is kept as it says.
+            self._clock = clock
+            self._start_time = clock.time()
+        self.received = clock.monotonic()
+        """When the app received the request, on the monotonic clock, in seconds."""
+
+    def __repr__(self) -> str:
+        return f"<Request {self.method} {self.path}>"
+
+    @property
+    def url(self) -> str:
+        """The absolute URL."""
+        return self._message.url
+
+    @property
+    def headers(self) -> http.Headers:
+        """The headers of the request."""
+        return self._message.headers
+
+    def header(self, name: str, /) -> str | None:
+        """The value of a header, or None. Several of one name come joined with `, `."""
+        return self.headers.get(name)
+
+    @property
+    def query(self) -> Query:
+        """The query string."""
+        query = self._query
+        if query is None:
+            query = self._query = Query(self.query_string)
+        return query
+
+    @property
+    def query_string(self) -> str:
+        """The query string as it was sent, without the question mark."""
+        return self._message.query_string
+
+    @property
+    def cookies(self) -> Mapping[str, str]:
+        """The cookies of the request."""
+        if self._cookies is None:
+            self._cookies = http.cookies.parse_cookies(self.header("cookie") or "")
+        return self._cookies
+
+    @property
+    def ip(self) -> str | None:
+        """The client's address: what the host wrote into `Edge-Connecting-IP`, which a client cannot."""
+        return self.header("edge-connecting-ip")
+
+    @property
+    def edge(self) -> EdgeMetadata | None:
+        """Where the request reached the edge, where the host knows."""
+        return None
+
+    @property
+    def clock(self) -> Clock:
+        """The clock of this request: the machine's, or the one a test handed in with the context."""
+        return self._clock
+
+    @property
+    def start_time(self) -> float:
+        """When the app received the request, in seconds since 1970-01-01 UTC. A timing middleware may overwrite it."""
+        if self._start_time is None:
+            self._start_time = self._clock.time() - (self._clock.monotonic() - self.received)
+        return self._start_time
+
+    @start_time.setter
+    def start_time(self, value: float) -> None:
+        self._start_time = value
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """A dict for what an application adds to its requests."""
+        if self._state is None:
+            self._state = {}
+        return self._state
+
+    @property
+    def users(self) -> dict[Any, Any]:
+        """What each authenticator that ran on this request returned, so that none runs twice."""
+        if self._users is None:
+            self._users = {}
+        return self._users
+
+    # -- the body
+
+    async def bytes(self) -> builtins.bytes:
+        """The whole body. It is read once and remembered.
+
+        Raises TypeError after `stream()`, which hands the body out without keeping it.
+        """
+        body = self._body
+        if body is None:
+            if self._streamed:
+                raise TypeError("the body was read by stream(), which keeps nothing. Read it with bytes() before that")
+            body = self._body = await self._read()
+        return body
+
+    async def text(self) -> str:
+        """The whole body as UTF-8; what is not UTF-8 becomes U+FFFD, and a byte order mark is dropped."""
+        return http.body.decode(await self.bytes())
+
+    @overload
+    async def json(self, /) -> Any: ...
+    @overload
+    async def json(self, type_: TypeForm[T], /) -> T: ...
+    async def json(self, type_: Any = Any, /) -> Any:
+        """The body parsed as JSON (RFC 8259), and structured as a `T` when one is given.
+
+        Raises CoreError(400, "Invalid JSON"), and CoreError(422, "Validation failed", issues=[…]) with the path and
+        message of every mistake. Nothing is converted that only looks alike: no "no" to True, no 1 to "1".
+
+            order = await req.json(Order)
+        """
+        body = self._body
+        if body is None:
+            body = await self.bytes()
+        try:
+            value = http.json.loads(body)
+        except ValueError:
+            raise CoreError(400, "Invalid JSON") from None
+        if type_ is Any:
+            return value
+        from core.structure import StructureError, hook_of
+
+        try:
+            return hook_of(type_)(value)
+        except StructureError as error:
+            raise CoreError(422, "Validation failed", issues=error.issues) from None
+
+    async def form(self, limits: FormLimits | None = None, /) -> Form:
+        """The fields and files of an urlencoded or multipart body.
+
+        Raises CoreError(415) for any other content type, 400 for a malformed body and 413 past a limit.
+        """
+        from core.http.forms import read_form
+
+        return await read_form(self.header("content-type"), self.stream(), limits)
+
+    async def stream(self) -> AsyncIterator[builtins.bytes]:
+        """The body in pieces as they come. It is not remembered: read it once.
+
+        Raises TypeError when the body was handed out before.
+        """
+        if self._body is not None:
+            if self._body:
+                yield self._body
+            return
+        if self._streamed:
+            raise TypeError("the body was already handed out by stream(). It can be read only once")
+        self._streamed = True
+        async for chunk in self._chunks():
+            yield chunk
+
+    # -- what a host answers for its own kind of message: url, headers, header, query_string, and these
+
+    async def _read(self) -> builtins.bytes:
+        return await self._message.bytes()
+
+    def _chunks(self) -> AsyncIterator[builtins.bytes]:
+        return self._message.stream()

@@ -1,0 +1,307 @@
+"""A response while it is being made.
+
+Sending decides status and body; nothing leaves before the chain has unwound. Headers are staged
+apart from both, so they are on whatever leaves in the end, also when an error discards what was
+sent. This file does not know chains: `core.dispatch` decides when a response leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, AsyncIterator, Callable
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from core import http
+from core.errors import AlreadySentError
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+__all__ = ["NULL_BODY_STATUSES", "Response"]
+
+NULL_BODY_STATUSES = frozenset((101, 204, 205, 304))
+"""Statuses whose responses never carry a body (RFC 9110, Fetch)."""
+
+REDIRECT_STATUSES = frozenset((301, 302, 303, 307, 308))
+
+# What describes a body goes when the body is discarded (RFC 9110, section 8).
+_ABOUT_THE_BODY = (
+    "content-type",
+    "content-length",
+    "content-encoding",
+    "content-language",
+    "content-location",
+    "content-range",
+    "content-disposition",
+    "etag",
+    "last-modified",
+)
+
+_JSON = "application/json"
+_TEXT = "text/plain;charset=UTF-8"
+_HTML = "text/html;charset=UTF-8"
+
+Body = str | bytes | AsyncIterable[bytes] | AsyncIterable[str] | None
+
+
+class Response:
+    """The response to one request. All methods chain.
+
+    res.status(201).header("Location", "/users/7").json({"id": 7})
+    """
+
+    if TYPE_CHECKING:
+
+        @property
+        def sent(self) -> bool:
+            """Whether something was sent. It may still be discarded by an error."""
+            ...
+
+        @property
+        def status_code(self) -> int:
+            """The status, 200 until `status` sets another."""
+            ...
+
+    # Class attributes, so that making a response sets nothing: most keep nearly all of them.
+    sent = False  # type: ignore[assignment]
+    status_code = 200  # type: ignore[assignment]
+    left = False
+    """Whether the response has left. After that nothing can change it."""
+    body: str | bytes | AsyncIterator[bytes] | None = None
+    """The body that was sent."""
+    content_type: str | None = None
+    """The content type that belongs to the body; a staged `Content-Type` wins over it."""
+    staged: dict[str, str] | None = None
+    """Staged headers by lower-case name."""
+    set_cookies: list[str] | None = None
+    """Staged `Set-Cookie` values."""
+    hooks: list[Callable[[int, float], object]] | None = None
+    """What `on_send` registered."""
+
+    def __repr__(self) -> str:
+        return f"<Response {self.status_code}{' sent' if self.sent else ''}>"
+
+    # -- staging
+
+    def status(self, code: int, /) -> Self:
+        """Set the status: 101 or 200 to 599. Raises ValueError for any other."""
+        if code.__class__ is not int or not (200 <= code <= 599 or code == 101):
+            raise ValueError(f"res.status({code!r}): a status is an int from 200 to 599, or 101")
+        if self.left:
+            raise self._gone("status")
+        self.status_code = code  # type: ignore[misc]  # read-only for handlers
+        return self
+
+    def header(self, name: str, value: str | None, /) -> Self:
+        """Stage a header, replacing what was staged under `name`; None takes it back.
+
+        `Set-Cookie` is added, never replaced. Raises TypeError for a name or value that HTTP does not allow,
+        a line break in it above all.
+        """
+        if self.left:
+            raise self._gone("header")
+        key = http.headers.check_name(name)
+        if value is not None:
+            value = http.headers.check_value(value)
+        if key == "set-cookie":
+            if value is None:
+                self.set_cookies = None
+            elif self.set_cookies is None:
+                self.set_cookies = [value]
+            else:
+                self.set_cookies.append(value)
+        elif value is None:
+            if self.staged is not None:
+                self.staged.pop(key, None)
+        elif self.staged is None:
+            self.staged = {key: value}
+        else:
+            self.staged[key] = value
+        return self
+
+    def append(self, name: str, value: str, /) -> Self:
+        """Stage one more value under `name`, joined to what is there with a comma. A value that is there stays once.
+
+        res.append("Vary", "Origin")
+        """
+        key = http.headers.check_name(name)
+        there = None if self.staged is None else self.staged.get(key)
+        if there is None or key == "set-cookie":
+            return self.header(name, value)
+        if value.lower() in (part.strip().lower() for part in there.split(",")):
+            return self
+        return self.header(name, f"{there}, {value}")
+
+    @property
+    def headers(self) -> http.Headers:
+        """The headers staged so far, as a copy. Stage more with `header`."""
+        headers = http.Headers.trusted(dict(self.staged or ()), list(self.set_cookies or ()))
+        if self.content_type is not None and "content-type" not in headers:
+            headers["content-type"] = self.content_type
+        return headers
+
+    def cookie(
+        self,
+        name: str,
+        value: str,
+        /,
+        *,
+        max_age: int | None = None,
+        expires: datetime | None = None,
+        path: str | None = "/",
+        domain: str | None = None,
+        secure: bool = False,
+        http_only: bool = False,
+        same_site: Literal["Strict", "Lax", "None"] | None = None,
+        partitioned: bool = False,
+    ) -> Self:
+        """Set a cookie (RFC 6265). `max_age` is in seconds. Raises ValueError for what would not fit in one."""
+        text = http.cookies.set_cookie(
+            name,
+            value,
+            max_age=max_age,
+            expires=expires,
+            path=path,
+            domain=domain,
+            secure=secure,
+            http_only=http_only,
+            same_site=same_site,
+            partitioned=partitioned,
+        )
+        return self.header("set-cookie", text)
+
+    def delete_cookie(
+        self, name: str, /, *, path: str | None = "/", domain: str | None = None, secure: bool = False
+    ) -> Self:
+        """Make the client forget a cookie. `path` and `domain` must be those it was set with."""
+        return self.cookie(name, "", max_age=0, path=path, domain=domain, secure=secure)
+
+    def on_send(self, callback: Callable[[int, float], object], /) -> Self:
+        """Call `callback(status, duration_ms)` when the response leaves, after those registered before it.
+
+        It is called once, with the final status and the milliseconds since the request was received. What it
+        raises is logged and changes nothing.
+        """
+        if self.left:
+            raise self._gone("on_send")
+        if self.hooks is None:
+            self.hooks = [callback]
+        else:
+            self.hooks.append(callback)
+        return self
+
+    # -- sending
+
+    def json(self, value: Any, /) -> Self:
+        """Send `value` as JSON: what JSON takes, and attrs instances, datetimes, UUIDs, Decimals and enums.
+
+        Raises ValueError for NaN and infinities, TypeError for what has no JSON form; both name the place.
+        """
+        if self.sent or self.left:
+            raise self._gone("json")
+        self.body = http.json.dumps(value)
+        self.content_type = _JSON
+        self.sent = True  # type: ignore[misc]  # read-only for handlers
+        return self
+
+    def text(self, text: str, /) -> Self:
+        """Send plain text, as UTF-8."""
+        return self._send("text", text, _TEXT)
+
+    def html(self, html: str, /) -> Self:
+        """Send HTML, as UTF-8. The text is sent as it is: escape what comes from outside."""
+        return self._send("html", html, _HTML)
+
+    def send(self, body: str | bytes | bytearray | memoryview | None = None, /) -> Self:
+        """Send a body as it is, or none. A text gets `text/plain` unless another content type is staged."""
+        if isinstance(body, str):
+            return self._send("send", body, _TEXT)
+        if body is None or isinstance(body, bytes):
+            return self._send("send", body, None)
+        if isinstance(body, bytearray | memoryview):
+            return self._send("send", bytes(body), None)
+        raise TypeError(
+            f"res.send() takes str, bytes or nothing, not {type(body).__name__}. "
+            "Use res.json(value) for values and res.stream(chunks) for streams"
+        )
+
+    def redirect(self, url: str, status: int = 302, /) -> Self:
+        """Send the client to `url`, absolute or relative, with 301, 302, 303, 307 or 308."""
+        if status not in REDIRECT_STATUSES:
+            raise ValueError(f"res.redirect(status={status!r}) must be 301, 302, 303, 307 or 308")
+        if self.sent or self.left:
+            raise self._gone("redirect")
+        return self.status(status).header("location", http.url.encode_location(url))._send("redirect", None, None)
+
+    def stream(
+        self, chunks: AsyncIterable[bytes] | AsyncIterable[str], /, *, content_type: str = "application/octet-stream"
+    ) -> Self:
+        """Send a body in pieces, as they come. Texts go as UTF-8.
+
+        The headers leave first. When the client goes away, the iterator is closed (`aclose`). An error while
+        streaming is logged and cuts the response short, so that the client can tell.
+        """
+        return self._send("stream", http.body.chunks_of(chunks), http.headers.check_value(content_type))
+
+    def sse(self, events: AsyncIterable[Any], /, *, keep_alive: float | None = 15.0) -> Self:
+        """Send server-sent events (WHATWG HTML, section 9.2): texts, mappings or `http.sse.Event`s.
+
+        `keep_alive` is the seconds of silence after which a comment keeps the connection open; None for none.
+        """
+        from core.http.sse import encode_events
+
+        if self.sent or self.left:
+            raise self._gone("sse")
+        if self.staged is None or "cache-control" not in self.staged:
+            self.header("cache-control", "no-cache")
+        return self._send("sse", encode_events(events, keep_alive), "text/event-stream")
+
+    def _send(self, method: str, body: str | bytes | AsyncIterator[bytes] | None, content_type: str | None) -> Self:
+        if self.sent or self.left:
+            raise self._gone(method)
+        self.body = body
+        self.content_type = content_type
+        self.sent = True  # type: ignore[misc]  # read-only for handlers
+        return self
+
+    def _gone(self, method: str) -> AlreadySentError:
+        if self.left:
+            return AlreadySentError(
+                f"res.{method}(): the response has left already. Await what must come before it, and keep `res` "
+                "out of background work"
+            )
+        return AlreadySentError(
+            f"res.{method}(): a response was sent already. Send once: `return` after sending, and send either "
+            "before or after `await next()`"
+        )
+
+    # -- for whoever decides when it leaves
+
+    def discard(self) -> None:
+        """Take back what was sent, with the headers that describe it. Other staged headers stay."""
+        body = self.body
+        if body is not None and not isinstance(body, str | bytes):
+            http.body.abandon(body)
+        self.sent = False  # type: ignore[misc]  # read-only for handlers
+        self.status_code = 200  # type: ignore[misc]  # likewise
+        self.body = self.content_type = None
+        if self.staged:
+            for name in _ABOUT_THE_BODY:
+                self.staged.pop(name, None)
+
+    def replace_body(self, body: str | bytes | AsyncIterator[bytes] | None, /) -> None:
+        """Put another body in the place of the one that was sent, for middleware that encode or cut it."""
+        if self.left:
+            raise self._gone("replace_body")
+        self.body = body
+
+    def to_http(self) -> http.Response:
+        """The standard value of this response."""
+        body = self.body
+        headers = self.staged if self.staged is not None else {}
+        if self.content_type is not None and "content-type" not in headers:
+            headers["content-type"] = self.content_type
+        return http.Response.assembled(
+            self.status_code,
+            http.Headers.trusted(headers, self.set_cookies or []),
+            body.encode() if isinstance(body, str) else body,
+        )

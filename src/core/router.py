@@ -1,0 +1,363 @@
+"""What is registered, in order: routes, middleware, routers under prefixes.
+
+Everything that can be known to be wrong is refused here, by name, when it is written down: a path
+that never matches, a callable of the wrong shape, a middleware that reads what only a later one
+provides. How a request runs through it is not decided here.
+
+A router keeps its own list. `entries` lays it out flat with whole paths, mounted routers in the
+place where they were mounted, so what is added to a router later still counts.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from typing import Any, Generic, cast
+
+from typing_extensions import TypeVar
+
+from core.dispatch import ALL, Dispatcher, Entry
+from core.errors import HandlerError, OrderError, RegistrationError
+from core.handlers import (
+    Authenticator,
+    Handler,
+    Middleware,
+    Next,
+    Traits,
+    arguments_of,
+    declare,
+    name_of,
+    require_async,
+    traits_of,
+)
+from core.request import Request
+from core.response import Response
+from core.routing.pattern import ROOT, Pattern, parse
+
+__all__ = ["RouteDecorator", "Router", "covers", "prove_order"]
+
+E = TypeVar("E", default=Any)
+U = TypeVar("U", default=Any)
+U2 = TypeVar("U2")
+K = TypeVar("K", bound=str)
+S = TypeVar("S", bound=str, default=str)
+R = TypeVar("R", bound="Response | None")
+
+
+class _Registered:
+    """A route or a middleware as it stands in a router's own list."""
+
+    __slots__ = ("handler", "method", "middleware", "mounted", "pattern")
+
+    def __init__(self, method: str | None, pattern: Pattern, middleware: list[Middleware[Any, Any]]) -> None:
+        self.method = method
+        self.pattern = pattern
+        self.middleware = middleware
+        self.handler: Handler[Any, Any] | None = None
+        self.mounted: Router[Any, Any] | None = None
+
+
+class RouteDecorator(Generic[E, U, S]):
+    """What `app.get(path, …)` returns: it appends the decorated handler to that route."""
+
+    __slots__ = ("_route", "_router")
+
+    def __init__(self, router: Router[E, U], route: _Registered) -> None:
+        self._router = router
+        self._route = route
+
+    def __call__(
+        self, handler: Callable[[Request[E, U, K], Response], Awaitable[R]], /
+    ) -> Callable[[Request[E, U, K], Response], Awaitable[R]]:
+        """Append `handler` to the route, and return it. Raises HandlerError where it is no handler."""
+        self._router._append(self._route, (handler,))
+        return handler
+
+
+class Router(Generic[E, U]):
+    """Routes and middleware that may be mounted under a prefix.
+
+    A router is itself a middleware, so a `Router[HasSessions]` fits every application whose `Env` has
+    `SESSIONS`.
+
+        users: Router[HasDB] = Router()
+
+        @users.get("/:id")
+        async def show(req: Request[HasDB], res: Response) -> None: ...
+
+        app.use("/users", users)
+    """
+
+    is_root = False
+    """Whether it stands at the top and cannot be mounted."""
+
+    def __init__(self) -> None:
+        self._registered: list[_Registered] = []
+        self._above: weakref.WeakSet[Router[Any, Any]] = weakref.WeakSet()
+        self._guards: tuple[Middleware[Any, Any], ...] = ()
+        self._view_of: Router[Any, Any] = self
+        self._alone: Dispatcher | None = None
+        self._traited: list[Entry] = []  # the middleware here that declare what they provide or read
+
+    # -- routes
+
+    def get(self, path: str, /, *handlers: Middleware[E, U] | Handler[E, U]) -> RouteDecorator[E, U]:
+        """Register a route for GET, and for HEAD without the body."""
+        return self.on("GET", path, *handlers)
+
+    def post(self, path: str, /, *handlers: Middleware[E, U] | Handler[E, U]) -> RouteDecorator[E, U]:
+        """Register a route for POST."""
+        return self.on("POST", path, *handlers)
+
+    def put(self, path: str, /, *handlers: Middleware[E, U] | Handler[E, U]) -> RouteDecorator[E, U]:
+        """Register a route for PUT."""
+        return self.on("PUT", path, *handlers)
+
+    def delete(self, path: str, /, *handlers: Middleware[E, U] | Handler[E, U]) -> RouteDecorator[E, U]:
+        """Register a route for DELETE."""
+        return self.on("DELETE", path, *handlers)
+
+    def patch(self, path: str, /, *handlers: Middleware[E, U] | Handler[E, U]) -> RouteDecorator[E, U]:
+        """Register a route for PATCH."""
+        return self.on("PATCH", path, *handlers)
+
+    def options(self, path: str, /, *handlers: Middleware[E, U] | Handler[E, U]) -> RouteDecorator[E, U]:
+        """Register a route for OPTIONS."""
+        return self.on("OPTIONS", path, *handlers)
+
+    def head(self, path: str, /, *handlers: Middleware[E, U] | Handler[E, U]) -> RouteDecorator[E, U]:
+        """Register a route for HEAD alone. It must stand before a GET route of the same path to be reached."""
+        return self.on("HEAD", path, *handlers)
+
+    def all(self, path: str, /, *handlers: Middleware[E, U] | Handler[E, U]) -> RouteDecorator[E, U]:
+        """Register a route for every method."""
+        return self._register(ALL, path, handlers)
+
+    def on(self, method: str, path: str, /, *handlers: Middleware[E, U] | Handler[E, U]) -> RouteDecorator[E, U]:
+        """Register a route: middleware first, the handler last, here or as the decorated function.
+
+            @app.on("PURGE", "/cache/:key")
+            async def purge(req: Request[Env], res: Response) -> None: ...
+
+        Raises PathError for a path that is none, HandlerError for a callable of the wrong shape, OrderError for a
+        middleware that reads what only a later one provides.
+        """
+        if not isinstance(method, str) or not method or not method.replace("-", "").replace("_", "").isalnum():
+            raise RegistrationError(f'on({method!r}, …): a method is a word, for example on("PURGE", "/cache")')
+        return self._register(method.upper(), path, handlers)
+
+    def _register(
+        self, method: str, path: str, handlers: tuple[Middleware[E, U] | Handler[E, U], ...]
+    ) -> RouteDecorator[E, U]:
+        route = _Registered(method, parse(path), list(self._guards))
+        self._append(route, handlers)
+        self._registered.append(route)
+        self._changed()
+        return RouteDecorator(self, route)
+
+    def _append(self, route: _Registered, handlers: tuple[object, ...]) -> None:
+        for handler in handlers:
+            where = f"{'all' if route.method == ALL else route.method} {route.pattern.text}"
+            if route.handler is not None:
+                raise HandlerError(
+                    f"{where}: {name_of(handler)} stands after the handler {name_of(route.handler)}, where it would "
+                    "never run. The handler comes last; middleware (req, res, next) before it"
+                )
+            if self._is_middleware(handler, where):
+                route.middleware.append(cast("Middleware[Any, Any]", handler))
+            else:
+                route.handler = cast("Handler[Any, Any]", handler)
+        if any(traits_of(middleware) is not None for middleware in route.middleware):
+            prove_order([*self._traited, Entry(route.method, route.pattern, route.middleware)])
+        self._changed()
+
+    # -- middleware and routers
+
+    def use(self, first: str | Middleware[E, U], /, *more: Middleware[E, U]) -> None:
+        """Register middleware, or mount routers, for all below this router or below a prefix.
+
+            app.use(logger())
+            app.use("/admin", require_admin, admin)      # a middleware, then a router
+
+        They run in the order of registration: what is registered before them does not see them.
+        Raises as `on` does.
+        """
+        if isinstance(first, str):
+            prefix, given = parse(first), cast("tuple[object, ...]", more)
+            if not given:
+                raise RegistrationError(
+                    f'use("{first}") mounts nothing. Name a middleware or a router after the prefix'
+                )
+        else:
+            prefix, given = ROOT, (first, *more)
+        if prefix.rest:
+            prefix.below(prefix)  # raises: a prefix covers all below it, and is written without the *
+        for middleware in given:
+            entry = _Registered(None, prefix, list(self._guards))
+            if isinstance(middleware, Router):
+                self._mount(entry, middleware)
+            elif self._is_middleware(middleware, f"use({prefix.text})"):
+                entry.middleware.append(cast("Middleware[Any, Any]", middleware))
+            else:
+                raise HandlerError(
+                    f"use({prefix.text}): {name_of(middleware)} takes (req, res) and is a handler. A middleware takes "
+                    f'(req, res, next); to answer requests, register a route: all("{prefix.text}", '
+                    f"{name_of(middleware)})"
+                )
+            scopes = [Entry(None, prefix, (step,)) for step in entry.middleware if traits_of(step) is not None]
+            if scopes:
+                prove_order([*self._traited, *scopes])
+                self._traited += scopes
+            self._registered.append(entry)
+        self._changed()
+
+    def _mount(self, entry: _Registered, router: Router[Any, Any]) -> None:
+        below = router._view_of
+        if below.is_root:
+            raise RegistrationError(
+                "an App cannot be mounted: it has an error handler and an entry point of its own. Mount a Router"
+            )
+        if self._view_of in below._everything_below():
+            raise RegistrationError("a router cannot be mounted below itself. Make another Router() for the inner one")
+        below._above.add(self._view_of)
+        entry.mounted = router
+        # What cannot be, in order or in names of parameters, is told here rather than at the first request.
+        prove_order([*self._traited, *router.entries(entry.pattern)])
+
+    def authenticated(self, authenticator: Authenticator[E, U2], /) -> Router[E, U2]:
+        """A view of this router whose handlers see `req.user: U2`.
+
+        What is registered on the view stands in this router, in the same order, behind the authenticator, which
+        runs once per request and refuses by raising CoreError.
+
+            admin = app.authenticated(require_admin)
+
+            @admin.get("/stats")
+            async def stats(req: Request[Env, Admin], res: Response) -> None: ...
+        """
+        if arguments_of(authenticator) != 1:
+            raise HandlerError(
+                f"authenticated({name_of(authenticator)}): an authenticator is `async def (req)` and returns the user"
+            )
+        require_async(authenticator, "authenticated")
+        view: Router[E, U2] = Router()
+        view._registered = self._registered
+        view._traited = self._traited
+        view._view_of = self._view_of
+        view._guards = (*self._guards, _guard(authenticator))
+        return view
+
+    # -- laying out
+
+    def entries(self, prefix: Pattern = ROOT) -> Iterator[Entry]:
+        """Everything registered here and below, flat, in order, with whole paths under `prefix`."""
+        for registered in self._registered:
+            pattern = registered.pattern.below(prefix)
+            if registered.mounted is not None:
+                for guard in registered.middleware:
+                    yield Entry(None, pattern, (guard,))
+                yield from registered.mounted.entries(pattern)
+            elif registered.method is None:
+                for middleware in registered.middleware:
+                    yield Entry(None, pattern, (middleware,))
+            else:
+                if registered.handler is None and not registered.middleware:
+                    raise RegistrationError(
+                        f"{registered.method} {pattern.text} has no handler. Give one to the call, or decorate one"
+                    )
+                yield Entry(registered.method, pattern, tuple(registered.middleware), registered.handler)
+
+    def _everything_below(self) -> Iterator[Router[Any, Any]]:
+        yield self
+        for registered in self._registered:
+            if registered.mounted is not None:
+                yield from registered.mounted._view_of._everything_below()
+
+    def _changed(self) -> None:
+        root = self._view_of
+        if root._alone is not None:
+            root._alone.stale = True
+        for above in root._above:
+            above._changed()
+
+    async def __call__(self, req: Request[E, Any, Any], res: Response, next: Next, /) -> None:
+        """Run a request through this router as a middleware; what matches nothing here goes on to `next`.
+
+        A mounted router is laid out instead and never called; this is for one that a middleware calls itself. Its
+        paths are then whole paths.
+        """
+        root = self._view_of
+        if root._alone is None:
+            root._alone = Dispatcher(root.entries)
+        await root._alone.run_within(req, res, next)
+
+    # -- checks
+
+    def _is_middleware(self, callable_: object, where: str) -> bool:
+        if isinstance(callable_, Router):
+            raise HandlerError(f'{where}: a router is mounted with use("{where.partition(" ")[2] or "/"}", router)')
+        if traits_of(callable_) is not None:
+            return True
+        demanded = arguments_of(callable_)
+        if demanded not in (2, 3):
+            if not callable(callable_):
+                raise HandlerError(f"{where}: {callable_!r} is not callable. Give an async function")
+            if isinstance(callable_, type) or demanded is None:
+                took = "takes neither two nor three arguments by position"
+            else:
+                took = f"takes {demanded} argument{'' if demanded == 1 else 's'}"
+            hint = (
+                f" Call it to make the middleware: {name_of(callable_)}(…)" if demanded is None or demanded <= 1 else ""
+            )
+            raise HandlerError(
+                f"{where}: {name_of(callable_)} {took}. A handler takes (req, res), a middleware (req, res, next).{hint}"
+            )
+        require_async(callable_, where)
+        return demanded == 3
+
+
+def prove_order(entries: Iterable[Entry]) -> None:
+    """Refuse a middleware that provides what one before it, on the same way, has already read.
+
+    Only proven reversals: what a reader misses and a later one provides. Raises OrderError, which names both.
+    """
+    scopes: list[tuple[Pattern, Traits]] = []
+    for entry in entries:
+        own = [traits for middleware in entry.middleware if (traits := traits_of(middleware)) is not None]
+        if not own:
+            continue
+        waiting: list[tuple[Traits, frozenset[str]]] = []
+        provided: frozenset[str] = frozenset()
+        above = [traits for pattern, traits in scopes if covers(pattern, entry.pattern)]
+        for traits in (*above, *own):
+            for reader, missed in waiting:
+                late = missed & traits.provides
+                if late:
+                    raise OrderError(
+                        f"{reader.name}() stands before {traits.name}() on {entry.pattern.text} but reads "
+                        f"{', '.join(sorted(late))}, which {traits.name}() provides. Register {traits.name}() first"
+                    )
+            waiting.append((traits, traits.reads - traits.provides - provided))
+            provided |= traits.provides
+        if entry.method is None:
+            scopes += [(entry.pattern, traits) for traits in own]
+
+
+def covers(prefix: Pattern, pattern: Pattern) -> bool:
+    """Whether every path of `pattern` lies at or below `prefix`."""
+    if len(prefix.parts) > len(pattern.parts):
+        return False
+    return all(part is None or part == other for part, other in zip(prefix.parts, pattern.parts, strict=False))
+
+
+def _guard(authenticator: Authenticator[Any, Any]) -> Middleware[Any, Any]:
+    """The middleware that an authenticator becomes. It asks once per request, on however many levels it stands."""
+
+    async def guard(req: Request[Any, Any, Any], res: Response, next: Next, /) -> None:
+        users = req.users
+        if authenticator not in users:
+            users[authenticator] = await authenticator(req)
+        req.user = users[authenticator]
+        await next()
+
+    return declare(guard, name=name_of(authenticator), provides=("req.user",), authenticates=True)

@@ -1,0 +1,108 @@
+"""The table against a linear scan: for every table of routes and every path, the same match."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.routing.pattern import Pattern, parse
+from core.routing.scopes import Scopes
+from core.routing.table import Table
+
+segments = st.sampled_from(["a", "b", "c", "", "x y", "é"])
+names = st.sampled_from(["p", "q", "r", "s"])
+
+
+@st.composite
+def patterns(draw: st.DrawFn) -> Pattern:
+    parts: list[str] = []
+    for index in range(draw(st.integers(0, 4))):
+        parts.append(f":{'pqrs'[index]}" if draw(st.booleans()) else draw(segments))
+    if draw(st.integers(0, 4)) == 0:
+        parts.append("*")
+    return parse("/" + "/".join(parts))
+
+
+paths = st.lists(segments | st.sampled_from(["a/b", "z"]), max_size=5).map(lambda found: ["", *found])
+
+
+def matches(pattern: Pattern, path: list[str]) -> bool:
+    """What a pattern means, said as plainly as can be."""
+    rest = path[1:]
+    if len(rest) < len(pattern.parts) or (len(rest) > len(pattern.parts) and not pattern.rest):
+        return False
+    return all(part is None or part == segment for part, segment in zip(pattern.parts, rest, strict=False))
+
+
+@given(st.lists(patterns(), max_size=12), st.lists(paths, max_size=12))
+def test_the_first_registered_route_that_matches_wins(routes: list[Pattern], asked: list[list[str]]) -> None:
+    table: Table[int] = Table()
+    for order, pattern in enumerate(routes):
+        table.add(order, pattern, order)
+    for path in asked:
+        expected = [order for order, pattern in enumerate(routes) if matches(pattern, path)]
+        leaf = table.find(path)
+        assert (None if leaf is None else leaf.value) == (expected[0] if expected else None)
+        assert [leaf.value for leaf in table.matches(path, -1)] == expected
+        if expected:
+            assert [leaf.value for leaf in table.matches(path, expected[0])] == expected[1:]
+
+
+@given(st.lists(patterns(), max_size=12))
+def test_what_is_kept_for_a_whole_path_is_what_a_search_finds(routes: list[Pattern]) -> None:
+    table: Table[int] = Table()
+    for order, pattern in enumerate(routes):
+        table.add(order, pattern, order)
+    for path, leaf in table.static.items():
+        found = table.find(path.split("/") if path != "/" else [""])
+        assert found is not None
+        assert found.value == leaf.value
+
+
+@given(patterns(), paths)
+def test_parameters_are_the_segments_in_their_places(pattern: Pattern, path: list[str]) -> None:
+    table: Table[None] = Table()
+    table.add(0, pattern, None)
+    leaf = table.find(path)
+    if leaf is None:
+        return
+    found = leaf.parameters(path)
+    assert list(found) == list(pattern.parameters)
+    for name, index in pattern.names:
+        assert found[name] == path[index + 1]
+    if pattern.rest:
+        assert found["*"] == "/".join(path[len(pattern.parts) + 1 :])
+
+
+prefixes = patterns().filter(lambda pattern: not pattern.rest)
+
+
+@given(st.lists(prefixes, max_size=10), paths)
+def test_a_scope_covers_its_prefix_and_everything_below(scopes: list[Pattern], path: list[str]) -> None:
+    tree: Scopes[int] = Scopes()
+    for order, prefix in enumerate(scopes):
+        tree.add(order, prefix, order)
+    expected = [
+        order
+        for order, prefix in enumerate(scopes)
+        if len(path) - 1 >= len(prefix.parts) and matches(prefix, path[: len(prefix.parts) + 1])
+    ]
+    assert [scope.value for scope in tree.covering(path, len(scopes))] == expected
+    assert [scope.value for scope in tree.covering(path, 5, 1)] == [order for order in expected if 1 < order < 5]
+
+
+@given(st.lists(prefixes, max_size=10), patterns(), st.lists(paths, max_size=10))
+def test_what_covers_a_pattern_covers_its_paths(
+    scopes: list[Pattern], pattern: Pattern, asked: list[list[str]]
+) -> None:
+    tree: Scopes[int] = Scopes()
+    for order, prefix in enumerate(scopes):
+        tree.add(order, prefix, order)
+    always, maybe = tree.over(pattern, len(scopes))
+    for path in asked:
+        if matches(pattern, path):
+            covering = [scope.value for scope in tree.covering(path, len(scopes))]
+            if maybe:
+                assert {scope.value for scope in always} <= set(covering)
+            else:
+                assert [scope.value for scope in always] == covering
