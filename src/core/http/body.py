@@ -130,7 +130,8 @@ class Body:
         if read is not None:
             whole: bytes = await read()
             return whole
-        assert data is not None and not isinstance(data, bytes)
+        assert data is not None
+        assert not isinstance(data, bytes)
         return b"".join([chunk async for chunk in _checked(data)])
 
     def _tee(self) -> builtins.bytes | AsyncIterable[builtins.bytes] | None:

@@ -7,6 +7,7 @@ that is given here can end a field, add an attribute or begin another cookie.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
 
 from core.http.headers import check_name
@@ -90,15 +91,15 @@ def set_cookie(
         )
     parts = [f"{name}={encoded}"]
     if max_age is not None:
-        if not isinstance(max_age, int) or isinstance(max_age, bool):
+        if type(max_age) is not int:
             raise TypeError(f"Cookie {name}: max_age={max_age!r} must be an int, in seconds")
         parts.append(f"Max-Age={max_age:d}")
     if domain is not None:
-        if not isinstance(domain, str) or not _is_domain(domain):
+        if not _fits(_is_domain, domain):
             raise ValueError(f"Cookie {name}: domain={domain!r} must be a host name like 'example.com'")
         parts.append(f"Domain={domain}")
     if path is not None:
-        if not isinstance(path, str) or not _is_path(path):
+        if not _fits(_is_path, path):
             raise ValueError(
                 f"Cookie {name}: path={path!r} must begin with '/' and be printable ASCII without ';': percent-encode it"
             )
@@ -110,7 +111,7 @@ def set_cookie(
     if secure:
         parts.append("Secure")
     if same_site is not None:
-        spelled = same_site.capitalize() if isinstance(same_site, str) else None
+        spelled = str(same_site).capitalize()
         if spelled not in ("Strict", "Lax", "None"):
             raise ValueError(f"Cookie {name}: same_site={same_site!r} must be 'Strict', 'Lax' or 'None'")
         if spelled == "None" and not secure:
@@ -122,6 +123,10 @@ def set_cookie(
         parts.append("Partitioned")
     _check_prefix(name, secure=secure, path=path, domain=domain)
     return "; ".join(parts)
+
+
+def _fits(pattern: Callable[[str], object], given: object) -> bool:
+    return isinstance(given, str) and pattern(given) is not None
 
 
 def _check_prefix(name: str, *, secure: bool, path: str | None, domain: str | None) -> None:

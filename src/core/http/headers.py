@@ -7,8 +7,8 @@ never is. https://fetch.spec.whatwg.org/#headers-class
 from __future__ import annotations
 
 import re
-from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, MutableMapping, Sequence, ValuesView
-from typing import TypeVar, overload
+from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, MutableMapping, ValuesView
+from typing import TypeVar, cast, overload
 
 __all__ = ["Headers", "HeadersInit", "check_name", "check_value"]
 
@@ -137,10 +137,8 @@ class Headers(MutableMapping[str, str]):
             if init._parts:
                 self._parts = {name: parts.copy() for name, parts in init._parts.items()}
         elif isinstance(init, Mapping):
-            for name, value in init.items():
+            for name, value in cast("Mapping[str, str]", init).items():
                 self.append(name, value)
-        elif isinstance(init, (str, bytes)):
-            raise TypeError("Headers are made of a mapping or of pairs, not of one text: write {name: value}.")
         else:
             for name, value in init:
                 self.append(name, value)
@@ -336,7 +334,7 @@ class Headers(MutableMapping[str, str]):
         return f"Headers({self._entries()!r})"
 
 
-HeadersInit = Mapping[str, str] | Iterable[tuple[str, str]] | Sequence[Sequence[str]] | Headers
+HeadersInit = Mapping[str, str] | Iterable[tuple[str, str]] | Headers
 """What headers can be made of: a mapping, pairs, or other headers (which are copied)."""
 
 _new = Headers.__new__

@@ -11,7 +11,8 @@ import builtins
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from enum import Enum
 from json import JSONDecodeError, encoder
 from operator import attrgetter
@@ -93,7 +94,7 @@ def _find_converter(kind: type) -> Callable[[Any], object] | None:
         return _decimal
     if issubclass(kind, Mapping):
         return dict
-    if issubclass(kind, Set):
+    if issubclass(kind, AbstractSet):
         return list
     return None
 
@@ -129,7 +130,7 @@ def _decimal(value: Any) -> str:
 
 def _kept_encoder() -> Callable[[object, int], Iterable[str]]:
     # The standard library builds this object anew for every document, which costs more than the document.
-    make = encoder.c_make_encoder
+    make = getattr(encoder, "c_make_encoder", None)  # None where the accelerator is missing
     quote = encoder.encode_basestring
     if make is not None:
         try:
@@ -151,8 +152,9 @@ _encode = _kept_encoder()
 
 # --------------------------------------------------------------------- writing what the encoder refused
 
-# Deeper than any encoder here can go (the interpreter's own limit is reached first), and a bound for the search.
-_DEEPEST = 100_000
+# Where a value stands: the place of what holds it, and its own key or number. Made into text only for an error, since
+# texts would take quadratic room in a deep document.
+_Place = tuple["_Place | None", str]
 
 
 def _dumps_slowly(value: object, error: Exception) -> str:
@@ -168,70 +170,77 @@ def _dumps_slowly(value: object, error: Exception) -> str:
 
 
 def _find_fault(top: object) -> None:
-    # A list instead of recursion, since the fault may be the depth itself. `None` for a value means "leave".
+    # A list instead of recursion, since the fault may be the depth itself.
     above: set[int] = set()
-    # The converted values are kept, so that no id is used twice.
+    # What was converted stays alive, so that no id is met twice.
     kept: list[object] = []
-    todo: list[tuple[str, object, bool]] = [("", top, False)]
+    todo: list[tuple[_Place | None, object, bool]] = [(None, top, False)]
     while todo:
-        path, value, leave = todo.pop()
+        place, value, leave = todo.pop()
         if leave:
             above.discard(builtins.id(value))
-            continue
-        if value is None or isinstance(value, (str, bool)):
-            continue
-        if isinstance(value, int):
-            _check_int(path, value)
-            continue
-        if isinstance(value, float):
+        elif value is None or isinstance(value, (str, bool)):
+            pass
+        elif isinstance(value, int):
+            _check_int(place, value)
+        elif isinstance(value, float):
             if value - value != 0.0:
-                _refuse(ValueError, path, f"is {value}, which JSON cannot have: send None or a text instead")
-            continue
-        if builtins.id(value) in above:
-            _refuse(ValueError, path, "is inside itself: JSON can have no cycles")
-        if len(above) >= _DEEPEST:
-            raise ValueError("the value is nested too deeply for JSON: send less of it at once")
-        above.add(builtins.id(value))
-        kept.append(value)
-        todo.append(("", value, True))
-        if isinstance(value, dict):
-            for key, inner in reversed(value.items()):
-                name = _text_key(key)
-                if name is None:
-                    _refuse(
-                        TypeError, path, f"has a key of type {type(key).__name__}, which JSON cannot have: use a str"
-                    )
-                todo.append((f"{path}.{name}" if path else name, inner, False))
-        elif isinstance(value, (list, tuple)):
-            for place in range(len(value) - 1, -1, -1):
-                todo.append((f"{path}[{place}]", value[place], False))
+                _refuse(ValueError, place, f"is {value}, which JSON cannot have: send None or a text instead")
+        elif builtins.id(value) in above:
+            _refuse(ValueError, place, "is inside itself: JSON can have no cycles")
         else:
-            todo.append((path, _convert_at(path, value), False))
+            above.add(builtins.id(value))
+            kept.append(value)
+            todo.append((None, value, True))
+            if isinstance(value, dict):
+                for key, inner in reversed(value.items()):
+                    name = _text_key(key)
+                    if name is None:
+                        _refuse(
+                            TypeError,
+                            place,
+                            f"has a key of type {type(key).__name__}, which JSON cannot have: use a str",
+                        )
+                    todo.append(((place, f".{name}"), inner, False))
+            elif isinstance(value, (list, tuple)):
+                for number in range(len(value) - 1, -1, -1):
+                    todo.append(((place, f"[{number}]"), value[number], False))
+            else:
+                todo.append((place, _convert_at(place, value), False))
 
 
-def _check_int(path: str, value: int) -> None:
+def _check_int(place: _Place | None, value: int) -> None:
     try:
         int.__repr__(value)
     except ValueError:
-        _refuse(ValueError, path, "is an int with too many digits to be written: send it as a text of your own")
+        _refuse(ValueError, place, "is an int with too many digits to be written: send it as a text of your own")
 
 
-def _convert_at(path: str, value: object) -> object:
+def _convert_at(place: _Place | None, value: object) -> object:
     if isinstance(value, (bytes, bytearray, memoryview)):
-        _refuse(TypeError, path, "is bytes, which JSON cannot have: decode it, or send base64 text")
-    try:
-        return _convert(value)
-    except TypeError:
-        if type(value) in _CONVERTERS:
-            raise  # the value's own code
+        _refuse(TypeError, place, "is bytes, which JSON cannot have: decode it, or send base64 text")
+    if _CONVERTERS.get(type(value)) is None and _converter(type(value)) is None:
         _refuse(
-            TypeError, path, f"is of type {type(value).__name__}, which JSON cannot have: make a dict, a list or a str of it"
+            TypeError,
+            place,
+            f"is of type {type(value).__name__}, which JSON cannot have: make a dict, a list or a str of it",
         )
-    except ValueError:
-        _refuse(ValueError, path, f"is {value}, which JSON cannot have: send None or a text instead")
+    if _is_subclass(type(value), "decimal", "Decimal"):
+        try:
+            return _convert(value)
+        except ValueError:
+            _refuse(ValueError, place, f"is {value}, which JSON cannot have: send None or a text instead")
+    return _convert(value)
 
 
-def _refuse(kind: type[Exception], path: str, what: str) -> NoReturn:
+def _refuse(kind: type[Exception], place: _Place | None, what: str) -> NoReturn:
+    parts: list[str] = []
+    while place is not None:
+        place, part = place
+        parts.append(part)
+    path = "".join(reversed(parts)).removeprefix(".")
+    if len(path) > 200:
+        path = f"{path[:100]}…{path[-100:]}"
     raise kind(f"{path or 'the value'} {what}")
 
 
@@ -280,7 +289,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 _decoder = json.JSONDecoder(parse_constant=_refuse_constant)
-_scan = _decoder.scan_once
+_scan: Callable[[str, int], tuple[Any, int]] = _decoder.scan_once  # type: ignore[attr-defined]  # not in the stubs
 
 
 def loads(data: bytes | bytearray | memoryview | str) -> Any:
@@ -292,7 +301,7 @@ def loads(data: bytes | bytearray | memoryview | str) -> Any:
     text = data if isinstance(data, str) else _decode(data)
     try:
         value, end = _scan(text, 0)
-        if end == len(text):
+        if end == len(text) or not text[end:].strip(" \t\r\n"):
             return value
     except StopIteration:
         pass

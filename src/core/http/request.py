@@ -214,7 +214,7 @@ class Request(Body):
 _new = Request.__new__
 
 
-def _other_method(method: str) -> str:
+def _other_method(method: object) -> str:
     if not isinstance(method, str) or not _is_token(method):
         raise TypeError(f"Invalid HTTP method string: {method}")
     upper = method.upper()

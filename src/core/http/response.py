@@ -6,6 +6,7 @@ The constructor checks everything; the application, which has checked already, g
 from __future__ import annotations
 
 import builtins
+import re
 from collections.abc import AsyncIterable
 from typing import ClassVar, Final
 
@@ -102,9 +103,7 @@ class Response(Body):
         except TypeError:
             raise TypeError(f"Unable to parse URL: {url}") from None
         if status not in _REDIRECTS:
-            raise ValueError(
-                f"{status} is not a redirect status code. It must be one of: 301, 302, 303, 307, or 308."
-            )
+            raise ValueError(f"{status} is not a redirect status code. It must be one of: 301, 302, 303, 307, or 308.")
         return Response.assembled(status, Headers.trusted({"location": location}, []), None)
 
     @staticmethod
@@ -147,16 +146,20 @@ class _ErrorResponse(Response):
 _new = Response.__new__
 
 
-def _check_status(status: int) -> int:
+def _check_status(status: object) -> int:
+    # http.HTTPStatus is an int too; True is one that nobody means.
     if not isinstance(status, int) or isinstance(status, bool):
         raise TypeError(f"Response(status={status!r}): the status must be an int, for example 200")
     if not 200 <= status <= 599:
         raise ValueError("Responses may only be constructed with status codes in the range 200 to 599, inclusive.")
-    return status
+    return int(status)
 
 
-def _check_status_text(text: str) -> str:
+_is_reason = re.compile(r"[\t -~\x80-\xff]*").fullmatch
+
+
+def _check_status_text(text: object) -> str:
     # Anything else could end the status line and begin a header.
-    if not isinstance(text, str) or not all(char == "\t" or " " <= char <= "~" or "\x80" <= char <= "\xff" for char in text):
+    if not isinstance(text, str) or not _is_reason(text):
         raise TypeError("Invalid status text.")
     return text

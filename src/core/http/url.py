@@ -37,7 +37,7 @@ _odd_in_target = re.compile(r"[^!$&(-;=?@-\[\]_a-z|~/%]").search
 _dot_escape = re.compile(r"%2[eE]").search
 _escape = re.compile(r"%[0-9A-Fa-f]{2}")
 _scheme = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):").match
-_forbidden_in_host = re.compile(r"[\x00-\x20\"#%/:<>?@\[\\\]^`{|}\x7f]").search
+_forbidden_in_host = re.compile(r"[\x00-\x20#%/:<>?@\[\\\]^|\x7f]").search
 
 # Origins that passed, so that the next request to one of them costs a look-up.
 _ORIGINS: dict[str, None] = {}
@@ -51,7 +51,7 @@ class MalformedPathError(ValueError):
 # --------------------------------------------------------------------- whole URLs
 
 
-@attrs.frozen(eq=False, repr=False)
+@attrs.frozen(eq=False, repr=False, init=False)
 class URL:
     """An absolute http, https, ws or wss URL, normalised.
 
@@ -78,7 +78,7 @@ class URL:
             f"{scheme}://{userinfo}{'@' if userinfo else ''}{hostname}{':' if port else ''}{port}{pathname}"
             f"{search or ''}{fragment or ''}"
         )
-        self.__attrs_init__(  # type: ignore[attr-defined]  # attrs makes it where __init__ is written by hand
+        self.__attrs_init__(  # pyright: ignore[reportAttributeAccessIssue]  # attrs writes it, pyright does not know
             href,
             f"{scheme}:",
             username,
@@ -160,7 +160,7 @@ def _parse(given: str) -> tuple[str, str, str, str, str, str, str | None, str | 
     rest, question_mark, query = rest.partition("?")
     # However many slashes there are, and whichever: the authority comes after them.
     authority, *segments = re.split(r"[/\\]", rest.lstrip("/\\"))
-    userinfo, at, authority = authority.rpartition("@")
+    userinfo, _, authority = authority.rpartition("@")
     username, _, password = userinfo.partition(":")
     host, port = _host_and_port(authority)
     try:
