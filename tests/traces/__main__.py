@@ -1,0 +1,62 @@
+"""`python -m tests.traces DIR`: replay a folder of traces and say how many fit. Behind `make traces DIR=…`.
+
+Only `exact` programs bind: they make the count and the exit status. The others are for choosing by, and their
+matches are only told. `--strict` compares advisory values and SQLite's offsets too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from pathlib import Path
+
+from tests.traces.harness import DATA, Program, adapter_for, empty_folder, load, replay, strays
+
+
+def replay_all(programs: list[Program], *, strict: bool = False) -> dict[str, list[str]]:
+    """The problems of each program, by its id."""
+    return {program["id"]: replay_one(program, strict=strict) for program in programs}
+
+
+def replay_one(program: Program, *, strict: bool = False, on_disk: bool = False) -> list[str]:
+    """The problems of one program, in an event loop and a working directory of its own."""
+    with empty_folder() as working, empty_folder() as state:
+        try:
+            adapter = adapter_for(program["group"], state if on_disk else None)
+        except LookupError as error:
+            return [str(error)]
+        adapter.strict = strict
+        problems = asyncio.run(replay(program, adapter))
+        return problems + [f"left the file {name} behind" for name in strays(working)]
+
+
+def main(arguments: list[str]) -> int:
+    """Print what does not fit, and the count."""
+    parser = argparse.ArgumentParser(prog="python -m tests.traces", description=__doc__)
+    parser.add_argument(
+        "folder", type=Path, nargs="?", default=DATA, help="a folder of traces (default: the project's)"
+    )
+    parser.add_argument("--strict", action="store_true", help="compare advisory values and SQLite's offsets too")
+    parser.add_argument("--all", action="store_true", help="show what does not fit in programs that do not bind")
+    options = parser.parse_args(arguments)
+    if not options.folder.is_dir():
+        parser.error(f"{options.folder} is not a folder")
+    programs = load(options.folder)
+    problems = replay_all(programs, strict=options.strict)
+    fits = {program["id"]: not problems[program["id"]] for program in programs}
+    for program in programs:
+        if program["portability"] == "exact" or options.all:
+            for problem in problems[program["id"]]:
+                print(problem)
+    for kind in ("js-types", "platform"):
+        others = [program["id"] for program in programs if program["portability"] == kind]
+        print(f"{kind} programs, which do not bind: {sum(map(fits.__getitem__, others))} of {len(others)} fit")
+    exact = [program["id"] for program in programs if program["portability"] == "exact"]
+    good = sum(map(fits.__getitem__, exact))
+    print(f"traces replayed: {good} of {len(exact)}")
+    return 0 if good == len(exact) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
