@@ -115,7 +115,7 @@ class App(Router[E, Any]):
 
         Ending well acknowledges every message that was not retried; raising retries all that were not acknowledged.
         """
-        if not isinstance(name, str) or not name:
+        if not name:
             raise RegistrationError('queue(…) takes the name of a queue: @app.queue("jobs")')
 
         def register(consumer: QueueConsumer[M, E2]) -> QueueConsumer[M, E2]:

@@ -434,9 +434,7 @@ def _drop_body(res: Response, *, measure: bool) -> None:
     """Take the body away; with `measure`, leave word of how long it was, as an answer to HEAD does."""
     body = res.body
     if body is not None:
-        if not isinstance(body, str | bytes):
-            http.body.abandon(body)
-        elif measure:
+        if measure and isinstance(body, str | bytes):
             length = len(body.encode() if isinstance(body, str) else body)
             if res.staged is None or "content-length" not in res.staged:
                 res.header("content-length", str(length))

@@ -313,7 +313,7 @@ class Request(Generic[E_co, U_co, K_contra]):
 
     async def text(self) -> str:
         """The whole body as UTF-8; what is not UTF-8 becomes U+FFFD, and a byte order mark is dropped."""
-        return http.body.decode(await self.bytes())
+        return http.streams.decode(await self.bytes())
 
     @overload
     async def json(self, /) -> Any: ...

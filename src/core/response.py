@@ -230,7 +230,7 @@ class Response:
             raise ValueError(f"res.redirect(status={status!r}) must be 301, 302, 303, 307 or 308")
         if self.sent or self.left:
             raise self._gone("redirect")
-        return self.status(status).header("location", http.url.encode_location(url))._send("redirect", None, None)
+        return self.status(status).header("location", _location(url))._send("redirect", None, None)
 
     def stream(
         self, chunks: AsyncIterable[bytes] | AsyncIterable[str], /, *, content_type: str = "application/octet-stream"
@@ -240,7 +240,7 @@ class Response:
         The headers leave first. When the client goes away, the iterator is closed (`aclose`). An error while
         streaming is logged and cuts the response short, so that the client can tell.
         """
-        return self._send("stream", http.body.chunks_of(chunks), http.headers.check_value(content_type))
+        return self._send("stream", http.streams.chunks_of(chunks), http.headers.check_value(content_type))
 
     def sse(self, events: AsyncIterable[Any], /, *, keep_alive: float | None = 15.0) -> Self:
         """Send server-sent events (WHATWG HTML, section 9.2): texts, mappings or `http.sse.Event`s.
@@ -278,9 +278,6 @@ class Response:
 
     def discard(self) -> None:
         """Take back what was sent, with the headers that describe it. Other staged headers stay."""
-        body = self.body
-        if body is not None and not isinstance(body, str | bytes):
-            http.body.abandon(body)
         self.sent = False  # type: ignore[misc]  # read-only for handlers
         self.status_code = 200  # type: ignore[misc]  # likewise
         self.body = self.content_type = None
@@ -305,3 +302,12 @@ class Response:
             http.Headers.trusted(headers, self.set_cookies or []),
             body.encode() if isinstance(body, str) else body,
         )
+
+
+def _location(url: str) -> str:
+    """A URL for the Location header: what is not ASCII, and blanks, percent-encoded as UTF-8."""
+    if url.isascii() and " " not in url:
+        return url
+    return "".join(
+        char if char.isascii() and char != " " else "".join(f"%{byte:02X}" for byte in char.encode()) for char in url
+    )

@@ -142,7 +142,7 @@ class Router(Generic[E, U]):
         Raises PathError for a path that is none, HandlerError for a callable of the wrong shape, OrderError for a
         middleware that reads what only a later one provides.
         """
-        if not isinstance(method, str) or not method or not method.replace("-", "").replace("_", "").isalnum():
+        if not method or not method.replace("-", "").replace("_", "").isalnum():
             raise RegistrationError(f'on({method!r}, …): a method is a word, for example on("PURGE", "/cache")')
         return self._register(method.upper(), path, handlers)
 

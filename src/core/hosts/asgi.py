@@ -79,12 +79,7 @@ class AsgiRequest(Request[Any, Any, Any]):
             path = _quoted(path)
         elif len(raw) != len(path) or b"%" in raw:
             path = raw.partition(b"?")[0].decode("latin-1")
-        # Nothing of a path may be read otherwise here than by `http.Request`.
-        self.path = (
-            path
-            if "/." not in path and path.isascii() and "\\" not in path and "%" not in path and path
-            else http.url.canonical_path(path)
-        )  # type: ignore[misc]  # as above
+        self.path = http.url.canonical_path(path)  # type: ignore[misc]  # as above
         self.env = env  # type: ignore[misc]  # as above
         self.ctx = ctx  # type: ignore[misc]  # as above
         self.received = perf_counter()
@@ -252,12 +247,12 @@ def asgi(app: App[Any], env: object = None, *, context: BackgroundContext | None
         await respond(req, res)
         body = res.body
         if body.__class__ is str:
-            body = body.encode()  # type: ignore[union-attr]  # the line above says what it is
+            body = body.encode()
         if body is None or body.__class__ is bytes:
             # 101, 204 and 304 have no length (RFC 9110, section 8.6); every other response without a body has one of 0.
             length = (
                 len(body) if body else (None if res.status_code in (101, 204, 304) or scope["method"] == "HEAD" else 0)
-            )  # type: ignore[arg-type]  # as above
+            )
             await send({"type": "http.response.start", "status": res.status_code, "headers": header_pairs(res, length)})
             await send({"type": "http.response.body", "body": body or b""})
         else:

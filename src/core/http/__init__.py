@@ -5,9 +5,9 @@ What tests build and hosts hand over. Nothing in this room knows an application,
 
 from __future__ import annotations
 
-from core.http import body, cookies, headers, json, url
+from core.http import body, cookies, headers, json, streams, url
 from core.http.headers import Headers
 from core.http.request import Request
 from core.http.response import Response
 
-__all__ = ["Headers", "Request", "Response", "body", "cookies", "headers", "json", "url"]
+__all__ = ["Headers", "Request", "Response", "body", "cookies", "headers", "json", "streams", "url"]
