@@ -60,7 +60,7 @@ else:
 
         def __missing__(self, key: str) -> NoReturn:
             names = ", ".join(f'"{name}"' for name in self) or "none at all"
-            raise KeyError(f"the path has no parameter "{key}". It has {names}")
+            raise KeyError(f'the path has no parameter "{key}". It has {names}')
 
         def _closed(self, *_: object, **__: object) -> NoReturn:
             raise TypeError("path parameters cannot be changed. Keep what you add in req.state")

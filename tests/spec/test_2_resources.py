@@ -46,9 +46,9 @@ class TestRequest:
         assert await seen(lambda req: req.params["id"], "/users/42") == "42"
 
     async def test_a_parameter_that_is_not_there_names_those_that_are(self) -> None:
-        with pytest.raises(KeyError, match='no parameter "idd". It has "id"'):
-            http_params = await seen(lambda req: req.params, "/users/42")
-            http_params["idd"]
+        params = await seen(lambda req: req.params, "/users/42")
+        with pytest.raises(KeyError, match=r'no parameter "idd"\. It has "id"'):
+            params["idd"]
 
     async def test_params_cannot_be_changed(self) -> None:
         params = await seen(lambda req: req.params, "/users/42")
