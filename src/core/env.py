@@ -226,6 +226,7 @@ def _collect(env_class: type, problems: list[str]) -> list[EnvField]:
         except Exception as error:  # an annotation is code, and may raise anything
             problems.append(f"{place}: its annotation {member.annotation!r} cannot be resolved: {error}")
             continue
+        has_default = member.has_default or typing.get_origin(annotation) is typing_extensions.NotRequired
         annotation, optional = _without_none(annotation)
         kind = typing.get_origin(annotation) or annotation
         if isinstance(annotation, _Unknown):
@@ -240,8 +241,8 @@ def _collect(env_class: type, problems: list[str]) -> list[EnvField]:
                 attribute=member.attribute,
                 kind=kind,
                 annotation=annotation,
-                optional=optional or member.has_default,
-                has_default=member.has_default,
+                optional=optional or has_default,
+                has_default=has_default,
                 converted=member.converted,
             )
         )
