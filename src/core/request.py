@@ -193,9 +193,11 @@ class Request(Generic[E_co, U_co, K_contra]):
         id: str
         """The request's id, set by the `request_id` middleware. Empty before that."""
 
-    user = None  # type: ignore[assignment]
-    id = ""  # type: ignore[assignment,unused-ignore]
-    params = NO_PARAMS  # type: ignore[assignment]
+    else:
+        # The plain attributes behind the properties above.
+        user = None
+        id = ""
+        params = NO_PARAMS
 
     _clock: Clock = system_clock
     _start_time: float | None = None

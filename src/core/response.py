@@ -61,9 +61,11 @@ class Response:
             """The status, 200 until `status` sets another."""
             ...
 
+    else:
+        sent = False
+        status_code = 200
+
     # Class attributes, so that making a response sets nothing: most keep nearly all of them.
-    sent = False  # type: ignore[assignment]
-    status_code = 200  # type: ignore[assignment]
     left = False
     """Whether the response has left. After that nothing can change it."""
     body: str | bytes | AsyncIterator[bytes] | None = None
