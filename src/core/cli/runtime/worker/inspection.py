@@ -1,0 +1,146 @@
+"""Run by a build's worker, as text: import the application under watch, and tell what it did.
+
+Watched are entropy, files, sockets, threads and JavaScript objects: what a snapshot would repeat in every isolate, or
+what the platform refuses before the first request. Each finding has the chain of imports that led to it.
+"""
+
+import builtins
+import json
+import os
+import random
+import sys
+import traceback
+
+SITE = "/core/"
+_STDLIB = ("/lib/python",)
+watching = False
+findings = []
+
+
+def chain():
+    """The imports that led here, outermost first, and the line that did it."""
+    steps = []
+    frame = sys._getframe(2)
+    while frame is not None:
+        code = frame.f_code
+        if code.co_filename.startswith(SITE):
+            steps.append([code.co_filename[len(SITE) :], frame.f_lineno, code.co_name])
+        frame = frame.f_back
+    return steps[::-1]
+
+
+def importing():
+    """Whether a module is being imported by the application right now, rather than pyodide at work."""
+    frame = sys._getframe(2)
+    while frame is not None:
+        if frame.f_code.co_name == "<module>" and frame.f_code.co_filename.startswith(SITE):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def found(kind, what):
+    global watching
+    watching = False
+    try:
+        entry = {"kind": kind, "what": what, "chain": chain()}
+        if entry not in findings:
+            findings.append(entry)
+    finally:
+        watching = True
+
+
+def guard(owner, name, what, when=lambda *args, **kwargs: True):
+    original = getattr(owner, name)
+
+    def guarded(*args, **kwargs):
+        if watching and when(*args, **kwargs) and importing():
+            found("entropy", what)
+        return original(*args, **kwargs)
+
+    setattr(owner, name, guarded)
+
+
+def audit(event, args):
+    if not watching:
+        return
+    if event == "open":
+        path, mode, flags = args[0], args[1], args[2]
+        if isinstance(path, int) or not importing():
+            return
+        path = os.fspath(path) if not isinstance(path, bytes) else path.decode()
+        writes = bool(mode and set(mode) & set("wax+")) or bool(flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT))
+        inside = os.path.abspath(path).startswith((SITE, *_STDLIB)) or path.endswith(".zip")
+        if writes or not inside:
+            found("files", f"open({path!r})")
+    elif event.startswith("socket.") or event in ("os.system", "subprocess.Popen", "os.posix_spawn"):
+        if importing():
+            found("sockets" if event.startswith("socket.") else "processes", event)
+    elif event == "_thread.start_new_thread" and importing():
+        found("threads", "a thread was started")
+
+
+def js_objects():
+    """JavaScript objects that modules of the bundle hold, other than what `import js` gives by name."""
+    import js
+    from pyodide.ffi import JsProxy
+
+    held = []
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if not file or not file.startswith(SITE):
+            continue
+        for attribute, value in list(vars(module).items()):
+            if not isinstance(value, JsProxy):
+                continue
+            own = getattr(js, attribute, None)
+            if value == js or (isinstance(own, JsProxy) and own == value) or _is_global(js, value):
+                continue
+            held.append({"kind": "js", "what": f"{name}.{attribute}", "chain": [[file[len(SITE) :], 0, attribute]]})
+    return held
+
+
+def _is_global(js, value):
+    name = getattr(value, "name", None)
+    own = getattr(js, name, None) if isinstance(name, str) and name else None
+    return own is not None and own == value
+
+
+def described(error):
+    """A traceback of the frames that belong to the bundle, and the error's own words."""
+    frames = [
+        [frame.filename[len(SITE) :], frame.lineno, frame.name, frame.line or ""]
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.filename.startswith(SITE)
+    ]
+    words = traceback.format_exception_only(error)
+    missing = error.name if isinstance(error, ModuleNotFoundError) else None
+    return {"type": type(error).__name__, "text": "".join(words).strip(), "frames": frames, "missing": missing}
+
+
+def inspect(host, main, env):
+    """Everything a build wants to know, as JSON."""
+    global watching
+    for owner, name in ((os, "urandom"), (os, "getrandom"), (random, "_urandom")):
+        if hasattr(owner, name):
+            guard(owner, name, f"os.{name.lstrip('_')}")
+    guard(random.Random, "seed", "random.seed", when=lambda self, a=None, *rest, **named: a is None)
+    for name in ("random", "randint", "randrange", "choice", "choices", "shuffle", "sample", "uniform", "getrandbits"):
+        guard(random, name, f"random.{name}")
+    sys.addaudithook(audit)
+    report = {"error": None, "problems": None, "classes": {}, "queues": [], "crons": [], "modules": []}
+    watching = True
+    try:
+        before = set(sys.modules)
+        loaded = builtins.__import__(host, fromlist=["start"])
+        loaded.start(main)
+    except BaseException as error:
+        watching = False
+        report["error"] = described(error)
+    else:
+        watching = False
+        report.update(loaded.report(env) if hasattr(loaded, "report") else {})
+        report["modules"] = sorted(set(sys.modules) - before)
+        findings.extend(js_objects())
+    report["findings"] = findings
+    return json.dumps(report)

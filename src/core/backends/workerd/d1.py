@@ -1,0 +1,234 @@
+"""The runtime's own SQL database, spoken to through its JavaScript object.
+
+Rows cross as one JSON text, so that a thousand of them cost two crossings and leave no proxy. SQLite's blobs are
+JavaScript arrays of numbers there, the only arrays a row can have, and become bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TypeVar, overload
+
+from typing_extensions import TypeForm
+
+from core.backends.workerd.crossing import (
+    MAX_SAFE_INTEGER,
+    bare,
+    bridge,
+    is_null,
+    js_bytes,
+    none_of,
+    raising,
+    rows_of,
+    translated,
+)
+from core.bindings.d1 import D1ExecResult, D1Meta, D1Result, D1Row, D1Value
+from core.errors import BindingError, D1Error, D1TypeError
+
+__all__ = ["WorkerdD1Database", "WorkerdD1PreparedStatement", "WorkerdD1Session"]
+
+T = TypeVar("T")
+
+
+class WorkerdD1PreparedStatement:
+    """`D1PreparedStatement` over the runtime's."""
+
+    __slots__ = ("_statement",)
+
+    def __init__(self, statement: Any) -> None:
+        self._statement = statement
+
+    def bind(self, *values: D1Value) -> WorkerdD1PreparedStatement:
+        """Return a new statement with `values`. See `D1PreparedStatement.bind`."""
+        outgoing = [_bindable(value) for value in values]
+        try:
+            return WorkerdD1PreparedStatement(self._statement.bind(*outgoing))
+        except bridge().JsException as error:
+            raise translated(error, _error) from None
+
+    @overload
+    async def first(self, /) -> D1Row | None: ...
+    @overload
+    async def first(self, column: str, /) -> Any: ...
+    @overload
+    async def first(self, type_: TypeForm[T], /) -> T | None: ...
+    async def first(self, what: Any = None, /) -> Any:
+        """Return the first row, its column, or the row as a `T`. See `D1PreparedStatement.first`."""
+        if isinstance(what, str):
+            value = await raising(self._statement.first(what), _error)
+            return _cell(rows_of(value) if not is_null(value) else None)
+        row = await raising(self._statement.first(), _error)
+        if is_null(row):
+            return None
+        found = _row(rows_of(row))
+        return found if what is None else _structured(found, what)
+
+    @overload
+    async def all(self, /) -> D1Result[D1Row]: ...
+    @overload
+    async def all(self, type_: TypeForm[T], /) -> D1Result[T]: ...
+    async def all(self, type_: Any = None, /) -> Any:
+        """Return every row. See `D1PreparedStatement.all`."""
+        result = _result(await raising(self._statement.all(), _error))
+        if type_ is None:
+            return result
+        return D1Result(_structured_rows(result.results, type_), result.meta, result.success)
+
+    async def run(self) -> D1Result[D1Row]:
+        """Run the statement. See `D1PreparedStatement.run`."""
+        return _result(await raising(self._statement.run(), _error))
+
+    async def raw(self, column_names: bool = False) -> list[list[Any]]:
+        """Return every row as a list of its values. See `D1PreparedStatement.raw`."""
+        rows: list[list[Any]] = rows_of(await raising(self._statement.raw(columnNames=bool(column_names)), _error))
+        if column_names:
+            return [rows[0], *([_cell(value) for value in row] for row in rows[1:])]
+        return [[_cell(value) for value in row] for row in rows]
+
+
+class WorkerdD1Session:
+    """`D1DatabaseSession` over the runtime's."""
+
+    __slots__ = ("_database",)
+
+    def __init__(self, database: Any) -> None:
+        self._database = bare(database)
+
+    def prepare(self, sql: str, /) -> WorkerdD1PreparedStatement:
+        """Return a statement for `sql`. See `D1Database.prepare`."""
+        if not isinstance(sql, str):
+            raise D1TypeError(f"prepare() takes the text of a statement, not {type(sql).__name__}")
+        return WorkerdD1PreparedStatement(self._database.prepare(sql))
+
+    async def batch(self, statements: Sequence[Any], /) -> list[D1Result[D1Row]]:
+        """Run statements in one transaction. See `D1Database.batch`."""
+        outgoing = []
+        for statement in statements:
+            if not isinstance(statement, WorkerdD1PreparedStatement):
+                raise D1TypeError(
+                    f"batch() takes statements, as prepare() gives them, not {type(statement).__name__}"
+                )
+            outgoing.append(statement._statement)
+        results = await raising(self._database.batch(bridge().to_js(outgoing)), _error)
+        return [_result_of(result) for result in rows_of(results)]
+
+    def get_bookmark(self) -> str | None:
+        """Return where the session is, or None. See `D1DatabaseSession.get_bookmark`."""
+        bookmark: str | None = none_of(self._database.getBookmark())
+        return bookmark
+
+
+class WorkerdD1Database(WorkerdD1Session):
+    """`D1Database` over the object that the runtime has under the binding's name."""
+
+    __slots__ = ()
+
+    async def exec(self, sql: str, /) -> D1ExecResult:
+        """Run a text line by line. See `D1Database.exec`."""
+        result = rows_of(await raising(self._database.exec(sql), _error))
+        return D1ExecResult(result["count"], result["duration"])
+
+    def with_session(self, constraint_or_bookmark: str | None = None, /) -> WorkerdD1Session:
+        """Return a session. See `D1Database.with_session`."""
+        given = () if constraint_or_bookmark is None else (constraint_or_bookmark,)
+        return WorkerdD1Session(self._database.withSession(*given))
+
+
+# Values out -----------------------------------------------------------------------------------------------------------
+
+
+def _bindable(value: D1Value) -> Any:
+    match value:
+        case None:
+            # None alone would cross as undefined, which the platform refuses.
+            return bridge().jsnull
+        case bool() | float() | str():
+            return value
+        case int():
+            if not -MAX_SAFE_INTEGER <= value <= MAX_SAFE_INTEGER:
+                raise D1TypeError(
+                    f"D1_TYPE_ERROR: {value} is beyond 2**53 - 1, which no number of the platform can hold. "
+                    "Bind it as a text"
+                )
+            return value
+        case bytes() | bytearray() | memoryview():
+            # The runtime binds an ArrayBuffer or an array of numbers, and takes a view for its whole buffer.
+            return js_bytes(value).buffer
+        case Sequence():
+            numbers = list(value)
+            if all(type(number) is int and 0 <= number <= 255 for number in numbers):
+                return bridge().to_js(numbers)
+    raise D1TypeError(f"D1_TYPE_ERROR: Type '{_js_type(value)}' not supported for value '{_js_text(value)}'")
+
+
+def _js_type(value: object) -> str:
+    return "function" if callable(value) else "object"
+
+
+def _js_text(value: object) -> str:
+    """What JavaScript makes of the value in its message."""
+    match value:
+        case Mapping():
+            return "[object Object]"
+        case list() | tuple():
+            return ",".join(str(item) for item in value)
+        case _:
+            return str(value)
+
+
+# Values in ------------------------------------------------------------------------------------------------------------
+
+
+def _cell(value: Any) -> Any:
+    return bytes(value) if type(value) is list else value
+
+
+def _row(row: Mapping[str, Any]) -> D1Row:
+    return {name: bytes(value) if type(value) is list else value for name, value in row.items()}
+
+
+def _result(result: Any) -> D1Result[D1Row]:
+    return _result_of(rows_of(result))
+
+
+def _result_of(result: Mapping[str, Any]) -> D1Result[D1Row]:
+    return D1Result([_row(row) for row in result["results"] or ()], _meta(result["meta"]), result["success"])
+
+
+_META: Final = (
+    "duration",
+    "changes",
+    "last_row_id",
+    "changed_db",
+    "size_after",
+    "rows_read",
+    "rows_written",
+    "served_by_region",
+    "served_by_primary",
+    "total_attempts",
+    "timings",
+)
+_ZERO: Final = {"duration": 0, "changes": 0, "last_row_id": 0, "size_after": 0, "rows_read": 0, "rows_written": 0}
+
+
+def _meta(meta: Mapping[str, Any]) -> D1Meta:
+    given = {name: meta[name] for name in _META if meta.get(name) is not None}
+    return D1Meta(served_by=meta.get("served_by") or "", **{**_ZERO, "changed_db": False, **given})
+
+
+def _structured(row: D1Row, type_: Any) -> Any:
+    from core.structure import structure
+
+    return structure(row, type_)
+
+
+def _structured_rows(rows: list[D1Row], type_: Any) -> list[Any]:
+    from core.structure import structure
+
+    return [structure(row, type_) for row in rows]
+
+
+def _error(name: str, message: str) -> BindingError:
+    if message.startswith("D1_TYPE_ERROR"):
+        return D1TypeError(message)
+    return D1Error(message)

@@ -1,0 +1,604 @@
+"""The runtime's own Durable Objects: namespaces and their stubs, and what an object has for itself.
+
+A stub's method is called by its own name on the other side, with its arguments in order: JavaScript knows no keyword
+arguments. Where the namespace is annotated with the object's class, keywords are put in their places; what has no
+place travels in one last object under `KEYWORDS`, which our own side of the call takes apart again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from datetime import datetime
+from typing import Any, Final, TypeVar
+
+from core.backends.workerd.crossing import (
+    bare,
+    bridge,
+    bytes_of,
+    from_js,
+    is_null,
+    js_bytes,
+    js_value,
+    none_of,
+    options,
+    raising,
+    translated,
+)
+from core.bindings.durable_object import DurableObjectId
+from core.errors import BindingError, DurableObjectError, DurableObjectTypeError
+from core.http import Request, Response
+
+__all__ = [
+    "KEYWORDS",
+    "WorkerdDurableObjectId",
+    "WorkerdDurableObjectNamespace",
+    "WorkerdDurableObjectState",
+    "WorkerdDurableObjectStub",
+    "WorkerdSqlStorage",
+    "WorkerdStorage",
+]
+
+T = TypeVar("T")
+
+KEYWORDS: Final = "__core_keywords__"
+_GIVEN_NOTHING: Final = object()
+
+
+class WorkerdDurableObjectId:
+    """`DurableObjectId` over the runtime's."""
+
+    __slots__ = ("_id",)
+
+    def __init__(self, id: Any) -> None:
+        self._id = bare(id)
+
+    def __str__(self) -> str:
+        return str(self._id.toString())
+
+    def __repr__(self) -> str:
+        return f"<DurableObjectId {self}>"
+
+    @property
+    def name(self) -> str | None:
+        """The name it was made from."""
+        name: str | None = none_of(getattr(self._id, "name", None))
+        return name
+
+    @property
+    def jurisdiction(self) -> Any:
+        """The jurisdiction it was made for."""
+        return none_of(getattr(self._id, "jurisdiction", None))
+
+    def equals(self, other: DurableObjectId, /) -> bool:
+        """Whether both name the same object."""
+        return str(self) == str(other)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, WorkerdDurableObjectId) and str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+
+class WorkerdDurableObjectNamespace:
+    """`DurableObjectNamespace` over the object that the runtime has under the binding's name."""
+
+    __slots__ = ("_cls", "_namespace")
+
+    def __init__(self, namespace: Any, cls: Any = None) -> None:
+        self._namespace = bare(namespace)
+        self._cls = cls
+
+    def id_from_name(self, name: str) -> WorkerdDurableObjectId:
+        """The id that belongs to `name`."""
+        return WorkerdDurableObjectId(_call(self._namespace.idFromName, name))
+
+    def id_from_string(self, id: str) -> WorkerdDurableObjectId:
+        """The id that `str(id)` gave."""
+        return WorkerdDurableObjectId(_call(self._namespace.idFromString, id))
+
+    def new_unique_id(self, *, jurisdiction: str | None = None) -> WorkerdDurableObjectId:
+        """An id that no object has yet."""
+        return WorkerdDurableObjectId(_call(self._namespace.newUniqueId, **options(jurisdiction=jurisdiction)))
+
+    def get(self, id: Any, *, location_hint: str | None = None) -> Any:
+        """The stub of an object."""
+        if not isinstance(id, WorkerdDurableObjectId):
+            raise DurableObjectTypeError(
+                f"get() takes an id, as id_from_name() and id_from_string() give them, not {type(id).__name__}"
+            )
+        return WorkerdDurableObjectStub(
+            _call(self._namespace.get, id._id, **options(locationHint=location_hint)), self._cls
+        )
+
+    def get_by_name(self, name: str, *, location_hint: str | None = None) -> Any:
+        """The stub of the object of that name."""
+        return self.get(self.id_from_name(name), location_hint=location_hint)
+
+    def jurisdiction(self, jurisdiction: str) -> WorkerdDurableObjectNamespace:
+        """This namespace confined to a jurisdiction."""
+        return WorkerdDurableObjectNamespace(_call(self._namespace.jurisdiction, jurisdiction), self._cls)
+
+
+class WorkerdDurableObjectStub:
+    """A stub: `fetch`, `id`, `name`, and every method of the object under its own name."""
+
+    __slots__ = ("_cls", "_stub")
+
+    def __init__(self, stub: Any, cls: Any) -> None:
+        self._stub = stub
+        self._cls = cls
+
+    @property
+    def id(self) -> WorkerdDurableObjectId:
+        """The object's id."""
+        return WorkerdDurableObjectId(self._stub.id)
+
+    @property
+    def name(self) -> str | None:
+        """The object's name, when the stub was got by one."""
+        name: str | None = none_of(getattr(self._stub, "name", None))
+        return name
+
+    async def fetch(self, request: Request, /) -> Response:
+        """Hand a request to the object's `fetch`."""
+        from core.backends.workerd.fetch import fetch_through
+
+        return await fetch_through(self._stub, request, _error)
+
+    def __getattr__(self, name: str, /) -> Callable[..., Awaitable[Any]]:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        method = getattr(self._stub, name)
+
+        async def call(*args: Any, **keywords: Any) -> Any:
+            outgoing = [js_value(value) for value in _placed(self._cls, name, args, keywords)]
+            return from_js(await raising(method(*outgoing), _error))
+
+        return call
+
+
+def _placed(cls: Any, name: str, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> list[Any]:
+    """The arguments of a call in the order of the method's parameters."""
+    if not keywords:
+        return list(args)
+    import inspect
+
+    method = getattr(cls, name, None)
+    if method is not None:
+        try:
+            bound = inspect.signature(method).bind(None, *args, **keywords)
+        except TypeError as error:
+            raise DurableObjectTypeError(f"{cls.__name__}.{name}(): {error}") from None
+        if not bound.kwargs:
+            return list(bound.args[1:])
+    return [*args, {KEYWORDS: dict(keywords)}]
+
+
+# An object's own side -------------------------------------------------------------------------------------------------
+
+
+class WorkerdDurableObjectState:
+    """`DurableObjectState` over the runtime's."""
+
+    __slots__ = ("_id", "_state", "_storage")
+
+    def __init__(self, state: Any) -> None:
+        self._state = bare(state)
+        self._id: WorkerdDurableObjectId | None = None
+        self._storage: WorkerdStorage | None = None
+
+    @property
+    def id(self) -> WorkerdDurableObjectId:
+        """The object's id."""
+        if self._id is None:
+            self._id = WorkerdDurableObjectId(self._state.id)
+        return self._id
+
+    @property
+    def storage(self) -> WorkerdStorage:
+        """The object's storage."""
+        if self._storage is None:
+            self._storage = WorkerdStorage(self._state.storage)
+        return self._storage
+
+    def wait_until(self, awaitable: Awaitable[Any], /) -> None:
+        """Let `awaitable` run on."""
+        task = asyncio.ensure_future(awaitable)
+        proxy = bridge().create_proxy(task)
+        self._state.waitUntil(proxy)
+        task.add_done_callback(lambda _: proxy.destroy())
+
+    async def block_concurrency_while(self, callback: Callable[[], Awaitable[T]], /) -> T:
+        """Run `callback` with nothing else reaching the object."""
+        kept: list[Any] = []
+        failed: list[BaseException] = []
+
+        async def run() -> None:
+            try:
+                kept.append(await callback())
+            except BaseException as error:
+                failed.append(error)
+                raise
+
+        proxy = bridge().create_proxy(run)
+        try:
+            await raising(self._state.blockConcurrencyWhile(proxy), _error)
+        except BaseException:
+            if failed:
+                raise failed[0] from None
+            raise
+        finally:
+            proxy.destroy()
+        value: T = kept[0]
+        return value
+
+    def abort(self, reason: str | None = None) -> None:
+        """Reset the object."""
+        state, across = self._state, bridge()
+        from pyodide.ffi import create_once_callable
+
+        # Aborting at once would end JavaScript under Python's feet, in the middle of this very call.
+        across.js.queueMicrotask(create_once_callable(lambda: state.abort(*(() if reason is None else (reason,)))))
+        raise DurableObjectError(reason or "Durable Object reset because it called abort()")
+
+
+class _Operations:
+    """What storage and a transaction have in common."""
+
+    __slots__ = ("_storage",)
+
+    def __init__(self, storage: Any) -> None:
+        self._storage = bare(storage)
+
+    async def get(self, keys: Any, /, *, allow_concurrency: bool = False, no_cache: bool = False) -> Any:
+        """The value under a key or None; of a list of keys a dict."""
+        given = _given(allow_concurrency, no_cache=no_cache)
+        return from_js(await raising(self._storage.get(_keys(keys), **given), _error))
+
+    async def list(
+        self,
+        *,
+        start: str | None = None,
+        start_after: str | None = None,
+        end: str | None = None,
+        prefix: str | None = None,
+        reverse: bool = False,
+        limit: int | None = None,
+        allow_concurrency: bool = False,
+        no_cache: bool = False,
+    ) -> dict[str, Any]:
+        """The values of a range of keys."""
+        given = _range(start, start_after, end, prefix, reverse, limit)
+        given.update(_given(allow_concurrency, no_cache=no_cache))
+        found: dict[str, Any] = from_js(await raising(self._storage.list(**given), _error))
+        return found
+
+    async def put(
+        self,
+        key: Any,
+        value: Any = _GIVEN_NOTHING,
+        /,
+        *,
+        allow_concurrency: bool = False,
+        allow_unconfirmed: bool = False,
+        no_cache: bool = False,
+    ) -> None:
+        """Store a value, or several."""
+        given = _given(allow_concurrency, allow_unconfirmed, no_cache)
+        if isinstance(key, str):
+            if value is _GIVEN_NOTHING:
+                raise DurableObjectTypeError("put() takes a key and a value, or a dict of both")
+            await raising(self._storage.put(key, js_value(value), **given), _error)
+        else:
+            await raising(self._storage.put(js_value(dict(key)), **given), _error)
+
+    async def delete(
+        self,
+        keys: Any,
+        /,
+        *,
+        allow_concurrency: bool = False,
+        allow_unconfirmed: bool = False,
+        no_cache: bool = False,
+    ) -> Any:
+        """Delete a key, or several."""
+        given = _given(allow_concurrency, allow_unconfirmed, no_cache)
+        return from_js(await raising(self._storage.delete(_keys(keys), **given), _error))
+
+    async def get_alarm(self, *, allow_concurrency: bool = False) -> int | None:
+        """When the alarm goes off, in milliseconds since 1970, or None."""
+        found = none_of(await raising(self._storage.getAlarm(**_given(allow_concurrency)), _error))
+        return None if found is None else int(found)
+
+    async def set_alarm(
+        self,
+        scheduled_time: datetime | float,
+        *,
+        allow_concurrency: bool = False,
+        allow_unconfirmed: bool = False,
+    ) -> None:
+        """Have `alarm` called at a time."""
+        given = _given(allow_concurrency, allow_unconfirmed)
+        await raising(self._storage.setAlarm(_time(scheduled_time), **given), _error)
+
+    async def delete_alarm(self, *, allow_concurrency: bool = False, allow_unconfirmed: bool = False) -> None:
+        """Take the alarm back."""
+        await raising(self._storage.deleteAlarm(**_given(allow_concurrency, allow_unconfirmed)), _error)
+
+
+class WorkerdTransaction(_Operations):
+    """`DurableObjectTransaction` over the runtime's."""
+
+    __slots__ = ()
+
+    def rollback(self) -> None:
+        """Undo the transaction."""
+        _call(self._storage.rollback)
+
+
+class WorkerdStorage(_Operations):
+    """`DurableObjectStorage` over the runtime's."""
+
+    __slots__ = ("_kv", "_sql")
+
+    def __init__(self, storage: Any) -> None:
+        super().__init__(storage)
+        self._sql: WorkerdSqlStorage | None = None
+        self._kv: WorkerdSyncKv | None = None
+
+    async def delete_all(self, *, allow_concurrency: bool = False, allow_unconfirmed: bool = False) -> None:
+        """Delete everything."""
+        await raising(self._storage.deleteAll(**_given(allow_concurrency, allow_unconfirmed)), _error)
+
+    async def transaction(self, closure: Callable[[Any], Awaitable[T]], /) -> T:
+        """Run `closure` in a transaction."""
+        kept: list[Any] = []
+        failed: list[BaseException] = []
+
+        async def run(transaction: Any) -> None:
+            try:
+                kept.append(await closure(WorkerdTransaction(transaction)))
+            except BaseException as error:
+                failed.append(error)
+                raise
+
+        proxy = bridge().create_proxy(run)
+        try:
+            await raising(self._storage.transaction(proxy), _error)
+        except BaseException:
+            if failed:
+                raise failed[0] from None
+            raise
+        finally:
+            proxy.destroy()
+        value: T = kept[-1]
+        return value
+
+    def transaction_sync(self, closure: Callable[[], T], /) -> T:
+        """The same for a `closure` that waits for nothing."""
+        kept: list[Any] = []
+        failed: list[BaseException] = []
+
+        def run() -> None:
+            try:
+                kept.append(closure())
+            except BaseException as error:
+                failed.append(error)
+                raise
+
+        proxy = bridge().create_proxy(run)
+        try:
+            _call(self._storage.transactionSync, proxy)
+        except BaseException:
+            if failed:
+                raise failed[0] from None
+            raise
+        finally:
+            proxy.destroy()
+        value: T = kept[-1]
+        return value
+
+    async def sync(self) -> None:
+        """Return when all that was written so far is safe."""
+        await raising(self._storage.sync(), _error)
+
+    async def get_current_bookmark(self) -> str:
+        """A mark of the present state."""
+        return str(await raising(self._storage.getCurrentBookmark(), _error))
+
+    async def get_bookmark_for_time(self, timestamp: datetime | float, /) -> str:
+        """A mark of the state at a time."""
+        return str(await raising(self._storage.getBookmarkForTime(_time(timestamp)), _error))
+
+    async def on_next_session_restore_bookmark(self, bookmark: str, /) -> str:
+        """Come back to a mark when the object starts next."""
+        return str(await raising(self._storage.onNextSessionRestoreBookmark(bookmark), _error))
+
+    @property
+    def sql(self) -> WorkerdSqlStorage:
+        """The SQL database."""
+        if self._sql is None:
+            self._sql = WorkerdSqlStorage(self._storage.sql)
+        return self._sql
+
+    @property
+    def kv(self) -> WorkerdSyncKv:
+        """The keys and values, without waiting."""
+        if self._kv is None:
+            self._kv = WorkerdSyncKv(self._storage.kv)
+        return self._kv
+
+
+class WorkerdSyncKv:
+    """`SyncKvStorage` over the runtime's."""
+
+    __slots__ = ("_kv",)
+
+    def __init__(self, kv: Any) -> None:
+        self._kv = kv
+
+    def get(self, key: str, /) -> Any:
+        """The value under `key`, or None."""
+        return from_js(_call(self._kv.get, key))
+
+    def list(
+        self,
+        *,
+        start: str | None = None,
+        start_after: str | None = None,
+        end: str | None = None,
+        prefix: str | None = None,
+        reverse: bool = False,
+        limit: int | None = None,
+    ) -> Iterator[tuple[str, Any]]:
+        """Keys and values of a range of keys."""
+        for entry in _call(self._kv.list, **_range(start, start_after, end, prefix, reverse, limit)):
+            yield str(entry[0]), from_js(entry[1])
+
+    def put(self, key: str, value: Any, /) -> None:
+        """Store a value."""
+        _call(self._kv.put, key, js_value(value))
+
+    def delete(self, key: str, /) -> bool:
+        """Delete a key."""
+        return bool(_call(self._kv.delete, key))
+
+
+class WorkerdSqlStorage:
+    """`SqlStorage` over the runtime's."""
+
+    __slots__ = ("_sql",)
+
+    def __init__(self, sql: Any) -> None:
+        self._sql = sql
+
+    @property
+    def database_size(self) -> int:
+        """Its size in bytes."""
+        return int(self._sql.databaseSize)
+
+    def exec(self, query: str, /, *bindings: Any) -> WorkerdSqlCursor:
+        """Run one or more statements."""
+        outgoing = [_sql_value(value) for value in bindings]
+        return WorkerdSqlCursor(_call(self._sql.exec, query, *outgoing))
+
+
+class WorkerdSqlCursor:
+    """`SqlStorageCursor` over the runtime's."""
+
+    __slots__ = ("_cursor",)
+
+    def __init__(self, cursor: Any) -> None:
+        self._cursor = cursor
+
+    @property
+    def column_names(self) -> list[str]:
+        """The names of the columns."""
+        return [str(name) for name in self._cursor.columnNames]
+
+    @property
+    def rows_read(self) -> int:
+        """Rows read so far."""
+        return int(self._cursor.rowsRead)
+
+    @property
+    def rows_written(self) -> int:
+        """Rows written."""
+        return int(self._cursor.rowsWritten)
+
+    def __iter__(self) -> WorkerdSqlCursor:
+        return self
+
+    def __next__(self) -> dict[str, Any]:
+        step = _call(self._cursor.next)
+        if step.done:
+            raise StopIteration
+        return _sql_row(step.value)
+
+    def to_array(self) -> list[dict[str, Any]]:
+        """All rows that were not read yet."""
+        return [_sql_row(row) for row in _call(self._cursor.toArray)]
+
+    def one(self) -> dict[str, Any]:
+        """The only row."""
+        return _sql_row(_call(self._cursor.one))
+
+    def raw(self) -> Iterator[list[Any]]:
+        """The rows that were not read yet, as lists of values."""
+        for row in _call(self._cursor.raw):
+            yield [_sql_cell(value) for value in row]
+
+
+def _sql_value(value: Any) -> Any:
+    match value:
+        case None:
+            return bridge().jsnull
+        case bytes() | bytearray() | memoryview():
+            return js_bytes(value)
+        case bool() | int() | float() | str():
+            return value
+        case _:
+            raise DurableObjectTypeError(
+                f"{type(value).__name__} cannot be bound. Bind None, bool, int, float, str or bytes"
+            )
+
+
+def _sql_row(row: Any) -> dict[str, Any]:
+    return {str(entry[0]): _sql_cell(entry[1]) for entry in row.object_entries()}
+
+
+def _sql_cell(value: Any) -> Any:
+    if is_null(value):
+        return None
+    return bytes_of(value) if isinstance(value, bridge().JsProxy) else value
+
+
+# Arguments and errors -------------------------------------------------------------------------------------------------
+
+
+def _given(
+    allow_concurrency: bool = False, allow_unconfirmed: bool = False, no_cache: bool = False
+) -> dict[str, Any]:
+    named = {"allowConcurrency": allow_concurrency, "allowUnconfirmed": allow_unconfirmed, "noCache": no_cache}
+    return {name: True for name, value in named.items() if value}
+
+
+def _range(
+    start: str | None,
+    start_after: str | None,
+    end: str | None,
+    prefix: str | None,
+    reverse: bool,
+    limit: int | None,
+) -> dict[str, Any]:
+    return options(
+        start=start, startAfter=start_after, end=end, prefix=prefix, reverse=reverse or None, limit=limit
+    )
+
+
+def _keys(keys: Any) -> Any:
+    return keys if isinstance(keys, str) else bridge().to_js(list(keys))
+
+
+def _time(time: datetime | float) -> float:
+    if isinstance(time, datetime):
+        from core.backends.workerd.crossing import js_date
+
+        return float(js_date(time).getTime())
+    return time
+
+
+def _call(method: Any, *args: Any, **given: Any) -> Any:
+    """Call something that answers at once, with its errors as ours."""
+    try:
+        return method(*args, **given)
+    except bridge().JsException as error:
+        raise translated(error, _error) from None
+
+
+def _error(name: str, message: str) -> BindingError:
+    return DurableObjectTypeError(message) if name == "TypeError" else DurableObjectError(message)
+
+

@@ -1,0 +1,60 @@
+"""Requests that leave a worker: through a service binding, a Durable Object's stub, or the platform's own `fetch`."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+from core.backends.workerd.crossing import bridge, bytes_of, chunks_of, is_null, js_bytes, js_stream, raising, structured
+from core.errors import BindingError
+from core.http import Headers, Request, Response
+
+__all__ = ["JsBody", "fetch_through", "js_request", "request_of", "response_of"]
+
+
+async def fetch_through(target: Any, request: Request, translate: Callable[[str, str], BindingError]) -> Response:
+    """Hand `request` to `target.fetch` and give its answer, whose body crosses as it is read."""
+    return response_of(await raising(target.fetch(js_request(request)), translate))
+
+
+def js_request(request: Request) -> Any:
+    """The JavaScript form of a request."""
+    across = bridge()
+    given: dict[str, Any] = {"method": request.method, "headers": across.to_js(request.headers.raw())}
+    if request.method not in ("GET", "HEAD"):
+        body = request.body_bytes_or_none()
+        given["body"] = js_stream(request.stream()) if body is None else js_bytes(body)
+    # A redirect is the application's to follow or to pass on.
+    return across.js.Request.new(request.url, redirect="manual", **given)
+
+
+def response_of(response: Any) -> Response:
+    """The Python form of a JavaScript response."""
+    headers = Headers(structured(bridge().js.Array.from_(response.headers)))
+    body = response.body
+    return Response.assembled(int(response.status), headers, None if is_null(body) else JsBody(response))
+
+
+class JsBody:
+    """The body of a JavaScript request or response: whole with one crossing, or in chunks."""
+
+    __slots__ = ("_owner",)
+
+    def __init__(self, owner: Any) -> None:
+        self._owner = owner
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return chunks_of(self._owner.body)
+
+    async def read_body(self) -> bytes:
+        """All of it."""
+        return bytes_of(await self._owner.arrayBuffer())
+
+
+def request_of(request: Any) -> Request:
+    """The Python form of a JavaScript request, for what takes a standard value."""
+    headers = Headers(structured(bridge().js.Array.from_(request.headers)))
+    made = Request(str(request.url), method=str(request.method), headers=headers)
+    if not is_null(request.body):
+        made._body = JsBody(request)
+    return made

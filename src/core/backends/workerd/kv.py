@@ -1,0 +1,265 @@
+"""The runtime's own key-value namespace, spoken to through its JavaScript object.
+
+The platform checks keys, sizes and times itself; checked here is only what JavaScript would quietly turn into text.
+JSON is parsed on this side: one text crosses, and whole numbers stay exact.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any, Final, Literal, NoReturn, TypeVar, overload
+
+from typing_extensions import TypeForm
+
+from core.backends.workerd.crossing import (
+    bare,
+    bridge,
+    bytes_of,
+    chunks_of,
+    from_js,
+    js_bytes,
+    js_stream,
+    none_of,
+    options,
+    raising,
+)
+from core.bindings.kv import KVKey, KVListResult, KVPutValue, KVType, KVValue
+from core.errors import BindingError, KVError, KVSyntaxError, KVTypeError
+
+__all__ = ["WorkerdKVNamespace"]
+
+T = TypeVar("T")
+
+_TYPES: Final = {"text": "text", "json": "text", "bytes": "arrayBuffer", "arrayBuffer": "arrayBuffer", "stream": "stream"}
+
+
+class WorkerdKVNamespace:
+    """`KVNamespace` over the object that the runtime has under the binding's name."""
+
+    __slots__ = ("_kv",)
+
+    def __init__(self, namespace: Any) -> None:
+        self._kv = bare(namespace)
+
+    @overload
+    async def get(  # type: ignore[overload-overlap]  # a str is a Sequence[str] too: it is taken as one key
+        self, key: str, type: Literal["text"] = "text", *, cache_ttl: int | None = None
+    ) -> str | None: ...
+    @overload
+    async def get(self, key: str, type: Literal["json"], *, cache_ttl: int | None = None) -> Any: ...
+    @overload
+    async def get(self, key: str, type: Literal["bytes"], *, cache_ttl: int | None = None) -> bytes | None: ...
+    @overload
+    async def get(
+        self, key: str, type: Literal["stream"], *, cache_ttl: int | None = None
+    ) -> AsyncIterator[bytes] | None: ...
+    @overload
+    async def get(
+        self, key: Sequence[str], type: Literal["text"] = "text", *, cache_ttl: int | None = None
+    ) -> dict[str, str | None]: ...
+    @overload
+    async def get(
+        self, key: Sequence[str], type: Literal["json"], *, cache_ttl: int | None = None
+    ) -> dict[str, Any]: ...
+    async def get(self, key: str | Sequence[str], type: KVType = "text", *, cache_ttl: int | None = None) -> Any:
+        """Return the value under `key`, or None; of several keys, a dict of them. See `KVNamespace.get`."""
+        if not isinstance(key, str):
+            return await self._bulk(self._kv.get, key, type, cache_ttl)
+        if type == "text" and cache_ttl is None:
+            return none_of(await raising(self._kv.get(key), _error))
+        value = await raising(self._kv.get(key, type=_TYPES.get(type, type), **_cache(cache_ttl)), _error)
+        return _read_as(value, type)
+
+    async def get_json(self, key: str, type_: TypeForm[T], /, *, cache_ttl: int | None = None) -> T | None:
+        """Return the JSON value under `key` as a `T`, or None. See `KVNamespace.get_json`."""
+        value = await self.get(key, "json", cache_ttl=cache_ttl)
+        if value is None:
+            return None
+        from core.structure import structure
+
+        return structure(value, type_)
+
+    @overload
+    async def get_with_metadata(  # type: ignore[overload-overlap]  # as in get
+        self, key: str, type: Literal["text"] = "text", *, cache_ttl: int | None = None
+    ) -> KVValue[str | None]: ...
+    @overload
+    async def get_with_metadata(  # type: ignore[overload-overlap]  # as in get
+        self, key: str, type: Literal["json"], *, cache_ttl: int | None = None
+    ) -> KVValue[Any]: ...
+    @overload
+    async def get_with_metadata(
+        self, key: str, type: Literal["bytes"], *, cache_ttl: int | None = None
+    ) -> KVValue[bytes | None]: ...
+    @overload
+    async def get_with_metadata(
+        self, key: str, type: Literal["stream"], *, cache_ttl: int | None = None
+    ) -> KVValue[AsyncIterator[bytes] | None]: ...
+    @overload
+    async def get_with_metadata(
+        self, key: Sequence[str], type: Literal["text"] = "text", *, cache_ttl: int | None = None
+    ) -> dict[str, KVValue[str] | None]: ...
+    @overload
+    async def get_with_metadata(
+        self, key: Sequence[str], type: Literal["json"], *, cache_ttl: int | None = None
+    ) -> dict[str, KVValue[Any] | None]: ...
+    async def get_with_metadata(
+        self, key: str | Sequence[str], type: KVType = "text", *, cache_ttl: int | None = None
+    ) -> Any:
+        """Return value and metadata; of several keys, a dict of them. See `KVNamespace.get_with_metadata`."""
+        if not isinstance(key, str):
+            found = await self._bulk(self._kv.getWithMetadata, key, type, cache_ttl)
+            return {
+                name: None if entry is None else KVValue(entry["value"], entry.get("metadata"))
+                for name, entry in found.items()
+            }
+        found = await raising(
+            self._kv.getWithMetadata(key, type=_TYPES.get(type, type), **_cache(cache_ttl)), _error
+        )
+        return KVValue(
+            _read_as(found.value, type), from_js(found.metadata), none_of(getattr(found, "cacheStatus", None))
+        )
+
+    async def put(
+        self,
+        key: str,
+        value: KVPutValue,
+        *,
+        expiration: float | None = None,
+        expiration_ttl: float | None = None,
+        metadata: Any = None,
+    ) -> None:
+        """Store `value` under `key`. See `KVNamespace.put`."""
+        _check_key(key)
+        if isinstance(value, str):
+            outgoing: Any = value
+        elif isinstance(value, (bytes, bytearray, memoryview)):
+            outgoing = js_bytes(value)
+        elif hasattr(value, "__aiter__"):
+            outgoing = js_stream(value)
+        else:
+            raise KVTypeError(
+                "KV put() accepts only strings, ArrayBuffers, ArrayBufferViews, and ReadableStreams as values."
+            )
+        given: dict[str, Any] = {}
+        if expiration is not None:
+            given["expiration"] = _number("expiration", expiration)
+        if expiration_ttl is not None:
+            given["expirationTtl"] = _number("expiration_ttl", expiration_ttl)
+        if metadata is not None:
+            given["metadata"] = _metadata(metadata)
+        await raising(self._kv.put(key, outgoing, **given), _error)
+
+    async def put_json(
+        self,
+        key: str,
+        value: Any,
+        *,
+        expiration: float | None = None,
+        expiration_ttl: float | None = None,
+        metadata: Any = None,
+    ) -> None:
+        """Store `value` as compact JSON. See `KVNamespace.put_json`."""
+        from core.http.json import dumps
+
+        try:
+            text = dumps(value)
+        except (TypeError, ValueError) as error:
+            raise KVTypeError(f"KV put_json() cannot write this value as JSON: {error}") from error
+        await self.put(key, text, expiration=expiration, expiration_ttl=expiration_ttl, metadata=metadata)
+
+    async def delete(self, key: str) -> None:
+        """Remove `key`. See `KVNamespace.delete`."""
+        _check_key(key)
+        await raising(self._kv.delete(key), _error)
+
+    async def list(self, *, prefix: str | None = None, limit: int = 1000, cursor: str | None = None) -> KVListResult:
+        """Return one page of keys. See `KVNamespace.list`."""
+        if cursor is not None and not isinstance(cursor, str):
+            raise KVTypeError(f"A cursor must be a str, not {type(cursor).__name__}. Pass the last page's cursor")
+        given = options(prefix=prefix, limit=limit, cursor=cursor)
+        page = from_js(await raising(self._kv.list(**given), _error))
+        return KVListResult(
+            [KVKey(key["name"], key.get("expiration"), key.get("metadata")) for key in page["keys"]],
+            page["list_complete"],
+            page.get("cursor"),
+            page.get("cacheStatus"),
+        )
+
+    async def _bulk(self, method: Any, keys: object, type: str, cache_ttl: int | None) -> dict[str, Any]:
+        if not isinstance(keys, Sequence) or isinstance(keys, (bytes, bytearray, memoryview)):
+            _wrong_key(keys)
+        for key in keys:
+            if not isinstance(key, str):
+                _wrong_key(key)
+        found = await raising(method(bridge().to_js(list(keys)), type=type, **_cache(cache_ttl)), _error)
+        # A Map; its entries are in the order of the answer, which is not the order asked.
+        entries: Mapping[str, Any] = from_js(found)
+        return {key: entries.get(key) for key in keys}
+
+
+def _read_as(value: Any, type: str) -> Any:
+    value = none_of(value)
+    if value is None:
+        return None
+    match type:
+        case "json":
+            return _parse(value)
+        case "bytes" | "arrayBuffer":
+            return bytes_of(value)
+        case "stream":
+            return chunks_of(value)
+        case _:
+            return value
+
+
+def _not_json(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")
+
+
+_DECODER: Final = json.JSONDecoder(parse_constant=_not_json)
+
+
+def _parse(text: str) -> Any:
+    try:
+        return _DECODER.decode(text)
+    except (ValueError, RecursionError) as error:
+        raise KVSyntaxError(f"The value is not JSON: {error}") from error
+
+
+def _metadata(metadata: Any) -> Any:
+    try:
+        text = json.dumps(metadata, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise KVTypeError(f"Metadata must be JSON: {error}") from error
+    return bridge().parse(text)
+
+
+def _cache(cache_ttl: int | None) -> dict[str, Any]:
+    return {} if cache_ttl is None else {"cacheTtl": _number("cache_ttl", cache_ttl)}
+
+
+def _number(name: str, value: float) -> float:
+    if not isinstance(value, (int, float)):
+        raise KVTypeError(f"{name} must be a number, not {value!r}")
+    return value
+
+
+def _check_key(key: object) -> None:
+    if not isinstance(key, str):
+        _wrong_key(key)
+
+
+def _wrong_key(key: object) -> NoReturn:
+    raise KVTypeError(f"A key must be a str, not {type(key).__name__}. Write str(key) if that is what you mean")
+
+
+def _error(name: str, message: str) -> BindingError:
+    match name:
+        case "TypeError":
+            return KVTypeError(message)
+        case "SyntaxError":
+            return KVSyntaxError(message)
+        case _:
+            return KVError(message)

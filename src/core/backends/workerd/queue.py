@@ -1,0 +1,216 @@
+"""The runtime's own queues: sending, and the batches that its `queue` event brings.
+
+Bodies sent as JSON are written on this side, so that attrs classes, dates and exact whole numbers travel as they do
+everywhere else, and are handed over as the value that the runtime will write as that very text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from core.backends.workerd.crossing import (
+    bare,
+    bridge,
+    date_of,
+    from_js,
+    js_bytes,
+    js_value,
+    raising,
+)
+from core.bindings.queue import (
+    MessageBatchMetadata,
+    MessageSendRequest,
+    QueueContentType,
+    QueueMetrics,
+    QueueSendMetadata,
+    QueueSendResponse,
+)
+from core.errors import BindingError, BindingTypeError, QueueError
+
+__all__ = ["WorkerdMessage", "WorkerdMessageBatch", "WorkerdQueue"]
+
+
+class WorkerdQueue:
+    """`Queue` over the object that the runtime has under the binding's name."""
+
+    __slots__ = ("_queue",)
+
+    def __init__(self, queue: Any) -> None:
+        self._queue = bare(queue)
+
+    async def send(
+        self, body: Any, *, content_type: QueueContentType = "json", delay_seconds: int | None = None
+    ) -> QueueSendResponse:
+        """Send one message. See `Queue.send`."""
+        given: dict[str, Any] = {"contentType": content_type}
+        if delay_seconds is not None:
+            given["delaySeconds"] = delay_seconds
+        return _response(await raising(self._queue.send(_outgoing(body, content_type), **given), _error))
+
+    async def send_batch(
+        self, messages: Iterable[MessageSendRequest[Any] | Mapping[str, Any]], *, delay_seconds: int | None = None
+    ) -> QueueSendResponse:
+        """Send several messages, all or none. See `Queue.send_batch`."""
+        across = bridge()
+        outgoing = []
+        for message in messages:
+            if isinstance(message, Mapping):
+                message = MessageSendRequest(**message)
+            content_type = message.content_type or "json"
+            entry = {"body": _outgoing(message.body, content_type), "contentType": content_type}
+            if message.delay_seconds is not None:
+                entry["delaySeconds"] = message.delay_seconds
+            outgoing.append(across.to_js(entry, dict_converter=across.from_entries))
+        if not outgoing:
+            raise BindingTypeError("sendBatch() requires at least one message")
+        given = {} if delay_seconds is None else {"delaySeconds": delay_seconds}
+        return _response(await raising(self._queue.sendBatch(across.to_js(outgoing), **given), _error))
+
+    async def metrics(self) -> QueueMetrics:
+        """How much waits in the queue. See `Queue.metrics`."""
+        return _metrics(from_js(await raising(self._queue.metrics(), _error)))
+
+
+class WorkerdMessage:
+    """`Message` over the runtime's; its body crosses when it is first read."""
+
+    __slots__ = ("_body", "_message")
+
+    def __init__(self, message: Any) -> None:
+        self._message = bare(message)
+        self._body: list[Any] = []
+
+    @property
+    def id(self) -> str:
+        """The same at every attempt."""
+        return str(self._message.id)
+
+    @property
+    def timestamp(self) -> datetime:
+        """When it was sent."""
+        return date_of(self._message.timestamp)
+
+    @property
+    def body(self) -> Any:
+        """What was sent."""
+        if not self._body:
+            self._body.append(from_js(self._message.body))
+        return self._body[0]
+
+    @property
+    def attempts(self) -> int:
+        """Which attempt this is, from 1."""
+        return int(self._message.attempts)
+
+    def ack(self) -> None:
+        """Be done with it."""
+        self._message.ack()
+
+    def retry(self, delay_seconds: int | None = None) -> None:
+        """Have it delivered again."""
+        _retry(self._message.retry, delay_seconds)
+
+
+class WorkerdMessageBatch:
+    """`MessageBatch` over the runtime's."""
+
+    __slots__ = ("_batch", "_messages")
+
+    def __init__(self, batch: Any) -> None:
+        self._batch = bare(batch)
+        self._messages: list[WorkerdMessage] | None = None
+
+    @property
+    def queue(self) -> str:
+        """The queue's name."""
+        return str(self._batch.queue)
+
+    @property
+    def messages(self) -> list[WorkerdMessage]:
+        """The messages."""
+        if self._messages is None:
+            self._messages = [WorkerdMessage(message) for message in self._batch.messages]
+        return self._messages
+
+    @property
+    def metadata(self) -> MessageBatchMetadata:
+        """How much more waits in the queue."""
+        found = from_js(getattr(self._batch, "metadata", None)) or {}
+        return MessageBatchMetadata(_metrics(found.get("metrics")))
+
+    def ack_all(self) -> None:
+        """Be done with the batch."""
+        self._batch.ackAll()
+
+    def retry_all(self, delay_seconds: int | None = None) -> None:
+        """Have all delivered again."""
+        _retry(self._batch.retryAll, delay_seconds)
+
+
+def _retry(method: Any, delay_seconds: int | None) -> None:
+    if delay_seconds is None:
+        method()
+    else:
+        method(delaySeconds=delay_seconds)
+
+
+def _outgoing(body: Any, content_type: str) -> Any:
+    match content_type:
+        case "json":
+            from core.http.json import dumps
+
+            try:
+                return bridge().parse(dumps(body))
+            except (TypeError, ValueError) as error:
+                raise BindingTypeError(f"The body cannot be sent as JSON: {error}") from error
+        case "text":
+            if not isinstance(body, str):
+                raise BindingTypeError(
+                    f'Content Type "text" requires a value of type string, but received: {_js_type(body)}'
+                )
+            return body
+        case "bytes":
+            if not isinstance(body, (bytes, bytearray, memoryview)):
+                raise BindingTypeError(
+                    f'Content Type "bytes" requires a value of type ArrayBufferView, but received: {_js_type(body)}'
+                )
+            return js_bytes(body)
+        case "v8":
+            return js_value(body)
+        case _:
+            raise BindingTypeError(f"Unsupported queue message content type: {content_type}")
+
+
+def _js_type(value: object) -> str:
+    match value:
+        case bool():
+            return "boolean"
+        case int() | float():
+            return "number"
+        case str():
+            return "string"
+        case _:
+            return "object"
+
+
+def _response(answer: Any) -> QueueSendResponse:
+    found = from_js(answer)
+    metadata = found.get("metadata") if isinstance(found, Mapping) else None
+    return QueueSendResponse(QueueSendMetadata(_metrics((metadata or {}).get("metrics"))))
+
+
+def _metrics(found: Any) -> QueueMetrics:
+    if not isinstance(found, Mapping):
+        return QueueMetrics()
+    oldest = found.get("oldestMessageTimestamp")
+    return QueueMetrics(
+        backlog_count=found.get("backlogCount") or 0,
+        backlog_bytes=found.get("backlogBytes") or 0,
+        oldest_message_timestamp=None if oldest is None else date_of(oldest),
+    )
+
+
+def _error(name: str, message: str) -> BindingError:
+    return BindingTypeError(message) if name == "TypeError" else QueueError(message)

@@ -1,0 +1,42 @@
+"""The runtime's execution context as the application's: work that outlives its response."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable
+from typing import Any
+
+from core.backends.workerd.crossing import bare, bridge
+
+__all__ = ["WorkersContext"]
+
+log = logging.getLogger("core")
+
+
+class WorkersContext:
+    """`ExecutionContext` over the runtime's `ctx`."""
+
+    __slots__ = ("_ctx",)
+
+    def __init__(self, ctx: Any) -> None:
+        self._ctx = ctx
+
+    def wait_until(self, awaitable: Awaitable[Any], /) -> None:
+        """Let `awaitable` run on after the response has left. What it raises is logged and harms nothing."""
+        task = asyncio.ensure_future(_logged(awaitable))
+        # A coroutine handed over bare is destroyed when the call returns: JavaScript has to own the task.
+        proxy = bridge().create_proxy(task)
+        bare(self._ctx).waitUntil(proxy)
+        task.add_done_callback(lambda _: proxy.destroy())
+
+    def pass_through_on_exception(self) -> None:
+        """Let the runtime fall back to the origin when the worker itself fails."""
+        bare(self._ctx).passThroughOnException()
+
+
+async def _logged(awaitable: Awaitable[Any]) -> None:
+    try:
+        await awaitable
+    except Exception as error:
+        log.error("background work given to wait_until failed", exc_info=error)

@@ -1,0 +1,175 @@
+"""One isolate of a bundle: the application, its Env, and an answer to each event of the worker.
+
+`worker.mjs` calls the functions below. They return at once when nothing had to be waited for, which spares the event
+loop a turn, and a task otherwise.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from core.app import App
+from core.context import ScheduledEvent
+from core.errors import DeveloperError, EnvError
+from core.hosts.workers.context import WorkersContext
+from core.hosts.workers.request import WorkersRequest
+from core.hosts.workers.response import js_response
+from core.response import Response
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+__all__ = [
+    "durable_object",
+    "durable_object_call",
+    "fetch",
+    "find_app",
+    "problems",
+    "queue",
+    "report",
+    "scheduled",
+    "start",
+]
+
+IP_HEADER_BINDING = "CORE_CLIENT_ADDRESS_HEADER"
+"""The text binding that names the header which a trusted proxy writes the client's address into."""
+
+
+class _Isolate:
+    """What is kept between events."""
+
+    app: App[Any] | None = None
+    main: ModuleType | None = None
+    env: Any = None
+    has_env = False
+    ip_header: str | None = None
+
+
+_isolate = _Isolate()
+
+
+def start(main: str, restored: bool = False) -> None:
+    """Import the application. With `restored` it is there already, out of a memory snapshot."""
+    if restored:
+        return
+    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
+    _isolate.main = import_module(main)
+    _isolate.app = find_app(_isolate.main)
+    _isolate.app.check()
+
+
+def find_app(module: ModuleType) -> App[Any]:
+    """The application in a main module: `app`, else the only App there. Raises DeveloperError if there is none."""
+    named = getattr(module, "app", None)
+    if isinstance(named, App):
+        return named
+    found = {id(value): value for value in vars(module).values() if isinstance(value, App)}
+    if len(found) == 1:
+        return next(iter(found.values()))
+    what = "no application" if not found else f"{len(found)} applications and none called `app`"
+    raise DeveloperError(
+        f"{module.__name__} has {what}. Write `app = create_app(Env)` at the top level of the file that `main` in the "
+        "configuration names"
+    )
+
+
+def problems(env: Any) -> str | None:
+    """What keeps this isolate from answering, or None."""
+    try:
+        _env(env)
+    except EnvError as error:
+        return str(error)
+    return None
+
+
+def _env(env: Any) -> Any:
+    if not _isolate.has_env:
+        from core.backends.workerd.env import build_env
+
+        app = _app()
+        header = getattr(env, IP_HEADER_BINDING, None)
+        _isolate.ip_header = header.lower() if isinstance(header, str) else None
+        _isolate.env = build_env(app.env_class, env)
+        _isolate.has_env = True
+    return _isolate.env
+
+
+def _app() -> App[Any]:
+    if _isolate.app is None:
+        raise DeveloperError("the application was not started: call start() first")
+    return _isolate.app
+
+
+def _run(work: Coroutine[Any, Any, Any]) -> Any:
+    """Run a coroutine up to its first pause: its result when there was none, else the task that goes on."""
+    task = asyncio.Task(work, loop=asyncio.get_running_loop(), eager_start=True)  # type: ignore[call-arg,unused-ignore]  # 3.12
+    return task.result() if task.done() else task
+
+
+def fetch(request: Any, env: Any, ctx: Any) -> Any:
+    """Answer a request."""
+    return _run(_fetch(request, env, ctx))
+
+
+async def _fetch(request: Any, env: Any, ctx: Any) -> Any:
+    own = _isolate.env if _isolate.has_env else _env(env)
+    req = WorkersRequest(request, own, WorkersContext(ctx), _isolate.ip_header)
+    res = Response()
+    await _app().dispatcher.respond(req, res)
+    return js_response(res)
+
+
+def queue(batch: Any, env: Any, ctx: Any) -> Any:
+    """Consume a batch. What the consumer raises has the runtime retry it."""
+    from core.backends.workerd.queue import WorkerdMessageBatch
+
+    return _run(_app().consume(WorkerdMessageBatch(batch), _env(env), WorkersContext(ctx)))
+
+
+def scheduled(event: Any, env: Any, ctx: Any) -> Any:
+    """Run what is scheduled for a cron trigger."""
+    came = ScheduledEvent(str(event.cron), float(event.scheduledTime) / 1000)
+    return _run(_app().trigger(came, _env(env), WorkersContext(ctx)))
+
+
+def durable_object(name: str, ctx: Any, env: Any) -> Any:
+    """A new instance of a Durable Object class of the main module."""
+    from core.backends.workerd.durable_object import WorkerdDurableObjectState
+
+    cls = getattr(_isolate.main, name, None)
+    if cls is None:
+        raise DeveloperError(
+            f"{getattr(_isolate.main, '__name__', 'the main module')} has no class {name}, which the configuration "
+            "binds as a Durable Object. Define it there or import it there"
+        )
+    return cls(WorkerdDurableObjectState(ctx), _env(env))
+
+
+def durable_object_call(instance: Any, method: str, *args: Any) -> Any:
+    """Call a method of a Durable Object for its stub, or one of its events."""
+    from core.hosts.workers.durable import call_method
+
+    return _run(call_method(instance, method, args))
+
+
+def report(env: Any) -> dict[str, Any]:
+    """What a build asks of an application: its Durable Object classes, its queues and times, and what it lacks."""
+    from core.bindings.durable_object import DurableObject
+    from core.hosts.workers.durable import method_names
+
+    app = _app()
+    classes = {
+        name: method_names(value)
+        for name, value in vars(_isolate.main).items()
+        if isinstance(value, type) and issubclass(value, DurableObject) and value is not DurableObject
+    }
+    return {
+        "classes": classes,
+        "queues": list(app.queues),
+        "crons": list(app.crons),
+        "problems": problems(env),
+    }

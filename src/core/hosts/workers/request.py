@@ -1,0 +1,95 @@
+"""A request of the runtime as the application's own, crossing over only as far as it is asked.
+
+Method and URL come at once, since every request needs them. The headers come all together when the first is asked
+for, the body when it is read. The client's address is what the platform says, under `Edge-Connecting-IP`; whatever a
+client sent under that name is dropped.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import AsyncIterator
+from time import perf_counter
+from typing import Any, Final
+
+from core import http
+from core.backends.workerd.crossing import bare, bridge, bytes_of, chunks_of, is_null, structured
+from core.context import EdgeMetadata
+from core.request import Request
+
+__all__ = ["PLATFORM_IP", "WorkersRequest"]
+
+PLATFORM_IP: Final = "cf-connecting-ip"
+"""The header in which the hosted platform gives the client's address; a client cannot set it there."""
+
+_IP: Final = "edge-connecting-ip"
+
+
+class WorkersRequest(Request[Any, Any, Any]):
+    """A request over the runtime's `Request`. `ip_header` is the header whose word on the client's address counts."""
+
+    def __init__(self, request: Any, env: object, ctx: Any, ip_header: str | None = PLATFORM_IP) -> None:
+        # Request.__init__ is not called: all of it is here, in the order that costs least.
+        self._request = request
+        self._url: str = request.url
+        self.method = request.method  # type: ignore[misc]  # read-only for handlers
+        url = self._url
+        # The runtime has normalised it: "scheme://host/path?query", without a fragment.
+        start = url.find("/", 8)
+        end = url.find("?", start)
+        self.path = http.url.canonical_path(url[start:] if end < 0 else url[start:end])  # type: ignore[misc]  # as above
+        self.env = env  # type: ignore[misc]  # as above
+        self.ctx = ctx  # type: ignore[misc]  # as above
+        self.received = perf_counter()
+        self._ip_header = ip_header
+        self._headers: http.Headers | None = None
+
+    @property
+    def url(self) -> str:
+        """The absolute URL."""
+        return self._url
+
+    @property
+    def query_string(self) -> str:
+        """The query string as it was sent, without the question mark."""
+        return self._url.partition("?")[2]
+
+    @property
+    def headers(self) -> http.Headers:
+        """The headers of the request."""
+        headers = self._headers
+        if headers is None:
+            values: dict[str, str] = dict(structured(bridge().js.Array.from_(self._request.headers)))
+            values.pop(_IP, None)
+            ip = values.get(self._ip_header) if self._ip_header is not None else None
+            if ip is not None:
+                values[_IP] = ip
+            headers = self._headers = http.Headers.trusted(values, [])
+        return headers
+
+    @property
+    def edge(self) -> EdgeMetadata | None:
+        """Where the request reached the edge, where the platform says."""
+        cf = getattr(self._request, "cf", None)
+        if is_null(cf):
+            return None
+        colo, country = getattr(cf, "colo", None), getattr(cf, "country", None)
+        return EdgeMetadata(None if is_null(colo) else str(colo), None if is_null(country) else str(country))
+
+    @property
+    def cf(self) -> dict[str, Any] | None:
+        """All that the platform says of the connection, as plain values; None where it says nothing."""
+        cf = getattr(self._request, "cf", None)
+        return None if is_null(cf) else structured(bare(cf))
+
+    async def _read(self) -> builtins.bytes:
+        if is_null(self._request.body):
+            return b""
+        return bytes_of(await self._request.arrayBuffer())
+
+    async def _chunks(self) -> AsyncIterator[builtins.bytes]:
+        body = self._request.body
+        if is_null(body):
+            return
+        async for chunk in chunks_of(body):
+            yield chunk

@@ -1,0 +1,86 @@
+"""A response on its way to the runtime."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator
+from typing import Any, Final
+
+from core import http
+from core.backends.workerd.crossing import bridge, js_bytes, js_stream
+from core.response import Response
+
+__all__ = ["js_response", "js_response_of"]
+
+log = logging.getLogger("core")
+
+# JavaScript's form of header lists that come again and again, most of all those with one content type.
+_KEPT: dict[tuple[tuple[str, str], ...], Any] = {}
+_KEPT_MOST: Final = 256
+
+
+def js_response(res: Response) -> Any:
+    """The runtime's `Response` for one that has left."""
+    across = bridge()
+    body = res.body
+    headers = list(res.staged.items()) if res.staged is not None else []
+    if res.content_type is not None and (res.staged is None or "content-type" not in res.staged):
+        headers.append(("content-type", res.content_type))
+    if res.set_cookies is not None:
+        headers += [("set-cookie", value) for value in res.set_cookies]
+    given: dict[str, Any] = {"headers": _js_headers(tuple(headers))}
+    if res.status_code != 200:
+        given["status"] = res.status_code
+    socket = getattr(res, "web_socket", None)
+    if socket is not None:
+        given["webSocket"] = socket
+    if body is None:
+        return across.js.Response.new(None, **given)
+    if isinstance(body, str):
+        # A lone surrogate has no UTF-8; JavaScript puts U+FFFD for it, as everywhere else.
+        return across.js.Response.new(body, **given)
+    if isinstance(body, bytes):
+        return across.js.Response.new(js_bytes(body), **given)
+    return across.js.Response.new(js_stream(_logged(body)), **given)
+
+
+def js_response_of(response: http.Response) -> Any:
+    """The runtime's `Response` for a standard value."""
+    across = bridge()
+    given: dict[str, Any] = {
+        "status": response.status,
+        "headers": _js_headers(tuple(response.headers.raw())),
+    }
+    if response.status_text:
+        given["statusText"] = response.status_text
+    whole = response.body_bytes_or_none()
+    if whole is None:
+        return across.js.Response.new(js_stream(response.stream()), **given)
+    return across.js.Response.new(js_bytes(whole) if whole else None, **given)
+
+
+def _js_headers(headers: tuple[tuple[str, str], ...]) -> Any:
+    kept = _KEPT.get(headers)
+    if kept is None:
+        across = bridge()
+        kept = across.js.Headers.new(across.to_js(headers))
+        # Ids, cookies and rate limits differ on every response: what is long is not kept, and never too many.
+        if len(headers) < 4 and all(name != "set-cookie" and len(value) < 64 for name, value in headers):
+            if len(_KEPT) >= _KEPT_MOST:
+                _KEPT.clear()
+            _KEPT[headers] = kept
+    return kept
+
+
+async def _logged(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """The chunks of a streamed body; what goes wrong while it is made is logged, and cuts the body short."""
+    try:
+        async for chunk in chunks:
+            yield chunk
+    except Exception:
+        log.exception("a streamed body failed")
+        raise
+    finally:
+        close = getattr(chunks, "aclose", None)
+        if close is not None:
+            await close()

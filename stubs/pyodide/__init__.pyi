@@ -1,0 +1,1 @@
+"""Pyodide, as far as the framework touches it inside a worker."""

@@ -1,0 +1,18 @@
+"""The hosted platform's SDK (`workers-runtime-sdk`), as far as the framework touches it."""
+
+from typing import Any
+
+class WorkerEntrypoint:
+    ctx: Any
+    env: Any
+    def __init__(self, ctx: Any, env: Any) -> None: ...
+
+class DurableObject:
+    ctx: Any
+    env: Any
+    def __init__(self, ctx: Any, env: Any) -> None: ...
+
+class WorkflowEntrypoint:
+    ctx: Any
+    env: Any
+    def __init__(self, ctx: Any, env: Any) -> None: ...
