@@ -446,7 +446,7 @@ def test_an_own_protocol_is_checked_by_its_methods() -> None:
 
     service, proxy = Service(), Proxy()
     assert inject(One, {"AUTH": service}).AUTH is service
-    assert inject(One, {"AUTH": proxy}).AUTH == proxy
+    assert isinstance(inject(One, {"AUTH": proxy}).AUTH, Proxy)
     assert problems(One, {"AUTH": object()}) == [
         (
             "One.AUTH: expected a Greeter, found an object, which has no greet(). "
