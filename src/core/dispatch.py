@@ -16,9 +16,9 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, cast
 
-from core import http
 from core.errors import CoreError, NextCalledTwiceError, NothingSentError
 from core.handlers import ErrorHandler, Handler, Middleware, Next, name_of, traits_of
+from core.http.url import canonical_path, odd_in_path, split_path
 from core.request import NO_PARAMS, Params, Request
 from core.response import NULL_BODY_STATUSES, Response
 from core.routing.pattern import Pattern
@@ -131,7 +131,7 @@ class Dispatcher:
             self._compile()
         params = req.params
         try:
-            segments = ["", *http.url.split_path(req.path)]
+            segments = ["", *split_path(req.path)]
             leaf = self._table(req.method).find(segments)
             scopes = self._scopes.covering(segments, _LAST if leaf is None else leaf.order)
 
@@ -152,19 +152,28 @@ class Dispatcher:
     def _locate(self, req: Request[Any, Any, Any]) -> Run:
         """The chain for a request that is not to a known path without parameters; sets `req.params`."""
         path = req.path
+        # As `is_canonical` has it, without the call.
+        if odd_in_path(path) is not None or "/." in path or path[:1] != "/":
+            path = req.path = canonical_path(path)  # type: ignore[misc]  # read-only for handlers
+        table = self._tables.get(req.method) or self._any
         segments = path.split("/")
         if "%" in path:
             try:
-                segments = ["", *http.url.split_path(path)]
+                segments = ["", *split_path(path)]
             except ValueError:
                 return self._chain([*self._scopes.everywhere], _malformed)
+            leaf = table.find(segments)
         elif segments[-1] == "" and len(segments) > 1:
             segments.pop()  # a trailing slash is ignored
-        leaf = self._table(req.method).find(segments)
+            leaf = table.find(segments)
+        else:
+            leaf = table.static.get(path) or table.find_among_shapes(segments)
         if leaf is None:
             return self._missing_chain(segments)
-        if leaf.names or leaf.rest:
-            req.params = Params(leaf.parameters(segments))  # type: ignore[misc]  # read-only for handlers
+        if leaf.one is not None:
+            req.params = Params({leaf.one: segments[leaf.place]})  # type: ignore[misc]  # as above
+        elif leaf.names or leaf.rest:
+            req.params = Params(leaf.parameters(segments))  # type: ignore[misc]  # as above
         route = leaf.value
         run = route.run
         if run is not None:
@@ -244,7 +253,7 @@ class Dispatcher:
 
     async def _resume(self, req: Request[Any, Any, Any], res: Response, after: int, end: Run) -> None:
         """Go on behind the route of the order `after`: to the next that matches, or to the end."""
-        segments = ["", *http.url.split_path(req.path)]
+        segments = ["", *split_path(req.path)]
         leaf = next(self._table(req.method).matches(segments, after), None)
         before = _LAST if leaf is None else leaf.order
         scopes = self._scopes.covering(segments, before, after)
@@ -297,7 +306,7 @@ class Dispatcher:
     def _nothing_sent(self, req: Request[Any, Any, Any]) -> NothingSentError:
         label = f"{req.method} {req.path}"
         try:
-            leaf = self._table(req.method).find(["", *http.url.split_path(req.path)])
+            leaf = self._table(req.method).find(["", *split_path(req.path)])
         except ValueError:
             leaf = None
         if leaf is not None:
@@ -381,7 +390,7 @@ def _link_with_own_parameters(middleware: Middleware[Any, Any], names: tuple[tup
 
     async def run(req: Request[Any, Any, Any], res: Response) -> None:
         theirs = req.params
-        segments = ["", *http.url.split_path(req.path)]
+        segments = ["", *split_path(req.path)]
         own = Params({**theirs, **{name: segments[index] for name, index in names}})
 
         async def follow_with_theirs(req: Request[Any, Any, Any], res: Response) -> None:

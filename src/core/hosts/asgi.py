@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 from core import http
 from core.app import App
-from core.context import EdgeMetadata
+from core.context import EdgeMetadata, ExecutionContext
 from core.errors import CoreError
 from core.request import Request
 from core.response import Response
@@ -66,23 +66,27 @@ class ClientDisconnected(Exception):
 
 
 class AsgiRequest(Request[Any, Any, Any]):
-    """A request over an ASGI scope."""
+    """A request over an ASGI scope. `bound` makes the class of one application's requests."""
 
-    def __init__(self, scope: Scope, receive: Receive, env: object, ctx: BackgroundContext) -> None:
-        # Request.__init__ is not called: all of it is here, in the order that costs least.
+    def __init__(self, scope: Scope, receive: Receive) -> None:
+        # Request.__init__ is not called: what is the same for all requests of a host stands on its class.
         self._scope = scope
         self._receive = receive
         self.method = scope["method"]  # type: ignore[misc]  # read-only for handlers
-        raw = scope.get("raw_path")
         path = scope["path"]
+        raw = scope.get("raw_path")
+        # `path` was decoded by the server. Where that changed nothing it is as it was sent; the lengths tell.
         if raw is None:
             path = _quoted(path)
-        elif len(raw) != len(path) or b"%" in raw:
+        elif len(raw) != len(path):
             path = raw.partition(b"?")[0].decode("latin-1")
-        self.path = http.url.canonical_path(path)  # type: ignore[misc]  # as above
-        self.env = env  # type: ignore[misc]  # as above
-        self.ctx = ctx  # type: ignore[misc]  # as above
+        self.path = path  # type: ignore[misc]  # as above; made canonical by the dispatcher
         self.received = perf_counter()
+
+    @classmethod
+    def bound(cls, env: object, ctx: ExecutionContext) -> type[AsgiRequest]:
+        """The class of requests with these bindings and this context."""
+        return type("AsgiRequest", (cls,), {"env": env, "ctx": ctx})
 
     @property
     def url(self) -> str:
@@ -237,12 +241,13 @@ def asgi(app: App[Any], env: object = None, *, context: BackgroundContext | None
     """
     ctx = context if context is not None else BackgroundContext()
     respond = app.dispatcher.respond
+    bound = AsgiRequest.bound(env, ctx)
 
     async def serve(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await _serve_other(scope, receive, send, app, ctx)
             return
-        req = AsgiRequest(scope, receive, env, ctx)
+        req = bound(scope, receive)
         res = Response()
         await respond(req, res)
         body = res.body

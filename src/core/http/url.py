@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-
-import attrs
+from typing import NoReturn
 
 __all__ = [
     "URL",
@@ -17,6 +16,8 @@ __all__ = [
     "canonical_path",
     "decode_leniently",
     "encode_query",
+    "is_canonical",
+    "odd_in_path",
     "parse_query",
     "split_path",
     "split_url",
@@ -24,20 +25,18 @@ __all__ = [
 
 _PORTS = {"http": "80", "https": "443", "ws": "80", "wss": "443"}
 
-# The percent-encode sets of the standard, each as what is encoded.
-_in_path = re.compile(r"[^!$-;=@-\]_a-z|~]+")
-_in_query = re.compile(r"[^!$-&(-;=?-~]+")
-_in_fragment = re.compile(r"[^!#-;=?-_a-~]+")
-_in_userinfo = re.compile(r"[^!$-.0-9A-Z_a-z~]+")
-_in_form = re.compile(r"[^*\-._0-9A-Za-z]+")
+# The percent-encode sets of the standard, each as what is encoded. Compiled (and kept by `re`) when first wanted, as
+# every expression here that a plain request does not meet: compiling them all would be most of this file's import.
+_IN_PATH = r"[^!$-;=@-\]_a-z|~]+"
+_IN_QUERY = r"[^!$-&(-;=?-~]+"
+_IN_FRAGMENT = r"[^!#-;=?-_a-~]+"
+_IN_USERINFO = r"[^!$-.0-9A-Z_a-z~]+"
+_IN_FORM = r"[^*\-._0-9A-Za-z]+"
 
 # The first character that may need something done to it: more than the sets above, also `%`, `\` and the delimiters.
-_odd_in_path = re.compile(r"[^!$&-.0-;=@-\[\]_a-z|~/]").search
+odd_in_path = re.compile(r"[^!$&-.0-;=@-\[\]_a-z|~/]").search
 _odd_in_target = re.compile(r"[^!$&(-;=?@-\[\]_a-z|~/%]").search
-_dot_escape = re.compile(r"%2[eE]").search
-_escape = re.compile(r"%[0-9A-Fa-f]{2}")
-_scheme = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):").match
-_forbidden_in_host = re.compile(r"[\x00-\x20#%/:<>?@\[\\\]^|\x7f]").search
+_FORBIDDEN_IN_HOST = r"[\x00-\x20#%/:<>?@\[\\\]^|\x7f]"
 
 # Origins that passed, so that the next request to one of them costs a look-up.
 _ORIGINS: dict[str, None] = {}
@@ -51,15 +50,17 @@ class MalformedPathError(ValueError):
 # --------------------------------------------------------------------- whole URLs
 
 
-@attrs.frozen(eq=False, repr=False, init=False)
 class URL:
     """An absolute http, https, ws or wss URL, normalised.
 
     The attributes are those of the standard: `protocol` ends in `:`, `port` is empty for the scheme's own,
-    `search` and `hash` begin with their sign or are empty. `str(url)` is `href`.
+    `search` and `hash` begin with their sign or are empty. `str(url)` is `href`. Two URLs of one `href` are equal.
 
     Raises TypeError `Invalid URL: …`.
     """
+
+    # By hand: making it an attrs class would take longer than importing the rest of this file.
+    __slots__ = ("hash", "hostname", "href", "password", "pathname", "port", "protocol", "search", "username")
 
     href: str
     protocol: str
@@ -74,22 +75,28 @@ class URL:
     def __init__(self, text: str | URL) -> None:
         scheme, username, password, hostname, port, pathname, search, fragment = _parse(str(text))
         userinfo = username + (f":{password}" if password else "")
-        href = (
+        put = object.__setattr__
+        put(
+            self,
+            "href",
             f"{scheme}://{userinfo}{'@' if userinfo else ''}{hostname}{':' if port else ''}{port}{pathname}"
-            f"{search or ''}{fragment or ''}"
+            f"{search or ''}{fragment or ''}",
         )
-        self.__attrs_init__(  # pyright: ignore[reportAttributeAccessIssue]  # attrs writes it, pyright does not know
-            href,
-            f"{scheme}:",
-            username,
-            password,
-            hostname,
-            port,
-            pathname,
-            # A lone `?` or `#` stays in href and is none here: the standard has it so.
-            search if search and search != "?" else "",
-            fragment if fragment and fragment != "#" else "",
-        )
+        put(self, "protocol", f"{scheme}:")
+        put(self, "username", username)
+        put(self, "password", password)
+        put(self, "hostname", hostname)
+        put(self, "port", port)
+        put(self, "pathname", pathname)
+        # A lone `?` or `#` stays in href and is none here: the standard has it so.
+        put(self, "search", search if search and search != "?" else "")
+        put(self, "hash", fragment if fragment and fragment != "#" else "")
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"a URL cannot be changed: make another one instead of setting {name}")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"a URL cannot be changed: {name} stays")
 
     @property
     def host(self) -> str:
@@ -126,11 +133,11 @@ def split_url(text: str) -> tuple[str, str, str]:
             mark = text.find("?", slash)
             if mark < 0:
                 path = text[slash:]
-                if _dot_escape(path) is None:
+                if "%2e" not in path and "%2E" not in path:
                     return text, path, ""
             else:
                 path = text[slash:mark]
-                if _dot_escape(path) is None:
+                if "%2e" not in path and "%2E" not in path:
                     return text, path, text[mark + 1 :]
     url = URL(text)
     return url.href, url.pathname, url.search[1:]
@@ -152,7 +159,7 @@ def _remember_origin(origin: str) -> bool:
 def _parse(given: str) -> tuple[str, str, str, str, str, str, str | None, str | None]:
     text = _whole_characters(given)
     text = text.strip("".join(map(chr, range(0x21)))).translate({9: None, 10: None, 13: None})
-    match = _scheme(text)
+    match = re.match(r"([A-Za-z][A-Za-z0-9+.\-]*):", text)
     scheme = match[1].lower() if match else ""
     if match is None or scheme not in _PORTS:
         raise TypeError(f"Invalid URL: {given}")
@@ -170,13 +177,13 @@ def _parse(given: str) -> tuple[str, str, str, str, str, str, str | None, str | 
         raise TypeError(f"Invalid URL: {given}") from None
     return (
         scheme,
-        _encode(_in_userinfo, username),
-        _encode(_in_userinfo, password),
+        _encode(_IN_USERINFO, username),
+        _encode(_IN_USERINFO, password),
         hostname,
         number,
         _join_segments(segments or [""]),
-        "?" + _encode(_in_query, query) if question_mark else None,
-        "#" + _encode(_in_fragment, fragment) if hash_mark else None,
+        "?" + _encode(_IN_QUERY, query) if question_mark else None,
+        "#" + _encode(_IN_FRAGMENT, fragment) if hash_mark else None,
     )
 
 
@@ -213,7 +220,7 @@ def _parse_host(host: str) -> str:
         host = to_ascii(host)
     else:
         host = host.lower()
-    if not host or _forbidden_in_host(host):
+    if not host or re.search(_FORBIDDEN_IN_HOST, host):
         raise ValueError(host)
     return _parse_ipv4(host)
 
@@ -304,12 +311,17 @@ def _write_ipv6(pieces: list[int]) -> str:
 # --------------------------------------------------------------------- paths
 
 
+def is_canonical(path: str) -> bool:
+    """Whether a path certainly is as `canonical_path` would write it; one with an escape in it may be, too."""
+    return odd_in_path(path) is None and "/." not in path and path[:1] == "/"
+
+
 def canonical_path(raw: str) -> str:
     """A path as a host received it, canonical: dot segments resolved, backslashes turned, still percent-encoded.
 
     The same text comes back when there is nothing to do. `?` and `#` are part of the path here, and are encoded.
     """
-    if _odd_in_path(raw) is None and "/." not in raw and raw[:1] == "/":
+    if is_canonical(raw):
         return raw
     if raw[:1] == "/" or raw[:1] == "\\":
         raw = raw[1:]
@@ -320,8 +332,7 @@ def _join_segments(segments: list[str]) -> str:
     kept: list[str] = []
     last = len(segments) - 1
     for place, segment in enumerate(segments):
-        plain = _dot_escape(segment) is None
-        dots = segment if plain else segment.replace("%2e", ".").replace("%2E", ".")
+        dots = segment.replace("%2e", ".").replace("%2E", ".") if "%" in segment else segment
         if dots == "..":
             if kept:
                 kept.pop()
@@ -331,7 +342,7 @@ def _join_segments(segments: list[str]) -> str:
             if place == last:
                 kept.append("")
         else:
-            kept.append(_encode(_in_path, segment))
+            kept.append(_encode(_IN_PATH, segment))
     return "/" + "/".join(kept)
 
 
@@ -404,7 +415,7 @@ def encode_query(pairs: Iterable[tuple[str, str]]) -> str:
 
 
 def _encode_form(text: str) -> str:
-    return _encode(_in_form, text).replace("%20", "+")
+    return _encode(_IN_FORM, text).replace("%20", "+")
 
 
 # --------------------------------------------------------------------- escapes
@@ -438,9 +449,9 @@ def _hex_table() -> dict[bytes, bytes]:
     return _hex
 
 
-def _encode(pattern: re.Pattern[str], text: str) -> str:
+def _encode(pattern: str, text: str) -> str:
     # An escape that is there already stays: the percent sign itself is in none of the sets but the form's.
-    return pattern.sub(_percent, text)
+    return re.sub(pattern, _percent, text)
 
 
 def _percent(match: re.Match[str]) -> str:

@@ -26,7 +26,7 @@ T = TypeVar("T")
 class Leaf(Generic[T]):
     """One registered pattern: its place in the order of registration, and its value."""
 
-    __slots__ = ("last", "names", "next", "order", "rest", "value")
+    __slots__ = ("last", "names", "next", "one", "order", "place", "rest", "value")
 
     def __init__(self, order: int, pattern: Pattern, value: T) -> None:
         self.order = order
@@ -34,6 +34,10 @@ class Leaf(Generic[T]):
         # The list of segments begins with the empty text before the first slash, hence the 1.
         self.names = tuple((name, index + 1) for name, index in pattern.names)
         self.rest = len(pattern.parts) + 1 if pattern.rest else 0
+        # Most patterns with a parameter have one: its name and place can be read without a loop.
+        single = len(self.names) == 1 and not self.rest
+        self.one = self.names[0][0] if single else None
+        self.place = self.names[0][1] if single else 0
         # Patterns that match exactly the same paths stand in a row; its first knows its last.
         self.next: Leaf[T] | None = None
         self.last: Leaf[T] = self
@@ -82,7 +86,7 @@ class Table(Generic[T]):
             _chain(self._texts, text, leaf)
             # An empty last segment is written with one slash more ("//" is not "/"): such paths are found by `find`.
             if segments[-1] or len(segments) == 1:
-                self.static.setdefault(text or "/", self._among_shapes(segments, leaf) or leaf)
+                self.static.setdefault(text or "/", self.find_among_shapes(segments, leaf) or leaf)
             return
         places = tuple(index + 1 for index, part in enumerate(pattern.parts) if part is not None)
         named = (len(pattern.parts) + 1, places, pattern.rest)
@@ -96,7 +100,7 @@ class Table(Generic[T]):
 
     def find(self, segments: list[str]) -> Leaf[T] | None:
         """The first pattern that matches, or None."""
-        return self._among_shapes(segments, self._text(segments))
+        return self.find_among_shapes(segments, self._text(segments))
 
     def matches(self, segments: list[str], after: int) -> Iterator[Leaf[T]]:
         """All patterns that match and stand after the order `after`, in order."""
@@ -120,7 +124,8 @@ class Table(Generic[T]):
             return None  # %2F stays inside its segment, so this is another path
         return leaf
 
-    def _among_shapes(self, segments: list[str], best: Leaf[T] | None) -> Leaf[T] | None:
+    def find_among_shapes(self, segments: list[str], best: Leaf[T] | None = None) -> Leaf[T] | None:
+        """The first pattern with a parameter or a rest that matches; `best` where that stands before it."""
         length = len(segments)
         shapes = self._by_length.get(length)
         if shapes is None:
