@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from pyodide.ffi import JsArray, JsBuffer, JsDoubleProxy, JsNull, JsPromise, JsProxy
 
-Maybe: TypeAlias = None | JsNull
+Maybe: TypeAlias = JsNull | None
 
 class _Constructor(JsProxy):
     def new(self, *args: Any, **kwargs: Any) -> Any: ...

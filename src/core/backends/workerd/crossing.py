@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -201,10 +201,10 @@ def date_of(value: Any) -> datetime:
     """A JavaScript Date (or what the SDK has made of it) as a datetime in UTC, with its milliseconds."""
     if isinstance(value, datetime):
         # The SDK gives the machine's local time without saying so; workers run in UTC.
-        return value if value.tzinfo is not None else value.replace(tzinfo=timezone.utc)
+        return value if value.tzinfo is not None else value.replace(tzinfo=UTC)
     milliseconds = value.getTime() if not isinstance(value, (int, float)) else value
     seconds, rest = divmod(int(milliseconds), 1000)
-    return datetime.fromtimestamp(seconds, timezone.utc).replace(microsecond=rest * 1000)
+    return datetime.fromtimestamp(seconds, UTC).replace(microsecond=rest * 1000)
 
 
 async def chunks_of(stream: ReadableStream) -> AsyncIterator[bytes]:
@@ -294,7 +294,7 @@ def js_bytes(value: bytes | bytearray | memoryview) -> Any:
 def js_date(value: datetime) -> Any:
     """A Date, to the millisecond. A datetime without a zone is taken as UTC."""
     if value.tzinfo is None:
-        value = value.replace(tzinfo=timezone.utc)
+        value = value.replace(tzinfo=UTC)
     return bridge().js.Date.new(round(value.timestamp() * 1000))
 
 

@@ -105,9 +105,7 @@ class WorkerdD1Session:
         outgoing = []
         for statement in statements:
             if not isinstance(statement, WorkerdD1PreparedStatement):
-                raise D1TypeError(
-                    f"batch() takes statements, as prepare() gives them, not {type(statement).__name__}"
-                )
+                raise D1TypeError(f"batch() takes statements, as prepare() gives them, not {type(statement).__name__}")
             outgoing.append(statement._statement)
         results = await raising(self._database.batch(bridge().to_js(outgoing)), _error)
         return [_result_of(result) for result in rows_of(results)]

@@ -558,9 +558,7 @@ def _sql_cell(value: Any) -> Any:
 # Arguments and errors -------------------------------------------------------------------------------------------------
 
 
-def _given(
-    allow_concurrency: bool = False, allow_unconfirmed: bool = False, no_cache: bool = False
-) -> dict[str, Any]:
+def _given(allow_concurrency: bool = False, allow_unconfirmed: bool = False, no_cache: bool = False) -> dict[str, Any]:
     named = {"allowConcurrency": allow_concurrency, "allowUnconfirmed": allow_unconfirmed, "noCache": no_cache}
     return {name: True for name, value in named.items() if value}
 
@@ -573,9 +571,7 @@ def _range(
     reverse: bool,
     limit: int | None,
 ) -> dict[str, Any]:
-    return options(
-        start=start, startAfter=start_after, end=end, prefix=prefix, reverse=reverse or None, limit=limit
-    )
+    return options(start=start, startAfter=start_after, end=end, prefix=prefix, reverse=reverse or None, limit=limit)
 
 
 def _keys(keys: Any) -> Any:
@@ -600,5 +596,3 @@ def _call(method: Any, *args: Any, **given: Any) -> Any:
 
 def _error(name: str, message: str) -> BindingError:
     return DurableObjectTypeError(message) if name == "TypeError" else DurableObjectError(message)
-
-

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-from core.backends.workerd.crossing import bridge, bytes_of, chunks_of, is_null, js_bytes, js_stream, raising, structured
+from core.backends.workerd.crossing import (
+    bridge,
+    bytes_of,
+    chunks_of,
+    is_null,
+    js_bytes,
+    js_stream,
+    raising,
+    structured,
+)
 from core.errors import BindingError
 from core.http import Headers, Request, Response
 

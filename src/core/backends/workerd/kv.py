@@ -31,7 +31,13 @@ __all__ = ["WorkerdKVNamespace"]
 
 T = TypeVar("T")
 
-_TYPES: Final = {"text": "text", "json": "text", "bytes": "arrayBuffer", "arrayBuffer": "arrayBuffer", "stream": "stream"}
+_TYPES: Final = {
+    "text": "text",
+    "json": "text",
+    "bytes": "arrayBuffer",
+    "arrayBuffer": "arrayBuffer",
+    "stream": "stream",
+}
 
 
 class WorkerdKVNamespace:
@@ -114,12 +120,8 @@ class WorkerdKVNamespace:
                 name: None if entry is None else KVValue(entry["value"], entry.get("metadata"))
                 for name, entry in found.items()
             }
-        found = await raising(
-            self._kv.getWithMetadata(key, type=_TYPES.get(type, type), **_cache(cache_ttl)), _error
-        )
-        return KVValue(
-            _read_as(found.value, type), from_js(found.metadata), none_of(getattr(found, "cacheStatus", None))
-        )
+        one = await raising(self._kv.getWithMetadata(key, type=_TYPES.get(type, type), **_cache(cache_ttl)), _error)
+        return KVValue(_read_as(one.value, type), from_js(one.metadata), none_of(getattr(one, "cacheStatus", None)))
 
     async def put(
         self,

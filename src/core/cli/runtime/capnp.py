@@ -229,7 +229,10 @@ def _application(
 def _kv(plan: Plan, storage: Storage, cluster: Cluster | None) -> list[Mapping[str, Any]]:
     if not plan.kv:
         return []
-    bindings = [{"name": "SHARD", "durableObjectNamespace": "KVNamespace"}, {"name": "BLOBS", "service": "core-kv-blobs"}]
+    bindings: list[Mapping[str, Any]] = [
+        {"name": "SHARD", "durableObjectNamespace": "KVNamespace"},
+        {"name": "BLOBS", "service": "core-kv-blobs"},
+    ]
     blobs = _disk("core-kv-blobs", storage, "kv-blobs")
     cache: list[Mapping[str, Any]] = []
     if cluster is not None:

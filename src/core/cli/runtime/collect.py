@@ -55,7 +55,9 @@ def main_module(main: Path) -> tuple[Path, str]:
     A file inside a package is imported as a part of it, so that its relative imports work.
     """
     if not main.is_file():
-        raise BundleError(f"{main} does not exist. `main` in the configuration names the file that has the application.")
+        raise BundleError(
+            f"{main} does not exist. `main` in the configuration names the file that has the application."
+        )
     if main.suffix != ".py":
         raise BundleError(f"{main} is not a Python file. `main` in the configuration names the file that has `app`.")
     parts = [main.stem] if main.stem != "__init__" else []
@@ -90,7 +92,9 @@ def collect(main: Path, *, project: Path, extra: Iterable[str] = ()) -> Collecte
             files.setdefault(path, data)
         size = sum(map(len, content.values()))
         packages.append(
-            PackageSize(name, version, len(content), size, compressed_size(b"".join(content[p] for p in sorted(content))))
+            PackageSize(
+                name, version, len(content), size, compressed_size(b"".join(content[p] for p in sorted(content)))
+            )
         )
     return Collected(files, packages)
 
@@ -165,7 +169,7 @@ def _declared(project: Path) -> list[str]:
 def _closure(wanted: Iterable[str], problems: list[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Every distribution that is needed, once, each with the chain of requirements that led to it."""
     seen: set[str] = set()
-    queue = [(requirement, ()) for requirement in wanted]
+    queue: list[tuple[str, tuple[str, ...]]] = [(requirement, ()) for requirement in wanted]
     index = 0
     while index < len(queue):
         requirement, chain = queue[index]
@@ -285,8 +289,9 @@ def _distribution(name: str, chain: Sequence[str], problems: list[str]) -> Itera
     # Installed for editing: its files are elsewhere, and the import system knows where.
     for top in _tops(distribution):
         spec = importlib.util.find_spec(top)
-        for place in spec.submodule_search_locations or () if spec is not None else ():
-            yield from _tree(Path(place), top)
+        if spec is not None:
+            for place in spec.submodule_search_locations or ():
+                yield from _tree(Path(place), top)
 
 
 def _tops(distribution: importlib.metadata.Distribution) -> list[str]:

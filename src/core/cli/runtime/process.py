@@ -33,7 +33,9 @@ class Workerd:
     ("stdout" | "stderr", line) for every line of its output.
     """
 
-    def __init__(self, process: asyncio.subprocess.Process, ports: dict[str, int], tasks: list[asyncio.Task[None]]) -> None:
+    def __init__(
+        self, process: asyncio.subprocess.Process, ports: dict[str, int], tasks: list[asyncio.Task[None]]
+    ) -> None:
         self._process = process
         self._tasks = tasks
         self.ports = ports
@@ -108,12 +110,14 @@ class Workerd:
         started = cls(process, ports, tasks)
         try:
             await asyncio.wait_for(_listening(read_end, ports, sockets), seconds)
-        except asyncio.TimeoutError:
+        except TimeoutError:
             await started.kill()
             raise WorkerdError(f"workerd did not start within {seconds:.0f} s.\n{_tail(said)}") from None
         except EOFError:
             await started.wait()
-            raise WorkerdError(f"workerd ended with status {process.returncode} instead of starting.\n{_tail(said)}") from None
+            raise WorkerdError(
+                f"workerd ended with status {process.returncode} instead of starting.\n{_tail(said)}"
+            ) from None
         except BaseException:
             await started.kill()
             raise
@@ -132,7 +136,7 @@ class Workerd:
                 self._process.send_signal(signal.SIGTERM)
             try:
                 return await asyncio.wait_for(asyncio.shield(self.wait()), seconds)
-            except asyncio.TimeoutError:
+            except TimeoutError:
                 pass
         return await self.kill()
 

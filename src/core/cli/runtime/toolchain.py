@@ -124,6 +124,7 @@ def _install(progress: Callable[[str], None]) -> Toolchain:
             text=True,
         )
         started = time.monotonic()
+        output = ""
         while True:
             try:
                 output, _ = npm.communicate(timeout=5)

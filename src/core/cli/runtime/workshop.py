@@ -34,7 +34,11 @@ async def glue_of(toolchain: Toolchain) -> Sequence[str]:
         bundle = write_bundle(
             Path(folder) / "bundle", toolchain, name="app", main="", files={}, glue=(), classes={}, workshop=True
         )
-        glue = json.loads(await ask(toolchain, bundle, "/adapters", Plan(), extra=[{"name": "UNSAFE_EVAL", "unsafeEval": Raw("void")}]))
+        glue = json.loads(
+            await ask(
+                toolchain, bundle, "/adapters", Plan(), extra=[{"name": "UNSAFE_EVAL", "unsafeEval": Raw("void")}]
+            )
+        )
     beside = kept.with_suffix(f".{os.getpid()}")
     beside.write_text(json.dumps(glue), "utf-8")
     beside.rename(kept)

@@ -1,0 +1,31 @@
+"""The host for the workers runtime: the hosted platform, and CPython in workerd.
+
+`Default = entrypoint(app)` in the main module is all that the hosted platform needs. Nothing here is loaded before it
+is asked for: importing this room must cost a worker nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from core.hosts.workers.entrypoint import durable_object, entrypoint
+    from core.hosts.workers.websocket import WebSocket, upgrade
+
+__all__ = ["WebSocket", "durable_object", "entrypoint", "upgrade"]
+
+_PLACES = {
+    "WebSocket": "websocket",
+    "durable_object": "entrypoint",
+    "entrypoint": "entrypoint",
+    "upgrade": "websocket",
+}
+
+
+def __getattr__(name: str) -> Any:
+    place = _PLACES.get(name)
+    if place is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{place}"), name)

@@ -4,23 +4,28 @@ Watched are entropy, files, sockets, threads and JavaScript objects: what a snap
 what the platform refuses before the first request. Each finding has the chain of imports that led to it.
 """
 
-import builtins
+from __future__ import annotations
+
 import json
 import os
 import random
 import sys
 import traceback
+from collections.abc import Callable
+from importlib import import_module
+from types import FrameType
+from typing import Any
 
 SITE = "/core/"
 _STDLIB = ("/lib/python",)
 watching = False
-findings = []
+findings: list[dict[str, Any]] = []
 
 
-def chain():
+def chain() -> list[list[Any]]:
     """The imports that led here, outermost first, and the line that did it."""
-    steps = []
-    frame = sys._getframe(2)
+    steps: list[list[Any]] = []
+    frame: FrameType | None = sys._getframe(2)
     while frame is not None:
         code = frame.f_code
         if code.co_filename.startswith(SITE):
@@ -29,9 +34,9 @@ def chain():
     return steps[::-1]
 
 
-def importing():
+def importing() -> bool:
     """Whether a module is being imported by the application right now, rather than pyodide at work."""
-    frame = sys._getframe(2)
+    frame: FrameType | None = sys._getframe(2)
     while frame is not None:
         if frame.f_code.co_name == "<module>" and frame.f_code.co_filename.startswith(SITE):
             return True
@@ -39,7 +44,8 @@ def importing():
     return False
 
 
-def found(kind, what):
+def found(kind: str, what: str) -> None:
+    """Keep a finding, with what led to it."""
     global watching
     watching = False
     try:
@@ -50,10 +56,11 @@ def found(kind, what):
         watching = True
 
 
-def guard(owner, name, what, when=lambda *args, **kwargs: True):
+def guard(owner: Any, name: str, what: str, when: Callable[..., bool] = lambda *args, **kwargs: True) -> None:
+    """Have a function tell when it is called while the application is imported."""
     original = getattr(owner, name)
 
-    def guarded(*args, **kwargs):
+    def guarded(*args: Any, **kwargs: Any) -> Any:
         if watching and when(*args, **kwargs) and importing():
             found("entropy", what)
         return original(*args, **kwargs)
@@ -61,7 +68,8 @@ def guard(owner, name, what, when=lambda *args, **kwargs: True):
     setattr(owner, name, guarded)
 
 
-def audit(event, args):
+def audit(event: str, args: tuple[Any, ...]) -> None:
+    """Python's own word on what is opened."""
     if not watching:
         return
     if event == "open":
@@ -80,7 +88,7 @@ def audit(event, args):
         found("threads", "a thread was started")
 
 
-def js_objects():
+def js_objects() -> list[dict[str, Any]]:
     """JavaScript objects that modules of the bundle hold, other than what `import js` gives by name."""
     import js
     from pyodide.ffi import JsProxy
@@ -93,20 +101,21 @@ def js_objects():
         for attribute, value in list(vars(module).items()):
             if not isinstance(value, JsProxy):
                 continue
-            own = getattr(js, attribute, None)
-            if value == js or (isinstance(own, JsProxy) and own == value) or _is_global(js, value):
+            if _is_global(js, attribute, value):
                 continue
             held.append({"kind": "js", "what": f"{name}.{attribute}", "chain": [[file[len(SITE) :], 0, attribute]]})
     return held
 
 
-def _is_global(js, value):
-    name = getattr(value, "name", None)
-    own = getattr(js, name, None) if isinstance(name, str) and name else None
-    return own is not None and own == value
+def _is_global(js: Any, attribute: str, value: Any) -> bool:
+    """Whether an object is the global scope, or has a name there: a snapshot finds those again by their names."""
+    names = {attribute, getattr(value, "name", None)}
+    return bool(value == js) or any(
+        isinstance(name, str) and getattr(js, name, None) == value for name in names if name
+    )
 
 
-def described(error):
+def described(error: BaseException) -> dict[str, Any]:
     """A traceback of the frames that belong to the bundle, and the error's own words."""
     frames = [
         [frame.filename[len(SITE) :], frame.lineno, frame.name, frame.line or ""]
@@ -118,7 +127,7 @@ def described(error):
     return {"type": type(error).__name__, "text": "".join(words).strip(), "frames": frames, "missing": missing}
 
 
-def inspect(host, main, env):
+def inspect(host: str, main: str, env: Any) -> str:
     """Everything a build wants to know, as JSON."""
     global watching
     for owner, name in ((os, "urandom"), (os, "getrandom"), (random, "_urandom")):
@@ -128,11 +137,11 @@ def inspect(host, main, env):
     for name in ("random", "randint", "randrange", "choice", "choices", "shuffle", "sample", "uniform", "getrandbits"):
         guard(random, name, f"random.{name}")
     sys.addaudithook(audit)
-    report = {"error": None, "problems": None, "classes": {}, "queues": [], "crons": [], "modules": []}
+    report: dict[str, Any] = {"error": None, "problems": None, "classes": {}, "queues": [], "crons": [], "modules": []}
     watching = True
     try:
         before = set(sys.modules)
-        loaded = builtins.__import__(host, fromlist=["start"])
+        loaded = import_module(host)
         loaded.start(main)
     except BaseException as error:
         watching = False

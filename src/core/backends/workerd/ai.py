@@ -1,0 +1,243 @@
+"""The platform's models, spoken to through their JavaScript object."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from core.backends.workerd.crossing import (
+    bare,
+    bridge,
+    chunks_of,
+    constructor_name,
+    from_js,
+    js_value,
+    none_of,
+    raising,
+)
+from core.backends.workerd.fetch import response_of
+from core.bindings.ai import (
+    AiAsyncBatchResponse,
+    AiGatewayLog,
+    AiGatewayUniversalRequest,
+    AiModel,
+    AiStream,
+    GatewayOptions,
+    MarkdownDocument,
+    MarkdownResult,
+)
+from core.errors import AiError, BindingError
+from core.http import Response
+
+__all__ = ["WorkerdAi", "WorkerdAiGateway"]
+
+
+class WorkerdAi:
+    """`Ai` over the object that the runtime has under the binding's name."""
+
+    __slots__ = ("_ai",)
+
+    def __init__(self, ai: Any) -> None:
+        self._ai = bare(ai)
+
+    @property
+    def ai_gateway_log_id(self) -> str | None:
+        """The gateway's log of the last run."""
+        log: str | None = none_of(self._ai.aiGatewayLogId)
+        return log
+
+    async def run(
+        self,
+        model: str,
+        inputs: Mapping[str, Any],
+        type_: Any = None,
+        /,
+        *,
+        stream: bool = False,
+        return_raw_response: bool = False,
+        queue_request: bool = False,
+        gateway: GatewayOptions | None = None,
+        tags: Sequence[str] | None = None,
+        extra_headers: Mapping[str, str] | None = None,
+    ) -> Any:
+        """Run a model. See `Ai.run`."""
+        given: dict[str, Any] = {}
+        if stream:
+            inputs = {**inputs, "stream": True}
+        if return_raw_response:
+            given["returnRawResponse"] = True
+        if queue_request:
+            given["queueRequest"] = True
+        if gateway is not None:
+            given["gateway"] = js_value(_camel(gateway))
+        if tags is not None:
+            given["tags"] = js_value(list(tags))
+        if extra_headers is not None:
+            given["extraHeaders"] = js_value(dict(extra_headers))
+        answer = await raising(self._ai.run(model, js_value(dict(inputs)), **given), _error)
+        if stream:
+            return AiStream(chunks_of(bare(answer)))
+        if return_raw_response:
+            return response_of(bare(answer))
+        if constructor_name(answer) == "ReadableStream":
+            # A model that answers with bytes: a picture or a voice.
+            return b"".join([chunk async for chunk in chunks_of(bare(answer))])
+        found = from_js(answer)
+        if queue_request:
+            return AiAsyncBatchResponse(found["request_id"])
+        if type_ is None:
+            return found
+        from core.structure import structure
+
+        return structure(found, type_)
+
+    async def models(
+        self,
+        *,
+        author: str | None = None,
+        hide_experimental: bool | None = None,
+        page: int | None = None,
+        per_page: int | None = None,
+        search: str | None = None,
+        source: int | None = None,
+        task: str | None = None,
+    ) -> list[AiModel]:
+        """The models there are."""
+        named = {
+            "author": author,
+            "hide_experimental": hide_experimental,
+            "page": page,
+            "per_page": per_page,
+            "search": search,
+            "source": source,
+            "task": task,
+        }
+        given = {name: value for name, value in named.items() if value is not None}
+        found = from_js(await raising(self._ai.models(js_value(given)), _error))
+        return [
+            AiModel(
+                id=model["id"],
+                name=model["name"],
+                description=model.get("description") or "",
+                task=(model.get("task") or {}).get("name", ""),
+                source=model.get("source") or 0,
+                tags=list(model.get("tags") or ()),
+                properties={entry["property_id"]: str(entry["value"]) for entry in model.get("properties") or ()},
+            )
+            for model in found
+        ]
+
+    async def to_markdown(self, files: Sequence[MarkdownDocument]) -> list[MarkdownResult]:
+        """Documents as Markdown."""
+        across = bridge()
+        documents = [
+            across.to_js(
+                {
+                    "name": file.name,
+                    "blob": across.js.Blob.new(
+                        across.to_js([across.to_js(file.content)]),
+                        **({} if file.content_type is None else {"type": file.content_type}),
+                    ),
+                },
+                dict_converter=across.from_entries,
+            )
+            for file in files
+        ]
+        found = from_js(await raising(self._ai.toMarkdown(across.to_js(documents)), _error))
+        return [
+            MarkdownResult(
+                name=result["name"],
+                mime_type=result.get("mimeType") or result.get("mimetype") or "",
+                data=result.get("data"),
+                tokens=result.get("tokens"),
+                error=result.get("error"),
+                id=result.get("id"),
+            )
+            for result in (found if isinstance(found, list) else [found])
+        ]
+
+    def gateway(self, gateway_id: str) -> WorkerdAiGateway:
+        """An AI gateway by name."""
+        return WorkerdAiGateway(self._ai.gateway(gateway_id))
+
+
+class WorkerdAiGateway:
+    """`AiGateway` over the runtime's."""
+
+    __slots__ = ("_gateway",)
+
+    def __init__(self, gateway: Any) -> None:
+        self._gateway = gateway
+
+    async def run(
+        self,
+        data: AiGatewayUniversalRequest | Sequence[AiGatewayUniversalRequest],
+        *,
+        gateway: GatewayOptions | None = None,
+    ) -> Response:
+        """Send a request."""
+        requests = [data] if isinstance(data, AiGatewayUniversalRequest) else list(data)
+        outgoing = [attrs.asdict(request) for request in requests]
+        given = {} if gateway is None else {"gateway": js_value(_camel(gateway))}
+        return response_of(await raising(self._gateway.run(js_value(outgoing), **given), _error))
+
+    async def get_log(self, log_id: str) -> AiGatewayLog:
+        """What was kept of a request."""
+        from datetime import datetime
+
+        found = from_js(await raising(self._gateway.getLog(log_id), _error))
+        known = {field.name for field in attrs.fields(AiGatewayLog)}
+        given: dict[str, Any] = {
+            name: value.isoformat() if isinstance(value, datetime) else value
+            for name, value in found.items()
+            if name in known
+        }
+        return AiGatewayLog(**given)
+
+    async def patch_log(
+        self,
+        log_id: str,
+        *,
+        score: float | None = None,
+        feedback: int | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Add a judgement to a log."""
+        named = {"score": score, "feedback": feedback, "metadata": None if metadata is None else dict(metadata)}
+        given = {name: value for name, value in named.items() if value is not None}
+        await raising(self._gateway.patchLog(log_id, js_value(given)), _error)
+
+    async def get_url(self, provider: str | None = None) -> str:
+        """The gateway's address."""
+        return str(await raising(self._gateway.getUrl(*(() if provider is None else (provider,))), _error))
+
+
+_NAMES = {
+    "id": "id",
+    "cache_key": "cacheKey",
+    "cache_ttl": "cacheTtl",
+    "skip_cache": "skipCache",
+    "metadata": "metadata",
+    "collect_log": "collectLog",
+    "event_id": "eventId",
+    "request_timeout_ms": "requestTimeoutMs",
+    "retries": "retries",
+    "max_attempts": "maxAttempts",
+    "retry_delay_ms": "retryDelayMs",
+    "backoff": "backoff",
+}
+
+
+def _camel(value: Any) -> dict[str, Any]:
+    """Options by the names that the platform has for them, without those that were not given."""
+    return {
+        _NAMES[field.name]: _camel(given) if attrs.has(type(given)) else given
+        for field in attrs.fields(type(value))
+        if (given := getattr(value, field.name)) is not None
+    }
+
+
+def _error(name: str, message: str) -> BindingError:
+    return AiError(message)

@@ -1,0 +1,111 @@
+"""The classes that the hosted platform looks for in the main module of a Python worker.
+
+    app = create_app(Env)
+    ...
+    Default = entrypoint(app)
+    Counter = durable_object(Counter)
+
+They are what `workers-runtime-sdk` expects: a `WorkerEntrypoint` with `fetch`, `queue` and `scheduled`, and
+`DurableObject`s. Outside the platform, where that package is missing, the same lines do no harm: a bundle of our own
+and `core dev` use the application itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from core.app import App
+from core.bindings.durable_object import DurableObject
+from core.context import ScheduledEvent
+from core.hosts.workers.context import WorkersContext
+from core.hosts.workers.request import WorkersRequest
+from core.hosts.workers.response import js_response
+from core.response import Response
+
+__all__ = ["durable_object", "entrypoint"]
+
+E = TypeVar("E")
+
+_UNDER = "__core_class__"
+
+
+def entrypoint(app: App[Any], /) -> type[Any]:
+    """The class `Default` for `app`. Name it so in the main module: the platform asks for that name."""
+    kept: list[Any] = []
+
+    def env_of(env: Any) -> Any:
+        # Every event brings the same bindings, so the Env is built by the first.
+        if not kept:
+            from core.backends.workerd.env import build_env
+
+            kept.append(build_env(app.env_class, env))
+        return kept[0]
+
+    class Default(_base("WorkerEntrypoint")):  # type: ignore[misc]  # which base it is, is known at run time
+        async def fetch(self, request: Any) -> Any:
+            from core.backends.workerd.crossing import bare
+
+            req = WorkersRequest(bare(request), env_of(self.env), WorkersContext(self.ctx))
+            res = Response()
+            await app.dispatcher.respond(req, res)
+            return js_response(res)
+
+        async def queue(self, batch: Any, env: Any = None, ctx: Any = None) -> None:
+            from core.backends.workerd.queue import WorkerdMessageBatch
+
+            await app.consume(WorkerdMessageBatch(batch), env_of(self.env), WorkersContext(self.ctx))
+
+        async def scheduled(self, event: Any, env: Any = None, ctx: Any = None) -> None:
+            from core.backends.workerd.crossing import bare
+
+            came = bare(event)
+            due = ScheduledEvent(str(came.cron), float(came.scheduledTime) / 1000)
+            await app.trigger(due, env_of(self.env), WorkersContext(self.ctx))
+
+    Default.app = app
+    return Default
+
+
+def durable_object(cls: type[DurableObject[E]], /, env_class: type[E] | None = None) -> type[Any]:
+    """The platform's class for one of the application's Durable Object classes, under the same name.
+
+    `env_class` is the class of `self.env`; without it, every binding is there, unchecked.
+    """
+    from core.hosts.workers.durable import call_method, method_names
+
+    def __init__(self: Any, ctx: Any, env: Any) -> None:
+        from core.backends.workerd.durable_object import WorkerdDurableObjectState
+        from core.backends.workerd.env import build_env
+
+        super(made, self).__init__(ctx, env)
+        self._core_object = cls(WorkerdDurableObjectState(ctx), build_env(env_class, env))
+
+    def method(name: str) -> Any:
+        async def call(self: Any, *args: Any) -> Any:
+            return await call_method(self._core_object, name, args)
+
+        call.__name__ = name
+        return call
+
+    members: dict[str, Any] = {name: method(name) for name in method_names(cls)}
+    made: Any = type(cls.__name__, (_base("DurableObject"),), {**members, "__init__": __init__, _UNDER: cls})
+    result: type[Any] = made
+    return result
+
+
+def _base(name: str) -> type[Any]:
+    """A base class of the platform's SDK, or an empty one where that is not installed."""
+    try:
+        import workers
+    except ImportError:
+        return _Bare
+    base: type[Any] = getattr(workers, name)
+    return base
+
+
+class _Bare:
+    """Stands for a class of the SDK outside the platform: it keeps what it is given."""
+
+    def __init__(self, ctx: Any = None, env: Any = None) -> None:
+        self.ctx = ctx
+        self.env = env
