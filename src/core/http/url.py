@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from typing import NoReturn
 
 __all__ = [
-    "URL",
     "MalformedPathError",
+    "URL",
     "canonical_path",
     "decode_leniently",
     "encode_query",
