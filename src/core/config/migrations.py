@@ -1,0 +1,372 @@
+"""A database's migrations: which files they are, in which order, and the schema they make.
+
+They run in memory, statement by statement, under an authorizer that lets nothing out of the process; rows are not
+written, since only the schema is asked for. A statement that fails is a problem with its file and line, and makes the
+schema one that cannot be relied on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from core.config.sql_text import StatementText, Token, statements_of, words
+
+__all__ = [
+    "REFUSED_STATEMENTS",
+    "Migrated",
+    "MigrationProblem",
+    "TableColumn",
+    "TableInfo",
+    "allowed_pragma",
+    "migrate",
+    "migration_digest",
+    "migration_files",
+    "pragma_name",
+]
+
+REFUSED_STATEMENTS: Final = frozenset(["BEGIN", "COMMIT", "END", "ROLLBACK", "SAVEPOINT", "RELEASE"])
+"""The first words of what D1 refuses for the sake of its own transactions."""
+
+_PRAGMAS: Final = words(
+    "table_info table_xinfo table_list index_list index_info index_xinfo foreign_key_list foreign_key_check foreign_keys "
+    "defer_foreign_keys case_sensitive_like recursive_triggers legacy_alter_table quick_check optimize data_version "
+    "page_size ignore_check_constraints reverse_unordered_selects"
+)
+
+# What a newer SQLite, or one built with more options, has and this machine's may lack: stand-ins, so that a statement
+# that calls them can be compiled.
+_FUNCTIONS: Final = words(
+    "concat concat_ws octet_length timediff json_pretty json_error_position jsonb jsonb_array jsonb_extract "
+    "jsonb_insert jsonb_object jsonb_patch jsonb_remove jsonb_replace jsonb_set unistr unistr_quote if iif unixepoch "
+    "format unhex acos acosh asin asinh atan atan2 atanh ceil ceiling cos cosh degrees exp floor ln log log10 log2 mod "
+    "pi pow power radians sin sinh sqrt tan tanh trunc sign bm25 highlight snippet"
+)
+_AGGREGATES: Final = words("string_agg jsonb_group_array jsonb_group_object")
+
+_STEPS_AT_MOST: Final = 20_000_000
+"""Virtual machine steps that one statement of a migration may take: a second or two."""
+
+
+@attrs.frozen
+class MigrationProblem:
+    """A statement that SQLite, or D1, does not take. `line` counts from 1."""
+
+    file: Path
+    line: int
+    message: str
+
+
+@attrs.frozen
+class TableColumn:
+    """A column as its table declares it. `nullable` is False where it cannot be told."""
+
+    name: str
+    declared: str
+    nullable: bool
+    has_default: bool
+    strict: bool
+
+
+@attrs.frozen
+class TableInfo:
+    """A table or view. Where it was created is told by `file` and `line`, as far as it is known."""
+
+    name: str
+    columns: tuple[TableColumn, ...]
+    view: bool
+    sql: str
+    file: Path | None = None
+    line: int = 0
+
+    def column(self, name: str) -> TableColumn | None:
+        """The column of that name, in any case."""
+        wanted = name.lower()
+        return next((column for column in self.columns if column.name.lower() == wanted), None)
+
+
+@attrs.frozen
+class Migrated:
+    """What the migrations have made: the tables by their names in lower case, and a connection to be asked.
+
+    `trusted` is False where a migration failed, or needs what this machine's SQLite has not: then only what SQLite
+    says without knowing a table counts. `empty` says that there are no migrations at all, and the same holds.
+    """
+
+    folder: Path
+    files: tuple[Path, ...]
+    connection: sqlite3.Connection
+    lock: threading.RLock
+    gate: Gate
+    tables: Mapping[str, TableInfo]
+    functions: frozenset[str]
+    problems: tuple[MigrationProblem, ...]
+    trusted: bool
+
+
+class Gate:
+    """The authorizer. Open while this module asks on its own behalf; else it lets through what D1 does."""
+
+    __slots__ = ("open",)
+
+    def __init__(self) -> None:
+        self.open = False
+
+    def __call__(
+        self, action: int, first: str | None, second: str | None, database: str | None, source: str | None
+    ) -> int:
+        """Answer SQLite, which asks for each thing that a statement would do."""
+        if action in (sqlite3.SQLITE_ATTACH, sqlite3.SQLITE_DETACH):
+            return sqlite3.SQLITE_DENY
+        if self.open:
+            return sqlite3.SQLITE_OK
+        if action == sqlite3.SQLITE_PRAGMA:
+            # Virtual tables ask for some; a user's own are never compiled here, since some act while they are.
+            return sqlite3.SQLITE_OK if allowed_pragma(first or "") else sqlite3.SQLITE_DENY
+        if action == sqlite3.SQLITE_FUNCTION:
+            return sqlite3.SQLITE_DENY if (second or "").lower() in _REFUSED_FUNCTIONS else sqlite3.SQLITE_OK
+        if action in _TEMPORARY:
+            return sqlite3.SQLITE_DENY
+        return sqlite3.SQLITE_OK
+
+
+_REFUSED_FUNCTIONS: Final = words(
+    "sqlite_version sqlite_source_id sqlite_compileoption_get sqlite_compileoption_used load_extension fts3_tokenizer"
+)
+_TEMPORARY: Final = frozenset(
+    [
+        sqlite3.SQLITE_CREATE_TEMP_INDEX,
+        sqlite3.SQLITE_CREATE_TEMP_TABLE,
+        sqlite3.SQLITE_CREATE_TEMP_TRIGGER,
+        sqlite3.SQLITE_CREATE_TEMP_VIEW,
+    ]
+)
+
+
+def allowed_pragma(name: str) -> bool:
+    """Whether D1 lets `PRAGMA name` through."""
+    return name.lower() in _PRAGMAS
+
+
+def pragma_name(tokens: Sequence[Token]) -> str:
+    """The name in `PRAGMA name` and `PRAGMA main.name(…)`."""
+    names = [token.text for token in tokens[1:4]]
+    return names[2] if len(names) == 3 and names[1] == "." else (names or [""])[0]
+
+
+def migration_files(folder: Path) -> list[Path]:
+    """The `.sql` files of a folder in the order in which they are applied: by their number, then by their name."""
+    try:
+        files = [path for path in folder.iterdir() if path.suffix == ".sql" and path.is_file()]
+    except OSError:
+        return []
+    return sorted(files, key=_order)
+
+
+def _order(path: Path) -> tuple[int, int, str]:
+    digits = path.name[: len(path.name) - len(path.name.lstrip("0123456789"))]
+    return (0, int(digits), path.name) if digits else (1, 0, path.name)
+
+
+def migration_digest(folder: Path) -> str:
+    """A digest of all migrations: their names, their order and their texts."""
+    digest = hashlib.sha256(str(folder).encode())
+    for path in migration_files(folder):
+        digest.update(b"\0" + path.name.encode() + b"\0")
+        try:
+            digest.update(path.read_bytes())
+        except OSError as error:
+            digest.update(str(error).encode())
+    return digest.hexdigest()
+
+
+def migrate(folder: Path) -> Migrated:
+    """Run the migrations of a folder in memory. It never raises for what they hold."""
+    connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False, cached_statements=0)
+    functions = _add_functions(connection)
+    gate = Gate()
+    connection.set_authorizer(gate)
+    problems: list[MigrationProblem] = []
+    places: dict[str, tuple[Path, int]] = {}
+    foreign = False
+    files = migration_files(folder)
+    for file in files:
+        try:
+            text = file.read_text("utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            problems.append(MigrationProblem(file, 1, f"cannot be read: {error}"))
+            continue
+        for statement in statements_of(text):
+            if not statement.tokens:
+                continue
+            line = text.count("\n", 0, statement.tokens[0].start) + 1
+            try:
+                failure = _run(connection, statement)
+            except _Foreign:
+                foreign = True
+                continue
+            if failure is not None:
+                message, offset = failure
+                at = text.count("\n", 0, offset) + 1 if offset is not None else line
+                problems.append(MigrationProblem(file, at, message))
+            for name in _tables_now(connection, gate) - places.keys():
+                places[name] = (file, line)
+    gate.open = True
+    tables = dict(_describe(connection, places))
+    gate.open = False
+    trusted = bool(files) and not problems and not foreign
+    return Migrated(
+        folder, tuple(files), connection, threading.RLock(), gate, tables, functions, tuple(problems), trusted
+    )
+
+
+class _Foreign(Exception):
+    """A statement that needs a module which this machine's SQLite has not."""
+
+
+def _run(connection: sqlite3.Connection, statement: StatementText) -> tuple[str, int | None] | None:
+    """Run one statement if it makes the schema, else only compile it. Returns what SQLite says against it, and where."""
+    first = statement.tokens[0].word
+    if first in REFUSED_STATEMENTS:
+        return (
+            f"D1 refuses {first}: it runs every migration in a transaction of its own. Leave the statement out",
+            statement.tokens[0].start,
+        )
+    if first == "PRAGMA":
+        name = pragma_name(statement.tokens)
+        if allowed_pragma(name):
+            return None
+        return f"D1 does not authorize PRAGMA {name}. Leave the statement out", statement.tokens[0].start
+    if first in ("ATTACH", "DETACH", "VACUUM"):
+        return f"D1 does not authorize {first}. Leave the statement out", statement.tokens[0].start
+    makes_schema = first in ("CREATE", "ALTER", "DROP", "REINDEX", "ANALYZE")
+    text = statement.text.strip()
+    steps = _Steps()
+    connection.set_progress_handler(steps, 1_000_000)
+    try:
+        connection.execute(text if makes_schema or first == "EXPLAIN" else f"EXPLAIN {text}")
+    except sqlite3.Error as error:
+        message = str(error)
+        if message.startswith("no such module"):
+            raise _Foreign from None
+        if "Incorrect number of bindings" in message:
+            return "a migration takes no parameters. Write the value", statement.tokens[0].start
+        if message == "interrupted":
+            message = "takes too long to run"
+        if message == "not authorized":
+            message = "D1 does not authorize this"
+        return message, _offset(message, statement)
+    except (ValueError, sqlite3.Warning) as error:  # a NUL in the text
+        return str(error), None
+    finally:
+        connection.set_progress_handler(None, 0)
+    return None
+
+
+class _Steps:
+    __slots__ = ("_left",)
+
+    def __init__(self) -> None:
+        self._left = _STEPS_AT_MOST // 1_000_000
+
+    def __call__(self) -> int:
+        self._left -= 1
+        return 1 if self._left < 0 else 0
+
+
+def _offset(message: str, statement: StatementText) -> int | None:
+    """Where the text that a message names stands, if it stands there once."""
+    if message.startswith('near "') and message.endswith('": syntax error'):
+        wanted = message[6:-15]
+        found = [token for token in statement.tokens if token.text == wanted]
+        if len(found) == 1:
+            return found[0].start
+    return statement.tokens[0].start
+
+
+def _add_functions(connection: sqlite3.Connection) -> frozenset[str]:
+    """Add the stand-ins, and return the names of all functions that there are."""
+    rows = connection.execute("SELECT DISTINCT name FROM pragma_function_list")
+    known = frozenset(str(row[0]) for row in rows)
+    for name in _FUNCTIONS - known:
+        connection.create_function(name, -1, _stand_in)
+    for name in _AGGREGATES - known:
+        connection.create_aggregate(name, -1, _StandIn)
+    return (known | _FUNCTIONS | _AGGREGATES) - _REFUSED_FUNCTIONS
+
+
+class _StandIn:
+    """An aggregate that is never run: what uses it is only compiled."""
+
+    def step(self, *_: object) -> None:
+        """Take a row."""
+
+    def finalize(self) -> int:
+        """Give something."""
+        return 0
+
+
+def _stand_in(*_: object) -> None:
+    """Is never called: what uses it is compiled and not run."""
+
+
+def _tables_now(connection: sqlite3.Connection, gate: Gate) -> set[str]:
+    gate.open = True
+    try:
+        rows = connection.execute("SELECT lower(name) FROM sqlite_master WHERE type IN ('table', 'view')").fetchall()
+    finally:
+        gate.open = False
+    return {str(row[0]) for row in rows}
+
+
+def _describe(
+    connection: sqlite3.Connection, places: Mapping[str, tuple[Path, int]]
+) -> Iterator[tuple[str, TableInfo]]:
+    rows = connection.execute(
+        "SELECT name, type, sql FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY rowid"
+    ).fetchall()
+    for name, kind, sql in rows:
+        file, line = places.get(str(name).lower(), (None, 0))
+        try:
+            columns = connection.execute("SELECT * FROM pragma_table_xinfo(?)", (name,)).fetchall()
+        except sqlite3.Error:
+            # A view over something that is no longer there. SQLite tells whoever selects from it.
+            columns = []
+        text = str(sql or "")
+        strict = _is_strict(text)
+        virtual = text[:30].upper().split()[:2] == ["CREATE", "VIRTUAL"]
+        checked = "CHECK" in text.upper() and "NOT NULL" in _checks(text)
+        described = tuple(
+            TableColumn(
+                str(column),
+                str(declared or ""),
+                kind == "table" and not virtual and not not_null and not key and hidden == 0 and not checked,
+                default is not None,
+                strict,
+            )
+            for _, column, declared, not_null, default, key, hidden in columns
+        )
+        yield str(name).lower(), TableInfo(str(name), described, kind == "view", text, file, line)
+
+
+def _is_strict(sql: str) -> bool:
+    return "STRICT" in sql.rpartition(")")[2].upper().replace(",", " ").split()
+
+
+def _checks(sql: str) -> str:
+    """What follows the first CHECK of a table: where NOT NULL in it says something about values."""
+    upper = " ".join(sql.upper().split())
+    parts = upper.split("CHECK", 1)[1:]
+    inside: list[str] = []
+    for part in parts:
+        depth = 0
+        for character in part:
+            depth += {"(": 1, ")": -1}.get(character, 0)
+            inside.append(character if depth > 0 else " ")
+    return "".join(inside)

@@ -1,0 +1,357 @@
+"""SQL as text: its tokens, its parameters, its statements, and which tables stand in its FROM clauses.
+
+Only what SQLite itself cannot be asked through the standard library is read here, and what is not understood is
+left out rather than guessed. Names and types are SQLite's own business, in `sql.py`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final, Literal
+
+import attrs
+
+__all__ = [
+    "Clauses",
+    "Item",
+    "Reference",
+    "StatementText",
+    "Token",
+    "clauses_of",
+    "common_tables_of",
+    "parameter_count",
+    "quoted",
+    "statements_of",
+    "tokens_of",
+    "words",
+]
+
+
+def words(text: str) -> frozenset[str]:
+    """The words of a text, as a set."""
+    return frozenset(text.split())
+
+
+Kind = Literal["word", "quoted", "string", "number", "parameter", "symbol"]
+
+_TOKEN: Final = re.compile(
+    r"""
+      (?P<blank>\s+|--[^\n]*(?:\n|$)|/\*.*?(?:\*/|$))
+    | (?P<string>[xX]?'(?:[^']|'')*(?:'|$))
+    | (?P<quoted>"(?:[^"]|"")*(?:"|$)|`(?:[^`]|``)*(?:`|$)|\[[^\]]*(?:\]|$))
+    | (?P<parameter>\?\d*|[:@\#][A-Za-z_0-9$\x80-\U0010ffff]+|\$[A-Za-z_0-9$\x80-\U0010ffff]+(?:::[A-Za-z_0-9$]+)*(?:\([^\s)]*\))?)
+    | (?P<number>0[xX][0-9A-Fa-f_]+|(?:\d[\d_]*(?:\.[\d_]*)?|\.\d[\d_]*)(?:[eE][+-]?\d[\d_]*)?)
+    | (?P<word>[A-Za-z_\x80-\U0010ffff][A-Za-z_0-9$\x80-\U0010ffff]*)
+    | (?P<symbol>->>|->|\|\||<=|>=|<>|!=|==|<<|>>|.)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+
+@attrs.frozen
+class Token:
+    """A word, a quoted name, a literal, a parameter or a symbol, and where it begins."""
+
+    kind: Kind
+    text: str
+    start: int
+
+    @property
+    def word(self) -> str:
+        """The token in capitals where it is a bare word, else nothing: what a keyword is compared with."""
+        return self.text.upper() if self.kind == "word" else ""
+
+    @property
+    def name(self) -> str | None:
+        """The name that it spells where it can be one, without its quotes."""
+        if self.kind == "word":
+            return self.text
+        if self.kind == "quoted":
+            closing = "]" if self.text[0] == "[" else self.text[0]
+            inner = self.text[1:-1]
+            return inner if closing == "]" else inner.replace(closing * 2, closing)
+        return None
+
+    @property
+    def end(self) -> int:
+        """Where the next token may begin."""
+        return self.start + len(self.text)
+
+
+def tokens_of(sql: str) -> list[Token]:
+    """The tokens of a text, without blanks and comments."""
+    return [
+        Token(match.lastgroup, match.group(), match.start())  # type: ignore[arg-type]  # the groups are the kinds
+        for match in _TOKEN.finditer(sql)
+        if match.lastgroup != "blank"
+    ]
+
+
+def quoted(name: str) -> str:
+    """A name as an identifier that can never be read as a string."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def parameter_count(tokens: Sequence[Token]) -> int:
+    """How many values a statement takes: the highest number of its parameters, as SQLite counts them."""
+    highest = 0
+    named: set[str] = set()
+    for token in tokens:
+        if token.kind != "parameter":
+            continue
+        if token.text == "?":
+            highest += 1
+        elif token.text[0] == "?":
+            highest = max(highest, int(token.text[1:]))
+        elif token.text not in named:
+            named.add(token.text)
+            highest += 1
+    return highest
+
+
+@attrs.frozen
+class StatementText:
+    """One statement of a text: where it stands, without its semicolon. `tokens` may be empty."""
+
+    text: str
+    start: int
+    tokens: tuple[Token, ...]
+    closed: bool
+    """Whether a semicolon follows."""
+
+
+def statements_of(sql: str) -> Iterator[StatementText]:
+    """The statements of a text, triggers whole. What follows the last semicolon comes too, when it is not blank."""
+    tokens: list[Token] = []
+    start, trigger = 0, False
+    for token in tokens_of(sql):
+        if token.text == ";" and (not trigger or _ended(tokens)):
+            yield StatementText(sql[start : token.start], start, tuple(tokens), closed=True)
+            tokens, start, trigger = [], token.end, False
+            continue
+        tokens.append(token)
+        if not trigger and len(tokens) <= 4 and token.word == "TRIGGER":
+            trigger = tokens[0].word == "CREATE"
+    if tokens or sql[start:].strip():
+        yield StatementText(sql[start:], start, tuple(tokens), closed=False)
+
+
+def _ended(tokens: list[Token]) -> bool:
+    """Whether a CREATE TRIGGER has come to its own END: one that follows a semicolon, as sqlite3_complete tells it."""
+    return len(tokens) > 1 and tokens[-1].word == "END" and tokens[-2].text == ";"
+
+
+# FROM clauses -------------------------------------------------------------------------------------------------------
+
+
+@attrs.frozen
+class Item:
+    """A table or view, named in a FROM clause.
+
+    `top` says that it stands in the outermost SELECT itself; `outer` that its row may be missing there, being on the
+    optional side of an outer join.
+    """
+
+    table: Token
+    schema: Token | None
+    alias: str
+    aliased: bool
+    top: bool
+    outer: bool
+
+    @property
+    def start(self) -> int:
+        """Where its name begins, with the schema's."""
+        return (self.schema or self.table).start
+
+
+@attrs.frozen
+class Reference:
+    """A name in a condition: in WHERE, HAVING, or the ON of a join that drops rows. `qualifier` is the `u` of `u.id`."""
+
+    qualifier: str | None
+    name: str
+    top: bool
+
+
+@attrs.frozen
+class Clauses:
+    """What the FROM clauses and conditions of a SELECT say, as far as text can tell.
+
+    `understood` is False where they were too unusual to say anything about missing rows. `compound` holds the UNION,
+    EXCEPT and INTERSECT of the outermost statement.
+    """
+
+    items: tuple[Item, ...]
+    references: tuple[Reference, ...]
+    compound: frozenset[str]
+    understood: bool
+
+
+_CLAUSES: Final = frozenset(
+    [
+        "SELECT",
+        "FROM",
+        "WHERE",
+        "GROUP",
+        "HAVING",
+        "ORDER",
+        "LIMIT",
+        "WINDOW",
+        "UNION",
+        "EXCEPT",
+        "INTERSECT",
+        "RETURNING",
+        "SET",
+        "VALUES",
+    ]
+)
+_JOINS: Final = frozenset(["JOIN", "LEFT", "RIGHT", "FULL", "INNER", "CROSS", "NATURAL", "OUTER"])
+_NOT_ALIASES: Final = _CLAUSES | _JOINS | {"ON", "USING", "AS", "INDEXED", "NOT", "DO"}
+_CONDITIONS: Final = frozenset(["WHERE", "HAVING", "ON", "USING"])
+
+
+@attrs.define
+class _Level:
+    """One pair of parentheses, or the text outside all: which clause the reading is in."""
+
+    clause: str = ""
+    expects: bool = False  # a table or a parenthesis comes next
+    drops: bool = True  # whether the join being read drops rows that its condition does not fit
+    top: bool = False
+    outer: bool = False  # all within is on the optional side of an outer join
+    condition: bool = False  # within a condition of a level above
+
+
+def clauses_of(tokens: Sequence[Token]) -> Clauses:
+    """Read the FROM clauses and conditions of a statement."""
+    items: list[Item] = []
+    references: list[Reference] = []
+    compound: set[str] = set()
+    understood = True
+    levels = [_Level(top=True)]
+    join_outer = False
+    index = 0
+    while index < len(tokens):
+        token = tokens[index]
+        word = token.word
+        level = levels[-1]
+        if token.text == "(":
+            inner = _Level(condition=level.condition or (level.clause in _CONDITIONS and level.drops))
+            follows = tokens[index + 1].word if index + 1 < len(tokens) else ""
+            subquery = follows in ("SELECT", "WITH", "VALUES")
+            inner.top = level.top and not subquery
+            if level.clause == "FROM" and level.expects:
+                inner.outer = level.outer or join_outer
+                if not subquery:
+                    # Parentheses around a join. Their own rules for missing rows are more than is read here.
+                    inner.clause, inner.expects, understood = "FROM", True, False
+                level.expects = False
+            levels.append(inner)
+        elif token.text == ")":
+            if len(levels) > 1:
+                levels.pop()
+        elif word in _CLAUSES and not _is_name(tokens, index):
+            level.clause, level.drops = word, True
+            level.expects = word == "FROM"
+            join_outer = False
+            if len(levels) == 1 and word in ("UNION", "EXCEPT", "INTERSECT"):
+                compound.add(word)
+                # What follows is another SELECT: the first one alone gives the names and the types.
+                level.top = False
+        elif level.clause in ("FROM", "ON", "USING") and (word in _JOINS or token.text == ","):
+            if token.text == ",":
+                if level.clause == "FROM":
+                    level.expects, join_outer = True, False
+            elif word == "JOIN":
+                level.clause, level.expects, level.drops = "FROM", True, not join_outer
+            elif word == "LEFT":
+                level.clause, join_outer = "FROM", True
+            elif word == "FULL":
+                level.clause, join_outer = "FROM", True
+                items = [attrs.evolve(item, outer=item.outer or item.top == level.top) for item in items]
+            elif word == "RIGHT":
+                level.clause, join_outer, understood = "FROM", True, False
+            elif word == "NATURAL":
+                level.clause, join_outer, understood = "FROM", False, False
+            elif word in ("INNER", "CROSS"):
+                level.clause, join_outer = "FROM", False
+        elif level.clause == "FROM" and word in ("ON", "USING"):
+            level.clause = word
+        elif level.clause == "FROM" and level.expects and token.name is not None:
+            index = _read_item(tokens, index, level, join_outer, items)
+            level.expects = False
+            continue
+        elif token.name is not None and _in_condition(levels):
+            follows = tokens[index + 1].text if index + 1 < len(tokens) else ""
+            if follows == "." and index + 2 < len(tokens):
+                references.append(Reference(token.name.lower(), (tokens[index + 2].name or "*").lower(), level.top))
+                index += 2
+            elif follows != "(" and (token.kind == "quoted" or word not in _OPERATORS):
+                references.append(Reference(None, token.name.lower(), level.top))
+        index += 1
+    return Clauses(tuple(items), tuple(references), frozenset(compound), understood)
+
+
+_OPERATORS: Final = words(
+    "AND OR NOT IS NULL IN LIKE GLOB MATCH REGEXP BETWEEN ESCAPE COLLATE NOCASE CASE WHEN THEN ELSE END EXISTS "
+    "ISNULL NOTNULL DISTINCT FROM TRUE FALSE CAST AS"
+)
+
+
+def _in_condition(levels: list[_Level]) -> bool:
+    level = levels[-1]
+    if level.condition:
+        return True
+    return level.clause in ("WHERE", "HAVING") or (level.clause in ("ON", "USING") and level.drops)
+
+
+def _is_name(tokens: Sequence[Token], index: int) -> bool:
+    """Whether a keyword begins no clause: it stands beside a dot, or is a part of an operator."""
+    if index and (tokens[index - 1].text == "." or tokens[index - 1].word == "DISTINCT"):
+        return True  # `IS DISTINCT FROM` is an operator
+    return index + 1 < len(tokens) and tokens[index + 1].text == "."
+
+
+def _read_item(tokens: Sequence[Token], index: int, level: _Level, join_outer: bool, items: list[Item]) -> int:
+    """Read `schema.table AS alias`, append it, and return the index of what follows."""
+    schema: Token | None = None
+    table = tokens[index]
+    index += 1
+    if index + 1 < len(tokens) and tokens[index].text == "." and tokens[index + 1].name is not None:
+        schema, table = table, tokens[index + 1]
+        index += 2
+    if index < len(tokens) and tokens[index].text == "(":
+        return index  # a table-valued function: json_each(…)
+    alias, aliased = table.name or "", False
+    if index < len(tokens) and tokens[index].word == "AS" and index + 1 < len(tokens):
+        alias, aliased = tokens[index + 1].name or alias, True
+        index += 2
+    elif index < len(tokens) and tokens[index].name is not None and tokens[index].word not in _NOT_ALIASES:
+        alias, aliased = tokens[index].name or alias, True
+        index += 1
+    items.append(Item(table, schema, alias.lower(), aliased, level.top, level.outer or join_outer))
+    return index
+
+
+def common_tables_of(tokens: Sequence[Token]) -> frozenset[str]:
+    """The names, in lower case, that WITH gives to queries."""
+    names: set[str] = set()
+    for index, token in enumerate(tokens):
+        if token.word != "AS":
+            continue
+        after = index + 1
+        while after < len(tokens) and tokens[after].word in ("NOT", "MATERIALIZED"):
+            after += 1
+        if after >= len(tokens) or tokens[after].text != "(":
+            continue
+        before = index - 1
+        if before > 0 and tokens[before].text == ")":  # the names of its columns
+            while before > 0 and tokens[before].text != "(":
+                before -= 1
+            before -= 1
+        name = tokens[before].name if before >= 0 else None
+        if name is not None:
+            names.add(name.lower())
+    return frozenset(names)
