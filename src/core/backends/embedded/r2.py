@@ -942,10 +942,10 @@ def _check_size(method: Method, source: bytes | KnownLengthStream) -> None:
         _refuse(method, 100100)
 
 
-def _custom_metadata(metadata: Mapping[str, str] | None) -> dict[str, str]:
+def _custom_metadata(metadata: Mapping[Any, Any] | None) -> dict[str, str]:
     custom = dict(metadata or {})
     for name, value in custom.items():
-        if not isinstance(name, str) or not isinstance(value, str):
+        if not (isinstance(name, str) and isinstance(value, str)):
             raise R2TypeError(f"custom_metadata[{name!r}] must be a text, not {value!r}. Write str(...) around it")
     return custom
 

@@ -1,0 +1,120 @@
+"""Values that JSON has no type for, as bytes and back: what the platform's structured clone does for its storage.
+
+Decided here: which Python values can be stored in a Durable Object or sent as `v8`, and what comes back for them.
+None, bool, int, float (NaN and infinities included), str, bytes, datetime, list, dict, set. Tuples come back as lists
+and attrs objects as dicts: what is stored has no class. The text is JSON, with an object {"$": kind, "v": …} for
+what JSON lacks; nothing that is read back can run code, as pickle's bytes could.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from base64 import b64decode, b64encode
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from datetime import UTC, date, datetime
+from enum import Enum
+from typing import Any, NoReturn
+
+__all__ = ["CloneError", "clone", "dump", "load"]
+
+
+class CloneError(ValueError):
+    """A value that cannot be copied, with the way to it and what to do."""
+
+
+def dump(value: Any) -> bytes:
+    """`value` as bytes. Raises CloneError for what cannot be copied: functions, open files, classes, cycles."""
+    text = json.dumps(_tag(value, "the value", []), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return text.encode("utf-8", "surrogatepass")
+
+
+def load(data: bytes) -> Any:
+    """The value that `dump` made bytes of."""
+    return _untag(json.loads(data.decode("utf-8", "surrogatepass")))
+
+
+def clone(value: Any) -> Any:
+    """A copy of `value` that shares nothing with it, as if it had been stored and read."""
+    match value:
+        case None | bool() | int() | float() | str() | bytes() if not isinstance(value, Enum):
+            return value
+        case _:
+            return load(dump(value))
+
+
+def _refuse(path: str, what: str) -> NoReturn:
+    raise CloneError(
+        f"{path} {what}. Values are None, bool, int, float, str, bytes, datetime, and lists, dicts and sets of them"
+    )
+
+
+def _tag(value: Any, path: str, above: list[int]) -> Any:
+    match value:
+        case Enum():
+            return _tag(value.value, path, above)
+        case None | bool() | int() | str():
+            return value
+        case float():
+            return value if math.isfinite(value) else {"$": "float", "v": repr(value)}
+        case bytes() | bytearray() | memoryview():
+            return {"$": "bytes", "v": b64encode(value).decode()}
+        case datetime():
+            if value.tzinfo is None:
+                _refuse(path, "is a datetime without a time zone: write datetime(..., tzinfo=timezone.utc)")
+            return {"$": "date", "v": value.astimezone(UTC).isoformat()}
+        case _:
+            return _tag_container(value, path, above)
+
+
+def _tag_container(value: Any, path: str, above: list[int]) -> Any:
+    if id(value) in above:
+        _refuse(path, "is inside itself")
+    above.append(id(value))
+    tagged: Any
+    if isinstance(value, (list, tuple)):
+        tagged = [_tag(item, f"{path}[{place}]", above) for place, item in enumerate(value)]
+    elif isinstance(value, Mapping):
+        pairs = [(key, _tag(item, f"{path}[{key!r}]", above)) for key, item in value.items()]
+        if all(isinstance(key, str) and not isinstance(key, Enum) for key, _ in pairs) and "$" not in value:
+            tagged = dict(pairs)
+        else:
+            tagged = {"$": "map", "v": [[_tag(key, f"a key of {path}", above), item] for key, item in pairs]}
+    elif isinstance(value, AbstractSet):
+        tagged = {"$": "set", "v": [_tag(item, f"an item of {path}", above) for item in value]}
+    elif hasattr(type(value), "__attrs_attrs__"):
+        names = [field.name for field in type(value).__attrs_attrs__]
+        tagged = _tag({name: getattr(value, name) for name in names}, path, above)
+    elif isinstance(value, date):
+        _refuse(path, "is a date: write a datetime with a time zone, or a str")
+    else:
+        _refuse(path, f"is of type {type(value).__name__}, which cannot be stored")
+    above.pop()
+    return tagged
+
+
+def _untag(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_untag(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    kind = value.get("$")
+    if kind is None:
+        return {key: _untag(item) for key, item in value.items()}
+    inner = value["v"]
+    match kind:
+        case "float":
+            return float(inner)
+        case "bytes":
+            return b64decode(inner)
+        case "date":
+            return datetime.fromisoformat(inner)
+        case "set":
+            return {_untag(item) for item in inner}
+        case "map":
+            return {_untag(key): _untag(item) for key, item in inner}
+        case _:
+            raise CloneError(
+                f"a stored value is of the unknown kind {kind!r}: a newer version of this package wrote it"
+            )
