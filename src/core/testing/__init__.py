@@ -1,0 +1,58 @@
+"""Fakes, a client and a pytest plugin: everything to test an application with, no runtime needed.
+
+The fakes are the embedded engines over memory, with a call log, a clock that a test moves, and faults
+that it injects; one contract suite runs over them and over the real runtime. Each is loaded when it is
+first asked for.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from core.testing.ai import FakeAi
+    from core.testing.client import Client
+    from core.testing.clock import FakeClock
+    from core.testing.context import FakeExecutionContext
+    from core.testing.d1 import FakeD1Database
+    from core.testing.durable_object import FakeDurableObjectNamespace
+    from core.testing.environment import env
+    from core.testing.kv import FakeKVNamespace
+    from core.testing.queue import FakeQueue
+    from core.testing.r2 import FakeR2Bucket
+
+__all__ = [
+    "Client",
+    "FakeAi",
+    "FakeClock",
+    "FakeD1Database",
+    "FakeDurableObjectNamespace",
+    "FakeExecutionContext",
+    "FakeKVNamespace",
+    "FakeQueue",
+    "FakeR2Bucket",
+    "env",
+]
+
+_HOMES = {
+    "Client": "client",
+    "FakeAi": "ai",
+    "FakeClock": "clock",
+    "FakeD1Database": "d1",
+    "FakeDurableObjectNamespace": "durable_object",
+    "FakeExecutionContext": "context",
+    "FakeKVNamespace": "kv",
+    "FakeQueue": "queue",
+    "FakeR2Bucket": "r2",
+    "env": "environment",
+}
+
+
+def __getattr__(name: str) -> object:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'core.testing' has no attribute {name!r}")
+    value: object = getattr(import_module(f"core.testing.{home}"), name)
+    globals()[name] = value
+    return value

@@ -1,12 +1,18 @@
 """The pytest plugin, loaded by its entry point: fixtures, and the rule that no background work is left behind.
 
-It imports nothing of the framework until a fixture is asked for, so a project that only has the
+    [tool.pytest.ini_options]
+    core_app = "users_api.main:app"
+    core_config = "wrangler.toml"
+
+Nothing of the framework is imported before a fixture is asked for, so a project that only has the
 package installed pays nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Generator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,4 +23,96 @@ if TYPE_CHECKING:
     from core.testing.clock import FakeClock
     from core.testing.context import FakeExecutionContext
 
-__all__: list[str] = []
+__all__ = ["core_app", "core_client", "core_clock", "core_config", "core_ctx", "core_env"]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--core-app` and `--core-config`, and the settings of the same names."""
+    group = parser.getgroup("core", "typed HTTP APIs on an edge worker runtime")
+    group.addoption("--core-app", metavar="MODULE:NAME", help="the application under test, for core_app and core_client")
+    group.addoption("--core-config", metavar="FILE", help="the worker's configuration file, for core_env")
+    parser.addini("core_app", "the application under test, as module:name")
+    parser.addini("core_config", "the worker's configuration file, relative to the root of the project")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Fail a test that leaves work given to `wait_until` unfinished or failed."""
+    context = sys.modules.get("core.testing.context")
+    if context is not None:
+        context.forget_contexts()
+    result = yield
+    context = sys.modules.get("core.testing.context")
+    if context is not None:
+        left = context.left_behind()
+        if left:
+            pytest.fail("\n".join(left), pytrace=False)
+    return result
+
+
+@pytest.fixture
+def core_clock() -> FakeClock:
+    """A clock that the test moves: `core_clock.advance(60)`."""
+    from core.testing.clock import FakeClock
+
+    return FakeClock()
+
+
+@pytest.fixture
+def core_ctx(core_clock: FakeClock) -> FakeExecutionContext:
+    """An execution context on `core_clock`. Await `core_ctx.drain()` where a handler used `wait_until`."""
+    from core.testing.context import FakeExecutionContext
+
+    return FakeExecutionContext(clock=core_clock)
+
+
+@pytest.fixture
+def core_config(request: pytest.FixtureRequest) -> Path | None:
+    """The configuration file named by `--core-config` or `core_config`, else the one beside the project's root."""
+    named = request.config.getoption("--core-config") or request.config.getini("core_config")
+    root = request.config.rootpath
+    if named:
+        path = root / named
+        if not path.is_file():
+            raise pytest.UsageError(f"core_config: there is no file {path}")
+        return path
+    found = (root / name for name in ("wrangler.toml", "wrangler.json", "wrangler.jsonc"))
+    return next((path for path in found if path.is_file()), None)
+
+
+@pytest.fixture
+def core_app(request: pytest.FixtureRequest) -> App[Any]:
+    """The application named by `--core-app` or `core_app`. A conftest.py may define its own instead."""
+    from importlib import import_module
+
+    named: str = request.config.getoption("--core-app") or request.config.getini("core_app")
+    if not named:
+        raise pytest.UsageError(
+            'core_app: name the application under test in pyproject.toml: [tool.pytest.ini_options] '
+            'core_app = "package.main:app", or define a fixture core_app in conftest.py'
+        )
+    module, _, name = named.partition(":")
+    app = getattr(import_module(module), name or "app", None)
+    from core.app import App
+
+    if not isinstance(app, App):
+        raise pytest.UsageError(f'core_app: "{named}" is not an App but {type(app).__name__}. Write "module:name"')
+    return app
+
+
+@pytest.fixture
+def core_env(core_app: App[Any], core_clock: FakeClock, core_config: Path | None) -> Any:
+    """An `Env` of fakes for `core_app`, on `core_clock`, with the configuration's variables and migrations."""
+    from core.testing.environment import env
+
+    if core_app.env_class is None:
+        raise pytest.UsageError("core_env: the application was made without an Env class. Write create_app(Env)")
+    return env(core_app.env_class, clock=core_clock, config=core_config)
+
+
+@pytest.fixture
+def core_client(core_app: App[Any], core_env: Any, core_ctx: FakeExecutionContext) -> Client[Any]:
+    """A client of `core_app` over `core_env` and `core_ctx`."""
+    from core.testing.client import Client
+
+    return Client(core_app, core_env, core_ctx)

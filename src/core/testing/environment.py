@@ -1,0 +1,128 @@
+"""A whole `Env` for a test, from its annotations: a fake for every binding, something plain for every variable.
+
+What a test does not care about it does not write. What cannot be made up is told, with the line to write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from core.bindings.secret import Secret
+from core.context import Clock, system_clock
+from core.env import EnvField, fields_of, inject, table_of
+from core.errors import EnvError
+
+if TYPE_CHECKING:
+    from core.config.model import Configuration
+
+__all__ = ["env"]
+
+E = TypeVar("E")
+
+# By the name of the Protocol, so that a test imports the fakes it uses and no others.
+_FAKES: Mapping[str, tuple[str, str]] = {
+    "KVNamespace": ("core.testing.kv", "FakeKVNamespace"),
+    "D1Database": ("core.testing.d1", "FakeD1Database"),
+    "R2Bucket": ("core.testing.r2", "FakeR2Bucket"),
+    "Queue": ("core.testing.queue", "FakeQueue"),
+    "Ai": ("core.testing.ai", "FakeAi"),
+    "DurableObjectNamespace": ("core.testing.durable_object", "FakeDurableObjectNamespace"),
+}
+
+_PLAIN: Mapping[type, Callable[[str], object]] = {
+    str: lambda name: "",
+    int: lambda name: 0,
+    float: lambda name: 0.0,
+    bool: lambda name: False,
+    list: lambda name: [],
+    dict: lambda name: {},
+    # Long enough for any HMAC, so that a library which refuses short keys takes it.
+    Secret: lambda name: Secret(f"the {name} of a test, and of nothing else"),
+}
+
+
+def env(
+    env_class: type[E],
+    /,
+    *,
+    config: str | Path | Configuration | None = None,
+    clock: Clock = system_clock,
+    **overrides: object,
+) -> E:
+    """An `Env` of fakes, each of its own store, all on one `clock`.
+
+        env(Env, ALLOWED_ORIGINS="https://example.test", SESSIONS=FakeKVNamespace({"a": "1"}))
+
+    `overrides` are attributes by name, taken as they are. `config` is a configuration file (or one already loaded):
+    its variables are used, and D1 databases get its migrations applied. Without it a variable is "", 0 or False, and a
+    secret a text of its own; an optional attribute is left at its default.
+
+    Raises EnvError, once, for an override that is no attribute and for attributes of which no fake can be made.
+    """
+    configuration = _loaded(config)
+    problems: list[str] = []
+    values: dict[str, object] = {}
+    fields = fields_of(env_class)
+    for name in overrides:
+        if all(name not in (field.name, field.attribute) for field in fields):
+            known = ", ".join(field.name for field in fields)
+            problems.append(f"env({env_class.__name__}, {name}=…): it has no such attribute. It has {known}")
+    for field in fields:
+        given = overrides.get(field.name, overrides.get(field.attribute, _UNSET))
+        if given is not _UNSET:
+            values[field.name] = given
+            continue
+        try:
+            value = _made(field, configuration, clock)
+        except _NoFakeError as missing:
+            if not field.optional:
+                problems.append(f"{env_class.__name__}.{field.attribute}: {missing}")
+            continue
+        if value is not None:
+            values[field.name] = value
+    if problems:
+        raise EnvError(problems)
+    return inject(env_class, values)
+
+
+_UNSET = object()
+
+
+class _NoFakeError(Exception):
+    """Nothing can be made up for an attribute."""
+
+
+def _made(field: EnvField, configuration: Configuration | None, clock: Clock) -> object:
+    table = table_of(field.kind)
+    if table is not None:
+        fake = next((_FAKES[base.__name__] for base in field.kind.__mro__ if base.__name__ in _FAKES), None)
+        if fake is None:
+            raise _NoFakeError(
+                f"{field.kind.__name__} has no fake. Pass your own: env({{…}}, {field.name}=…)".replace("{…}", "Env")
+            )
+        maker: Callable[..., object] = getattr(import_module(fake[0]), fake[1])
+        options: dict[str, Any] = {"clock": clock}
+        if fake[1] == "FakeD1Database" and configuration is not None:
+            migrations = configuration.migrations_of(field.name)
+            if migrations is not None:
+                options["migrations"] = migrations
+        return maker(**options)
+    if configuration is not None and field.name in configuration.vars:
+        return configuration.vars[field.name]
+    if field.has_default or (field.optional and field.kind is not Secret):
+        return None
+    plain = _PLAIN.get(field.kind)
+    if plain is None:
+        raise _NoFakeError(f"nothing is known of {field.annotation}. Pass a value: env(Env, {field.name}=…)")
+    return plain(field.name)
+
+
+def _loaded(config: str | Path | Configuration | None) -> Configuration | None:
+    if config is None or not isinstance(config, str | Path):
+        return config
+    from core.config.load import load
+
+    return load(Path(config))
