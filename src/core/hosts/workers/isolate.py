@@ -53,24 +53,25 @@ _isolate = _Isolate()
 
 
 def start(main: str, restored: bool = False) -> None:
-    """Import the application. With `restored` it is there already, out of a memory snapshot."""
+    """Import the application, `module` or `module:name`. With `restored` it is there already, out of a snapshot."""
     if restored:
         return
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
-    _isolate.main = import_module(main)
-    _isolate.app = find_app(_isolate.main)
+    module, _, name = main.partition(":")
+    _isolate.main = import_module(module)
+    _isolate.app = find_app(_isolate.main, name or "app")
     _isolate.app.check()
 
 
-def find_app(module: ModuleType) -> App[Any]:
-    """The application in a main module: `app`, else the only App there. Raises DeveloperError if there is none."""
-    named = getattr(module, "app", None)
+def find_app(module: ModuleType, name: str = "app") -> App[Any]:
+    """The application `name` in a main module, else the only App there. Raises DeveloperError if there is none."""
+    named = getattr(module, name, None)
     if isinstance(named, App):
         return named
     found = {id(value): value for value in vars(module).values() if isinstance(value, App)}
     if len(found) == 1:
         return next(iter(found.values()))
-    what = "no application" if not found else f"{len(found)} applications and none called `app`"
+    what = "no application" if not found else f"{len(found)} applications and none called `{name}`"
     raise DeveloperError(
         f"{module.__name__} has {what}. Write `app = create_app(Env)` at the top level of the file that `main` in the "
         "configuration names"

@@ -44,6 +44,19 @@ def importing() -> bool:
     return False
 
 
+importers: dict[str, list[list[Any]]] = {}
+
+
+class Recorder:
+    """Asked first for every module: keeps which imports led to it, and finds none itself."""
+
+    @staticmethod
+    def find_spec(name: str, path: Any = None, target: Any = None) -> None:
+        """Keep the chain."""
+        if watching:
+            importers.setdefault(name, chain())
+
+
 def found(kind: str, what: str) -> None:
     """Keep a finding, with what led to it."""
     global watching
@@ -103,7 +116,13 @@ def js_objects() -> list[dict[str, Any]]:
                 continue
             if _is_global(js, attribute, value):
                 continue
-            held.append({"kind": "js", "what": f"{name}.{attribute}", "chain": [[file[len(SITE) :], 0, attribute]]})
+            held.append(
+                {
+                    "kind": "js",
+                    "what": f"{name}.{attribute}",
+                    "chain": [*importers.get(name, []), [file[len(SITE) :], 0, "<module>"]],
+                }
+            )
     return held
 
 
@@ -137,6 +156,7 @@ def inspect(host: str, main: str, env: Any) -> str:
     for name in ("random", "randint", "randrange", "choice", "choices", "shuffle", "sample", "uniform", "getrandbits"):
         guard(random, name, f"random.{name}")
     sys.addaudithook(audit)
+    sys.meta_path.insert(0, Recorder)  # type: ignore[arg-type]  # it needs no more of a finder than this
     report: dict[str, Any] = {"error": None, "problems": None, "classes": {}, "queues": [], "crons": [], "modules": []}
     watching = True
     try:
