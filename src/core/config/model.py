@@ -1,0 +1,794 @@
+"""What a configuration file can say: one frozen class per table, one `Kind` per kind of binding.
+
+The tables follow the platform's own schema for `wrangler.toml`, key by key. What the framework has no use for is
+named in `UNCHECKED_KEYS`, so that it can be said to be unchecked. Reading and error texts are `load.py`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias
+
+import attrs
+
+__all__ = [
+    "INHERITED_KEYS",
+    "KINDS",
+    "TOP_LEVEL_KEYS",
+    "UNCHECKED_KEYS",
+    "AiServer",
+    "AiTable",
+    "AnalyticsEngineTable",
+    "Assets",
+    "Binding",
+    "Build",
+    "Configuration",
+    "CoreSettings",
+    "D1Table",
+    "Dev",
+    "DispatchNamespaceTable",
+    "DurableObjectMigration",
+    "DurableObjectTable",
+    "DurableObjects",
+    "HyperdriveTable",
+    "Json",
+    "KVTable",
+    "Kind",
+    "Limits",
+    "MtlsCertificateTable",
+    "NamedTable",
+    "Observability",
+    "ObservabilityPart",
+    "Outbound",
+    "Placement",
+    "QueueConsumer",
+    "QueueProducer",
+    "Queues",
+    "R2Table",
+    "RateLimitTable",
+    "RenamedClass",
+    "Route",
+    "SecretName",
+    "Secrets",
+    "SendEmailTable",
+    "ServiceTable",
+    "SimpleLimit",
+    "TailConsumer",
+    "Triggers",
+    "Unchecked",
+    "Unsafe",
+    "UnsafeBinding",
+    "VectorizeTable",
+    "Worker",
+    "WorkflowLimits",
+    "WorkflowTable",
+]
+
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+
+# Tables of bindings -------------------------------------------------------------------------------------------------
+
+
+@attrs.frozen
+class KVTable:
+    """`[[kv_namespaces]]`: a key-value namespace."""
+
+    binding: str
+    id: str | None = None
+    preview_id: str | None = None
+    remote: bool = False
+
+
+@attrs.frozen
+class D1Table:
+    """`[[d1_databases]]`: a SQL database. `migrations_dir` is relative to the configuration file."""
+
+    binding: str
+    database_name: str | None = None
+    database_id: str | None = None
+    preview_database_id: str | None = None
+    migrations_table: str = "d1_migrations"
+    migrations_dir: str = "migrations"
+    database_internal_env: str | None = None
+    remote: bool = False
+
+
+@attrs.frozen
+class R2Table:
+    """`[[r2_buckets]]`: an object bucket."""
+
+    binding: str
+    bucket_name: str | None = None
+    preview_bucket_name: str | None = None
+    jurisdiction: str | None = None
+    remote: bool = False
+
+
+@attrs.frozen
+class QueueProducer:
+    """`[[queues.producers]]`: where messages are sent. `delivery_delay` is in seconds, 0 to 86,400."""
+
+    binding: str
+    queue: str
+    delivery_delay: int = 0
+    remote: bool = False
+
+
+@attrs.frozen
+class QueueConsumer:
+    """`[[queues.consumers]]`: a queue that this worker consumes. Defaults are the platform's.
+
+    `max_batch_size` is 1 to 100 messages, `max_batch_timeout` 0 to 60 seconds, `max_retries` 0 to 100,
+    `retry_delay` 0 to 86,400 seconds, `max_concurrency` 1 to 250 (None: as many as it takes).
+    """
+
+    queue: str
+    type: Literal["worker", "http_pull"] = "worker"
+    max_batch_size: int = 10
+    max_batch_timeout: float = 5
+    max_retries: int = 3
+    dead_letter_queue: str | None = None
+    max_concurrency: int | None = None
+    visibility_timeout_ms: int | None = None
+    retry_delay: int = 0
+
+
+@attrs.frozen
+class Queues:
+    """`[queues]`."""
+
+    producers: Sequence[QueueProducer] = ()
+    consumers: Sequence[QueueConsumer] = ()
+
+
+@attrs.frozen
+class AiTable:
+    """`[ai]`: the models of the platform."""
+
+    binding: str
+    staging: bool = False
+    remote: bool = False
+
+
+@attrs.frozen
+class DurableObjectTable:
+    """`[[durable_objects.bindings]]`: the objects of a class. With `script_name` the class is another worker's."""
+
+    name: str
+    class_name: str
+    script_name: str | None = None
+    environment: str | None = None
+
+
+@attrs.frozen
+class DurableObjects:
+    """`[durable_objects]`."""
+
+    bindings: Sequence[DurableObjectTable] = ()
+
+
+@attrs.frozen
+class RenamedClass:
+    """An entry of `renamed_classes`: `from` and `to`."""
+
+    from_: str
+    to: str
+
+
+@attrs.frozen
+class DurableObjectMigration:
+    """`[[migrations]]`: what became of the classes of Durable Objects, step by step."""
+
+    tag: str
+    new_classes: Sequence[str] = ()
+    new_sqlite_classes: Sequence[str] = ()
+    renamed_classes: Sequence[RenamedClass] = ()
+    deleted_classes: Sequence[str] = ()
+
+
+@attrs.frozen
+class ServiceTable:
+    """`[[services]]`: another worker."""
+
+    binding: str
+    service: str
+    environment: str | None = None
+    entrypoint: str | None = None
+    props: Mapping[str, Any] | None = None
+    remote: bool = False
+
+
+@attrs.frozen
+class SimpleLimit:
+    """`simple` of a rate limit: `limit` requests in `period` seconds, 10 or 60."""
+
+    limit: int
+    period: int
+
+
+@attrs.frozen
+class RateLimitTable:
+    """`[[ratelimits]]`: a rate limiter of the platform."""
+
+    name: str
+    namespace_id: str
+    simple: SimpleLimit
+
+
+@attrs.frozen
+class VectorizeTable:
+    """`[[vectorize]]`: a vector index."""
+
+    binding: str
+    index_name: str
+    remote: bool = False
+
+
+@attrs.frozen
+class AnalyticsEngineTable:
+    """`[[analytics_engine_datasets]]`: a dataset for data points."""
+
+    binding: str
+    dataset: str | None = None
+
+
+@attrs.frozen
+class HyperdriveTable:
+    """`[[hyperdrive]]`: a pool of connections to a database elsewhere."""
+
+    binding: str
+    id: str
+    localConnectionString: str | None = None  # the key's own spelling
+
+
+@attrs.frozen
+class WorkflowLimits:
+    """`limits` of a workflow."""
+
+    steps: int | None = None
+
+
+@attrs.frozen
+class WorkflowTable:
+    """`[[workflows]]`: a class of durable, many-step runs."""
+
+    binding: str
+    name: str
+    class_name: str
+    script_name: str | None = None
+    remote: bool = False
+    limits: WorkflowLimits | None = None
+
+
+@attrs.frozen
+class SendEmailTable:
+    """`[[send_email]]`: where mail may be sent to."""
+
+    name: str
+    destination_address: str | None = None
+    allowed_destination_addresses: Sequence[str] = ()
+    allowed_sender_addresses: Sequence[str] = ()
+    remote: bool = False
+
+
+@attrs.frozen
+class NamedTable:
+    """A table with a binding's name and nothing else: `[images]`, `[browser]`, `[version_metadata]`."""
+
+    binding: str
+    remote: bool = False
+
+
+@attrs.frozen
+class MtlsCertificateTable:
+    """`[[mtls_certificates]]`: a client certificate for outgoing requests."""
+
+    binding: str
+    certificate_id: str
+    remote: bool = False
+
+
+@attrs.frozen
+class Outbound:
+    """`outbound` of a dispatch namespace: the worker that its outgoing requests pass."""
+
+    service: str
+    environment: str | None = None
+    parameters: Sequence[str] = ()
+
+
+@attrs.frozen
+class DispatchNamespaceTable:
+    """`[[dispatch_namespaces]]`: workers of one's own users."""
+
+    binding: str
+    namespace: str
+    outbound: Outbound | None = None
+    remote: bool = False
+
+
+@attrs.frozen
+class Assets:
+    """`[assets]`: static files. `directory` is relative to the configuration file; `binding` is optional."""
+
+    directory: str | None = None
+    binding: str | None = None
+    html_handling: Literal["auto-trailing-slash", "force-trailing-slash", "drop-trailing-slash", "none"] = (
+        "auto-trailing-slash"
+    )
+    not_found_handling: Literal["single-page-application", "404-page", "none"] = "none"
+    run_worker_first: bool | Sequence[str] = False
+
+
+@attrs.frozen
+class UnsafeBinding:
+    """`[[unsafe.bindings]]`: a binding that the platform knows and its tools do not. `options` are its further keys."""
+
+    name: str
+    type: str
+    options: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
+
+
+@attrs.frozen
+class Unsafe:
+    """`[unsafe]`."""
+
+    bindings: Sequence[UnsafeBinding] = ()
+    metadata: Mapping[str, Any] | None = None
+    capnp: Mapping[str, Any] | None = None
+
+
+# Other tables -------------------------------------------------------------------------------------------------------
+
+
+@attrs.frozen
+class Secrets:
+    """`[secrets]`: the names of the secrets that the worker cannot do without."""
+
+    required: Sequence[str] = ()
+
+
+@attrs.frozen
+class Triggers:
+    """`[triggers]`: cron expressions of five fields."""
+
+    crons: Sequence[str] = ()
+
+
+@attrs.frozen
+class Route:
+    """An entry of `routes`: a pattern, and the zone or custom domain that it belongs to."""
+
+    pattern: str
+    zone_id: str | None = None
+    zone_name: str | None = None
+    custom_domain: bool = False
+
+
+@attrs.frozen
+class Limits:
+    """`[limits]`: CPU time in milliseconds, and outgoing requests, for each request."""
+
+    cpu_ms: int | None = None
+    subrequests: int | None = None
+
+
+@attrs.frozen
+class Placement:
+    """`[placement]`."""
+
+    mode: Literal["off", "smart", "targeted"] | None = None
+    hint: str | None = None
+    region: str | None = None
+    host: str | None = None
+    hostname: str | None = None
+
+
+@attrs.frozen
+class ObservabilityPart:
+    """`[observability.logs]` and `[observability.traces]`."""
+
+    enabled: bool | None = None
+    head_sampling_rate: float | None = None
+    invocation_logs: bool | None = None
+    persist: bool | None = None
+    destinations: Sequence[str] = ()
+
+
+@attrs.frozen
+class Observability:
+    """`[observability]`. Sampling rates are 0 to 1."""
+
+    enabled: bool | None = None
+    head_sampling_rate: float | None = None
+    logs: ObservabilityPart | None = None
+    traces: ObservabilityPart | None = None
+
+
+@attrs.frozen
+class TailConsumer:
+    """`[[tail_consumers]]`: a worker that gets this one's logs."""
+
+    service: str
+    environment: str | None = None
+
+
+@attrs.frozen
+class Build:
+    """`[build]`: a command that runs before the worker is started or deployed."""
+
+    command: str | None = None
+    cwd: str | None = None
+    watch_dir: str | Sequence[str] | None = None
+
+
+@attrs.frozen
+class Dev:
+    """`[dev]`: the address of the local server."""
+
+    ip: str | None = None
+    port: int | None = None
+    inspector_port: int | None = None
+    local_protocol: Literal["http", "https"] = "http"
+    upstream_protocol: Literal["http", "https"] | None = None
+    host: str | None = None
+    enable_containers: bool = True
+    container_engine: Any = None
+    generate_types: bool = False
+
+
+@attrs.frozen
+class AiServer:
+    """`[core.ai]`: an OpenAI-compatible server that stands in for the platform's models.
+
+    `url` ends where `/chat/completions` begins, for example `http://127.0.0.1:11434/v1`. `key` is the name of the
+    secret that holds its API key. `models` maps the platform's model names to the server's; `model` is for all others.
+    """
+
+    url: str
+    key: str | None = None
+    model: str | None = None
+    models: Mapping[str, str] = attrs.field(factory=dict[str, str])
+
+
+@attrs.frozen
+class CoreSettings:
+    """`[core]`: what only the framework reads. The platform's own tools say that they do not know it, and go on.
+
+    `app` is where the application is, as `module:name`; without it, it is the `app` of the file that `main` names.
+    `state` is the directory of the embedded bindings, relative to the configuration file.
+    """
+
+    app: str | None = None
+    state: str = ".core/state"
+    ai: AiServer | None = None
+
+
+@attrs.frozen
+class Worker:
+    """The configuration of one environment, with what it inherits."""
+
+    name: str | None = None
+    main: str | None = None
+    account_id: str | None = None
+    compatibility_date: str | None = None
+    compatibility_flags: Sequence[str] = ()
+    workers_dev: bool | None = None
+    preview_urls: bool | None = None
+    routes: Sequence[str | Route] = ()
+    route: str | Route | None = None
+    triggers: Triggers = Triggers()
+    migrations: Sequence[DurableObjectMigration] = ()
+    limits: Limits = Limits()
+    placement: Placement | None = None
+    observability: Observability | None = None
+    assets: Assets | None = None
+    build: Build = Build()
+    core: CoreSettings = CoreSettings()
+
+    vars: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
+    secrets: Secrets | None = None
+    kv_namespaces: Sequence[KVTable] = ()
+    d1_databases: Sequence[D1Table] = ()
+    r2_buckets: Sequence[R2Table] = ()
+    queues: Queues = Queues()
+    ai: AiTable | None = None
+    durable_objects: DurableObjects = DurableObjects()
+    services: Sequence[ServiceTable] = ()
+    ratelimits: Sequence[RateLimitTable] = ()
+    vectorize: Sequence[VectorizeTable] = ()
+    analytics_engine_datasets: Sequence[AnalyticsEngineTable] = ()
+    hyperdrive: Sequence[HyperdriveTable] = ()
+    workflows: Sequence[WorkflowTable] = ()
+    send_email: Sequence[SendEmailTable] = ()
+    images: NamedTable | None = None
+    browser: NamedTable | None = None
+    version_metadata: NamedTable | None = None
+    mtls_certificates: Sequence[MtlsCertificateTable] = ()
+    dispatch_namespaces: Sequence[DispatchNamespaceTable] = ()
+    tail_consumers: Sequence[TailConsumer] = ()
+    unsafe: Unsafe = Unsafe()
+
+    dev: Dev = Dev()
+    unchecked: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
+
+
+# Kinds --------------------------------------------------------------------------------------------------------------
+
+
+@attrs.frozen
+class Kind:
+    """A kind of binding: which table declares it and which Protocol of `core.bindings` it has on Env.
+
+    `title` is what people call it. `section` is the key of the table; `many` says that it is an array of tables.
+    `key` holds the attribute's name. `protocol` is None for kinds that the framework has no type for.
+    """
+
+    name: str
+    title: str
+    section: tuple[str, ...]
+    many: bool = True
+    key: str = "binding"
+    protocol: str | None = None
+    example: str = ""
+
+    def table(self, environment: str | None = None, *, json: bool = False) -> str:
+        """Its header, for example `[[kv_namespaces]]` or `[[env.staging.kv_namespaces]]`; in JSON, its key path."""
+        return header(self.section, environment=environment, many=self.many, json=json)
+
+    def write(self, name: str, environment: str | None = None, *, json: bool = False) -> str:
+        """What to write to declare a binding of this kind, for example `[[kv_namespaces]] binding = "COUNTERS"`."""
+        if not json:
+            return f'{self.table(environment)} {self.key} = "{name}"'
+        entry = f'{{ "{self.key}": "{name}" }}'
+        return f"{self.table(environment, json=True)}: {f'[{entry}]' if self.many else entry}"
+
+
+def header(section: Sequence[str], *, environment: str | None = None, many: bool = False, json: bool = False) -> str:
+    """A TOML header, for example `[vars]`, `[[queues.producers]]` or `[env.staging.vars]`; in JSON `"env.staging.vars"`."""
+    dotted = ".".join([*(("env", environment) if environment else ()), *section])
+    if json:
+        return f'"{dotted}"'
+    return f"[[{dotted}]]" if many else f"[{dotted}]"
+
+
+def _kind(
+    name: str,
+    title: str,
+    section: str,
+    protocol: str | None,
+    *,
+    many: bool = True,
+    key: str = "binding",
+    example: str = "BINDING",
+) -> Kind:
+    return Kind(name, title, tuple(section.split(".")), many, key, protocol, example)
+
+
+KINDS: Final[Mapping[str, Kind]] = {
+    kind.name: kind
+    for kind in (
+        _kind("kv", "KV namespace", "kv_namespaces", "KVNamespace", example="COUNTERS"),
+        _kind("d1", "D1 database", "d1_databases", "D1Database", example="DB"),
+        _kind("r2", "R2 bucket", "r2_buckets", "R2Bucket", example="FILES"),
+        _kind("queue", "queue producer", "queues.producers", "Queue", example="JOBS"),
+        _kind("ai", "AI binding", "ai", "Ai", many=False, example="AI"),
+        _kind(
+            "durable_object",
+            "Durable Object binding",
+            "durable_objects.bindings",
+            "DurableObjectNamespace",
+            key="name",
+            example="COUNTER",
+        ),
+        _kind("service", "service binding", "services", "Fetcher", example="AUTH"),
+        _kind("assets", "assets binding", "assets", "Fetcher", many=False, example="ASSETS"),
+        _kind("rate_limit", "rate limit", "ratelimits", "RateLimit", key="name", example="LIMITER"),
+        _kind("vectorize", "Vectorize index", "vectorize", "Vectorize", example="INDEX"),
+        _kind(
+            "analytics_engine",
+            "Analytics Engine dataset",
+            "analytics_engine_datasets",
+            "AnalyticsEngineDataset",
+            example="EVENTS",
+        ),
+        _kind("hyperdrive", "Hyperdrive binding", "hyperdrive", "Hyperdrive", example="POSTGRES"),
+        _kind("workflow", "workflow", "workflows", "Workflow", example="ORDERS"),
+        _kind("send_email", "email binding", "send_email", "SendEmail", key="name", example="MAIL"),
+        _kind("images", "Images binding", "images", "Images", many=False, example="IMAGES"),
+        _kind(
+            "version_metadata", "version metadata", "version_metadata", "VersionMetadata", many=False, example="VERSION"
+        ),
+        _kind("browser", "browser binding", "browser", "Fetcher", many=False, example="BROWSER"),
+        _kind("mtls_certificate", "mTLS certificate", "mtls_certificates", "Fetcher", example="CERTIFICATE"),
+        _kind("dispatch_namespace", "dispatch namespace", "dispatch_namespaces", None, example="DISPATCHER"),
+        _kind("unsafe", "unsafe binding", "unsafe.bindings", None, key="name", example="BINDING"),
+        _kind("pipeline", "pipeline", "pipelines", None),
+        _kind("secrets_store", "secret of a Secrets Store", "secrets_store_secrets", None),
+        _kind("ai_search", "AI Search instance", "ai_search", None),
+        _kind("ai_search_namespace", "AI Search namespace", "ai_search_namespaces", None),
+        _kind("artifacts", "Artifacts binding", "artifacts", None),
+        _kind("flagship", "Flagship binding", "flagship", None),
+        _kind("worker_loader", "Worker Loader", "worker_loaders", None),
+        _kind("vpc_service", "VPC service", "vpc_services", None),
+        _kind("vpc_network", "VPC network", "vpc_networks", None),
+        _kind("hello_world", "hello world binding", "unsafe_hello_world", None),
+        _kind("media", "Media binding", "media", None, many=False),
+        _kind("stream", "Stream binding", "stream", None, many=False),
+        _kind("logfwdr", "log forwarder", "logfwdr.bindings", None, key="name"),
+        _kind("var", "variable", "vars", None, many=False),
+        _kind("secret", "secret", "secrets", "Secret", many=False),
+        _kind("wasm_module", "WebAssembly module", "wasm_modules", None, many=False),
+        _kind("text_blob", "text blob", "text_blobs", None, many=False),
+        _kind("data_blob", "data blob", "data_blobs", None, many=False),
+    )
+}
+"""Every kind of binding that the platform's configuration can declare, by the framework's name for it."""
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+INHERITED_KEYS: Final = _words(
+    "name main account_id compatibility_date compatibility_flags workers_dev preview_urls routes route triggers "
+    "migrations limits placement observability assets build core "
+    # and of those that are not modelled:
+    "base_dir cache compliance_region find_additional_modules first_party_worker jsx_factory jsx_fragment keep_names "
+    "logfwdr logpush minify no_bundle preserve_file_names previews python_modules rules tsconfig upload_source_maps"
+)
+"""What a named environment takes from the top level when it does not say it itself. Bindings and vars are not here."""
+
+TOP_LEVEL_KEYS: Final = frozenset(
+    [
+        "$schema",
+        "alias",
+        "data_blobs",
+        "dev",
+        "env",
+        "keep_vars",
+        "legacy_env",
+        "pages_build_output_dir",
+        "send_metrics",
+        "site",
+        "text_blobs",
+        "wasm_modules",
+    ]
+)
+"""What only the top level can say, for all environments."""
+
+UNCHECKED_KEYS: Final = frozenset(
+    [
+        "$schema",
+        "alias",
+        "keep_vars",
+        "legacy_env",
+        "pages_build_output_dir",
+        "send_metrics",
+        "site",
+        "wasm_modules",
+        "text_blobs",
+        "data_blobs",
+        "ai_search",
+        "ai_search_namespaces",
+        "artifacts",
+        "base_dir",
+        "cache",
+        "cloudchamber",
+        "compliance_region",
+        "constellation",
+        "containers",
+        "define",
+        "find_additional_modules",
+        "first_party_worker",
+        "flagship",
+        "jsx_factory",
+        "jsx_fragment",
+        "keep_names",
+        "logfwdr",
+        "logpush",
+        "media",
+        "minify",
+        "no_bundle",
+        "pipelines",
+        "preserve_file_names",
+        "previews",
+        "python_modules",
+        "rules",
+        "secrets_store_secrets",
+        "stream",
+        "streaming_tail_consumers",
+        "tsconfig",
+        "unsafe_hello_world",
+        "upload_source_maps",
+        "usage_model",
+        "vpc_networks",
+        "vpc_services",
+        "worker_loaders",
+        "node_compat",
+        "zone_id",
+    ]
+)
+"""What the platform knows and the framework only reads over."""
+
+
+# What a loaded file gives ------------------------------------------------------------------------------------------
+
+
+@attrs.frozen
+class Binding:
+    """One name that the worker finds on its Env, and where it is declared.
+
+    `kind` is a key of `KINDS`. `table` is the TOML header it stands under, of the environment it belongs to. `entry` is
+    the table itself, or the value of a variable; None for a secret. `file` and `line` (from 1) say where; a secret may
+    stand in `.dev.vars`, and `line` is None where it cannot be had.
+    """
+
+    name: str
+    kind: str
+    table: str
+    file: Path
+    line: int | None
+    entry: Any = attrs.field(default=None, repr=False)
+
+    @property
+    def protocol(self) -> str | None:
+        """The name of its Protocol in `core.bindings`, or None where the framework has none."""
+        return KINDS[self.kind].protocol
+
+    @property
+    def place(self) -> str:
+        """Where it is declared, for messages: `wrangler.toml:12 [[kv_namespaces]]`."""
+        where = self.file.name if self.line is None else f"{self.file.name}:{self.line}"
+        return f"{where} {self.table}" if self.table else where
+
+
+@attrs.frozen
+class SecretName:
+    """A secret's name in `.dev.vars` or `.env`; its value stays in the file."""
+
+    name: str
+    file: Path
+    line: int
+
+
+@attrs.frozen
+class Unchecked:
+    """A part of the file that the framework reads and does not check."""
+
+    key: str
+    line: int | None
+    reason: str
+
+
+@attrs.frozen
+class Configuration:
+    """One environment of a configuration file.
+
+    `environment` is None for the top level; `environments` are the names that the file declares. `bindings` has every
+    name of the worker's Env: tables, variables, and secrets (`[secrets] required`, `.dev.vars`, `.env`). `unchecked`
+    lists what was read without being checked. `digest` changes with the file, and with nothing else.
+    """
+
+    path: Path
+    environment: str | None
+    environments: Sequence[str]
+    worker: Worker
+    bindings: Mapping[str, Binding]
+    unchecked: Sequence[Unchecked] = ()
+    digest: str = ""
+
+    @property
+    def is_json(self) -> bool:
+        """Whether the file is JSON, so that messages show JSON and not TOML."""
+        return self.path.suffix != ".toml"
+
+    @property
+    def directory(self) -> Path:
+        """What the file's relative paths are relative to."""
+        return self.path.parent
+
+    def migrations_directory(self, database: D1Table) -> Path:
+        """Where the migrations of a database are."""
+        return self.directory / database.migrations_dir
