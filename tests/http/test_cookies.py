@@ -102,16 +102,17 @@ def test_a_name_that_is_no_token_is_refused(name: str) -> None:
 
 def test_prefixes_keep_their_promises() -> None:
     assert set_cookie("__Host-id", "1", secure=True) == "__Host-id=1; Path=/; Secure"
-    for name, options in (
+    broken: list[tuple[str, dict[str, Any]]] = [
         ("__Host-id", {}),
         ("__Secure-id", {}),
         ("__host-id", {}),
         ("__Host-id", {"secure": True, "path": "/x"}),
         ("__Host-id", {"secure": True, "path": None}),
         ("__Host-id", {"secure": True, "domain": "example.com"}),
-    ):
+    ]
+    for name, options in broken:
         with pytest.raises(ValueError, match="promises"):
-            set_cookie(name, "1", **options)  # type: ignore[arg-type]  # keyword options by name
+            set_cookie(name, "1", **options)
     assert "Domain" in set_cookie("__Secure-id", "1", secure=True, domain="example.com")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from urllib.parse import quote, unquote
 
-import attrs
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
@@ -39,8 +38,10 @@ def test_the_parts_of_a_url() -> None:
     assert URL(url) == url
     assert hash(URL(url)) == hash(url)
     assert url != url.href
-    with pytest.raises(attrs.exceptions.FrozenInstanceError):
-        url.port = "1"  # type: ignore[misc]  # what the test is about
+    with pytest.raises(AttributeError, match="make another one"):
+        url.port = "1"
+    with pytest.raises(AttributeError):
+        del url.port
 
 
 # As Node's and the runtime's own parsers write them.
@@ -224,10 +225,9 @@ def test_parsing_what_was_written_changes_nothing_and_the_short_way_agrees(start
             split_url(text)
         return
     again = URL(url.href)
-    assert attrs.astuple(again) == attrs.astuple(url)
+    assert all(getattr(again, part) == getattr(url, part) for part in URL.__slots__)
     assert url.href.isascii()
     assert split_url(text) == (url.href, url.pathname, url.search[1:])
-    assert canonical_path(url.pathname) is url.pathname or "%" in url.pathname or "^" in url.pathname
     assert canonical_path(url.pathname) == url.pathname
 
 

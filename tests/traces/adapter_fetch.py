@@ -17,12 +17,11 @@ class SearchParams:
     """JavaScript's URLSearchParams, as far as the recordings use it: pairs between `parse_query` and `encode_query`."""
 
     def __init__(self, init: Any = "") -> None:
+        self.pairs: list[tuple[str, str]]
         if isinstance(init, str):
             self.pairs = parse_query(init.removeprefix("?"))
-        elif isinstance(init, Mapping):
-            self.pairs = list(init.items())
         else:
-            self.pairs = [(name, value) for name, value in init]
+            self.pairs = [(name, value) for name, value in (init.items() if hasattr(init, "items") else init)]
 
     def keys(self) -> list[str]:
         return [name for name, _ in self.pairs]
@@ -130,11 +129,12 @@ def _given(args: list[Any]) -> list[Any]:
 
 def _init(args: list[Any]) -> dict[str, Any]:
     """The options of a constructor, from an object or from another response."""
-    if not args or args[0] is None or not isinstance(args[0], (Mapping, http.Response)):
+    given = args[0] if args else None
+    if isinstance(given, http.Response):
+        return {"status": given.status, "headers": given.headers, "status_text": given.status_text}
+    if given is None or given is UNDEFINED:
         return {}
-    if isinstance(args[0], http.Response):
-        return {"status": args[0].status, "headers": args[0].headers, "status_text": args[0].status_text}
-    return {snake(name): value for name, value in args[0].items() if value is not UNDEFINED}
+    return {snake(name): value for name, value in given.items() if value is not UNDEFINED}
 
 
 async def _chunks(data: bytes, size: int | None) -> AsyncIterator[bytes]:

@@ -7,7 +7,6 @@ that is given here can end a field, add an attribute or begin another cookie.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
 
 from core.http.headers import check_name
@@ -22,11 +21,9 @@ SameSite = Literal["Strict", "Lax", "None", "strict", "lax", "none"]
 """When a browser sends the cookie on requests that another site began."""
 
 # What stands for itself in a value: cookie-octet of RFC 6265 without the percent sign.
-_find_odd = re.compile(r"[^!#$&-+\--:<-\[\]-~]+")
-_is_domain = re.compile(
-    r"\.?[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?)*"
-).fullmatch
-_is_path = re.compile(r"/[ -:<-~]*").fullmatch
+_ODD = r"[^!#$&-+\--:<-\[\]-~]+"
+_DOMAIN = r"\.?[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?)*"
+_PATH = r"/[ -:<-~]*"
 
 # Browsers silently drop a cookie whose name and value are longer together.
 _MOST_BYTES = 4096
@@ -83,7 +80,7 @@ def set_cookie(
         ) from None
     if not isinstance(value, str):
         raise TypeError(f"Cookie {name}: the value must be a str, not {type(value).__name__}: write str(value)")
-    encoded = _find_odd.sub(_escape, value)
+    encoded = re.sub(_ODD, _escape, value)
     if len(name) + len(encoded) > _MOST_BYTES:
         raise ValueError(
             f"Cookie {name}: name and value take {len(name) + len(encoded)} bytes and browsers keep at most {_MOST_BYTES}: "
@@ -95,11 +92,11 @@ def set_cookie(
             raise TypeError(f"Cookie {name}: max_age={max_age!r} must be an int, in seconds")
         parts.append(f"Max-Age={max_age:d}")
     if domain is not None:
-        if not _fits(_is_domain, domain):
+        if not _fits(_DOMAIN, domain):
             raise ValueError(f"Cookie {name}: domain={domain!r} must be a host name like 'example.com'")
         parts.append(f"Domain={domain}")
     if path is not None:
-        if not _fits(_is_path, path):
+        if not _fits(_PATH, path):
             raise ValueError(
                 f"Cookie {name}: path={path!r} must begin with '/' and be printable ASCII without ';': percent-encode it"
             )
@@ -125,8 +122,8 @@ def set_cookie(
     return "; ".join(parts)
 
 
-def _fits(pattern: Callable[[str], object], given: object) -> bool:
-    return isinstance(given, str) and pattern(given) is not None
+def _fits(pattern: str, given: object) -> bool:
+    return isinstance(given, str) and re.fullmatch(pattern, given) is not None
 
 
 def _check_prefix(name: str, *, secure: bool, path: str | None, domain: str | None) -> None:

@@ -10,11 +10,12 @@ import re
 from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, MutableMapping, ValuesView
 from typing import TypeVar, cast, overload
 
-__all__ = ["Headers", "HeadersInit", "check_name", "check_value"]
+__all__ = ["Headers", "HeadersInit", "check_name", "check_value", "is_token"]
 
 _D = TypeVar("_D")
 
-_is_token = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+").fullmatch
+is_token = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+").fullmatch
+"""A match if a text is a token of RFC 9110, which names of fields, cookies and methods have to be."""
 
 # Every name that passed the check, under the spelling it was given in. Applications use a few dozen; the bound is
 # against one that takes names from its clients.
@@ -33,7 +34,7 @@ def check_name(name: str, method: str = "set") -> str:
         return known
     if not isinstance(name, str):
         raise TypeError(f"Invalid header name. It must be a str, not {type(name).__name__}.")
-    if not _is_token(name):
+    if not is_token(name):
         if not name or not name.isascii():
             raise TypeError(f'Headers.{method}: "{name}" is an invalid header name.')
         raise TypeError("Invalid header name.")
@@ -131,17 +132,29 @@ class Headers(MutableMapping[str, str]):
         self._parts = None
         if init is None:
             return
-        if isinstance(init, Headers):
+        # The plain types first: an isinstance() of an abstract class costs more than a whole header.
+        if type(init) is dict:
+            self._add(cast("dict[str, str]", init).items())
+        elif type(init) is list:
+            self._add(cast("list[tuple[str, str]]", init))
+        elif isinstance(init, Headers):
             self._values = init._values.copy()
             self._cookies = init._cookies.copy()
             if init._parts:
                 self._parts = {name: parts.copy() for name, parts in init._parts.items()}
         elif isinstance(init, Mapping):
-            for name, value in cast("Mapping[str, str]", init).items():
-                self.append(name, value)
+            self._add(cast("Mapping[str, str]", init).items())
         else:
-            for name, value in init:
+            self._add(init)
+
+    def _add(self, pairs: Iterable[tuple[str, str]]) -> None:
+        values = self._values
+        for name, value in pairs:
+            lowered = check_name(name, "append")
+            if lowered in values or lowered == "set-cookie":
                 self.append(name, value)
+            else:
+                values[lowered] = check_value(value)
 
     @staticmethod
     def trusted(values: dict[str, str], set_cookies: list[str]) -> Headers:
@@ -325,7 +338,9 @@ class Headers(MutableMapping[str, str]):
         if isinstance(other, Headers):
             return self._values == other._values and self._cookies == other._cookies
         if isinstance(other, Mapping):
-            return {name: self[name] for name in self} == {str(name).lower(): value for name, value in other.items()}
+            return {name: self[name] for name in self} == {
+                str(name).lower(): value for name, value in cast("Mapping[object, object]", other).items()
+            }
         return NotImplemented
 
     __hash__ = None  # type: ignore[assignment]  # it can be changed

@@ -16,7 +16,7 @@ from collections.abc import Set as AbstractSet
 from enum import Enum
 from json import JSONDecodeError, encoder
 from operator import attrgetter
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 __all__ = ["JSONDecodeError", "dumps", "loads"]
 
@@ -35,13 +35,13 @@ def dumps(value: object) -> str:
         text = "".join(_encode(value, 0))
     except (TypeError, ValueError, RecursionError) as error:
         text = _dumps_slowly(value, error)
-    if not text.isascii() and _lone_surrogates.search(text):
+    if not text.isascii() and re.search(_SURROGATE, text):
         # They can only stand inside a text of the document, so an escape is right wherever they are.
-        return _lone_surrogates.sub(_escape, text)
+        return re.sub(_SURROGATE, _escape, text)
     return text
 
 
-_lone_surrogates = re.compile("[\ud800-\udfff]")
+_SURROGATE = "[\ud800-\udfff]"
 
 
 def _escape(match: re.Match[str]) -> str:
@@ -73,7 +73,7 @@ def _converter(kind: type) -> Callable[[Any], object] | None:
     return convert
 
 
-def _find_converter(kind: type) -> Callable[[Any], object] | None:
+def _find_converter(kind: type[Any]) -> Callable[[Any], object] | None:
     fields = getattr(kind, "__attrs_attrs__", None)
     if fields is not None:
         return _object_of([field.name for field in fields])
@@ -193,7 +193,7 @@ def _find_fault(top: object) -> None:
             kept.append(value)
             todo.append((None, value, True))
             if isinstance(value, dict):
-                for key, inner in reversed(value.items()):
+                for key, inner in reversed(cast("dict[object, object]", value).items()):
                     name = _text_key(key)
                     if name is None:
                         _refuse(
@@ -203,8 +203,9 @@ def _find_fault(top: object) -> None:
                         )
                     todo.append(((place, f".{name}"), inner, False))
             elif isinstance(value, (list, tuple)):
-                for number in range(len(value) - 1, -1, -1):
-                    todo.append(((place, f"[{number}]"), value[number], False))
+                items = cast("list[object]", value)
+                for number in range(len(items) - 1, -1, -1):
+                    todo.append(((place, f"[{number}]"), items[number], False))
             else:
                 todo.append((place, _convert_at(place, value), False))
 
@@ -271,9 +272,10 @@ def _with_text_keys(value: object) -> object:
     if value is None or isinstance(value, (str, int, float)):
         return value
     if isinstance(value, dict):
-        return {_text_key(key): _with_text_keys(inner) for key, inner in value.items()}
+        entries = cast("dict[object, object]", value)
+        return {_text_key(key): _with_text_keys(inner) for key, inner in entries.items()}
     if isinstance(value, (list, tuple)):
-        return [_with_text_keys(inner) for inner in value]
+        return [_with_text_keys(inner) for inner in cast("list[object]", value)]
     return _with_text_keys(_convert(value))
 
 
@@ -328,15 +330,15 @@ def _decode(data: bytes | bytearray | memoryview) -> str:
         raise JSONDecodeError("Invalid UTF-8", before, len(before)) from None
 
 
-_texts_and_names = re.compile(r'"(?:[^"\\]|\\.)*+"|(NaN|-?Infinity)', re.DOTALL)
-_long_digits = re.compile(r"[0-9]{4000,}")
+_TEXTS_AND_NAMES = r'(?s)"(?:[^"\\]|\\.)*+"|(NaN|-?Infinity)'
+_LONG_DIGITS = "[0-9]{4000,}"
 
 
 def _explain(text: str, error: Exception) -> NoReturn:
     if isinstance(error, RecursionError):
         raise JSONDecodeError("Nested too deeply", text, 0) from None
     if isinstance(error, _NoConstant):
-        at = next((match.start() for match in _texts_and_names.finditer(text) if match[1]), 0)
+        at = next((match.start() for match in re.finditer(_TEXTS_AND_NAMES, text) if match[1]), 0)
         raise JSONDecodeError(f"{error} is not JSON", text, at) from None
-    match = _long_digits.search(text)
+    match = re.search(_LONG_DIGITS, text)
     raise JSONDecodeError("Integer with too many digits", text, match.start() if match else 0) from None

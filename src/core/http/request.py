@@ -7,12 +7,11 @@ parser has checked, and decodes headers and writes the URL only when they are as
 from __future__ import annotations
 
 import builtins
-import re
 from collections.abc import AsyncIterable, Sequence
 from typing import Final, TypeAlias
 
 from core.http.body import Body, BodyInit, BodyStream, body_of
-from core.http.headers import Headers, HeadersInit, check_name
+from core.http.headers import Headers, HeadersInit, check_name, is_token
 from core.http.json import dumps
 from core.http.url import URL, canonical_path, split_url
 
@@ -23,7 +22,6 @@ _METHODS: Final = {
     for method in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
     for spelled in (method, method.lower(), method.capitalize())
 }
-_is_token = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+").fullmatch
 
 _Pairs: TypeAlias = Sequence[tuple[builtins.bytes, builtins.bytes]]
 
@@ -72,25 +70,24 @@ class Request(Body):
         body: BodyInit = None,
         json: object = _NOTHING,
     ) -> None:
-        if isinstance(url, Request):
-            other = url
-            self._url, self.path, self.query_string = other.url, other.path, other.query_string
+        if type(url) is str:
+            self._url, self.path, self.query_string = split_url(url)
+        elif isinstance(url, Request):
+            self._url, self.path, self.query_string = url.url, url.path, url.query_string
             if method is None:
-                method = other.method
+                method = url.method
             if headers is None:
-                headers = other.headers
-            if body is None and json is _NOTHING and other._body is not None:
-                if other._used:
+                headers = url.headers
+            if body is None and json is _NOTHING and url._body is not None:
+                if url._used:
                     raise TypeError("Cannot reconstruct a Request with a used body.")
-                body = BodyStream(other)
+                body = BodyStream(url)
         else:
-            self._url, self.path, self.query_string = split_url(url if type(url) is str else str(url))
-        if method is None:
-            method = "GET"
-        self.method = known = _METHODS.get(method) or _other_method(method)
+            self._url, self.path, self.query_string = split_url(str(url))
+        self.method = known = "GET" if method is None else _METHODS.get(method) or _other_method(method)
+        self._headers = None if headers is None else Headers(headers)
         self._pairs = _NO_PAIRS
         self._index = None
-        self._headers = None if headers is None else Headers(headers)
         self._used = False
         if body is None and json is _NOTHING:
             self._body = None
@@ -215,7 +212,7 @@ _new = Request.__new__
 
 
 def _other_method(method: object) -> str:
-    if not isinstance(method, str) or not _is_token(method):
+    if not isinstance(method, str) or not is_token(method):
         raise TypeError(f"Invalid HTTP method string: {method}")
     upper = method.upper()
     if upper == "CONNECT":

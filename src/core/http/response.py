@@ -155,11 +155,8 @@ def _check_status(status: object) -> int:
     return int(status)
 
 
-_is_reason = re.compile(r"[\t -~\x80-\xff]*").fullmatch
-
-
 def _check_status_text(text: object) -> str:
     # Anything else could end the status line and begin a header.
-    if not isinstance(text, str) or not _is_reason(text):
+    if not isinstance(text, str) or not re.fullmatch(r"[\t -~\x80-\xff]*", text):
         raise TypeError("Invalid status text.")
     return text

@@ -131,14 +131,9 @@ def split_url(text: str) -> tuple[str, str, str]:
         origin = text[:slash]
         if origin in _ORIGINS or _remember_origin(origin):
             mark = text.find("?", slash)
-            if mark < 0:
-                path = text[slash:]
-                if "%2e" not in path and "%2E" not in path:
-                    return text, path, ""
-            else:
-                path = text[slash:mark]
-                if "%2e" not in path and "%2E" not in path:
-                    return text, path, text[mark + 1 :]
+            path, query = (text[slash:], "") if mark < 0 else (text[slash:mark], text[mark + 1 :])
+            if "%" not in path or ("%2e" not in path and "%2E" not in path):
+                return text, path, query
     url = URL(text)
     return url.href, url.pathname, url.search[1:]
 
