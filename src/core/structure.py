@@ -3,7 +3,8 @@
 cattrs does the work; what is decided here is what counts as a mistake. JSON has types, so
 nothing is converted that only looks alike: no "no" to True, no 1 to "1", no 1.5 to 1. Texts
 that JSON has no type for (dates, UUIDs, decimals, enums) are read from their standard form.
-With `strings=True`, for query strings, every scalar comes as a text and is read from it.
+With `strings=True`, for query strings, every scalar comes as a text and is read from it. A row of a
+SQL database has no booleans, but 0 and 1, and has bytes.
 
 cattrs is imported with the first value, not before: most requests have no body.
 """
@@ -20,13 +21,14 @@ from typing_extensions import TypeForm, is_typeddict
 if TYPE_CHECKING:
     from cattrs import Converter
 
-__all__ = ["Issue", "StructureError", "hook_of", "list_fields", "structure"]
+__all__ = ["Issue", "StructureError", "hook_of", "list_fields", "structure", "structure_row", "structure_rows"]
 
 T = TypeVar("T")
 Issue = dict[str, str]
+_Source = Literal["json", "strings", "rows"]
 
-_hooks: dict[tuple[Any, bool], Callable[[Any], Any]] = {}
-_converters: dict[tuple[bool, bool], Converter] = {}
+_hooks: dict[tuple[Any, _Source], Callable[[Any], Any]] = {}
+_converters: dict[tuple[_Source, bool], Converter] = {}
 
 
 class StructureError(ValueError):
@@ -52,12 +54,38 @@ def structure(value: Any, type_: TypeForm[T], *, strings: bool = False) -> T:
 
 def hook_of(type_: Any, *, strings: bool = False) -> Callable[[Any], Any]:
     """The function that structures `type_`: worked out once, then kept."""
+    return _hook_from("strings" if strings else "json", type_)
+
+
+def structure_row(row: dict[str, Any], type_: TypeForm[T]) -> T:
+    """One row of a SQL database, by column name, as a `type_`. Raises as `structure` does."""
+    return cast("T", _hook_from("rows", type_)(row))
+
+
+def structure_rows(rows: list[dict[str, Any]], type_: TypeForm[T]) -> list[T]:
+    """Rows as a list of `type_`. Raises as `structure` does, with every row's mistakes, as `results[3].email`."""
+    hook = _hook_from("rows", type_)
+    structured: list[T] = []
+    issues: list[Issue] = []
+    for index, row in enumerate(rows):
+        try:
+            structured.append(hook(row))
+        except StructureError as error:
+            for issue in error.issues:
+                dot = "." if issue["path"] and issue["path"][0] != "[" else ""
+                issues.append({"path": f"results[{index}]{dot}{issue['path']}", "message": issue["message"]})
+    if issues:
+        raise StructureError(issues)
+    return structured
+
+
+def _hook_from(source: _Source, type_: Any) -> Callable[[Any], Any]:
     try:
-        hook = _hooks.get((type_, strings))
+        hook = _hooks.get((type_, source))
     except TypeError:  # an unhashable form, such as Annotated over a list
-        return _make_hook(type_, strings)
+        return _make_hook(type_, source)
     if hook is None:
-        hook = _hooks[(type_, strings)] = _make_hook(type_, strings)
+        hook = _hooks[(type_, source)] = _make_hook(type_, source)
     return hook
 
 
@@ -78,10 +106,10 @@ def _holds_several(hint: Any) -> bool:
     return (get_origin(hint) or hint) in (list, tuple, set, frozenset, Sequence)
 
 
-def _make_hook(type_: Any, strings: bool) -> Callable[[Any], Any]:
+def _make_hook(type_: Any, source: _Source) -> Callable[[Any], Any]:
     from cattrs.errors import StructureHandlerNotFoundError
 
-    fast, detailed = _converter(strings, detailed=False), _converter(strings, detailed=True)
+    fast, detailed = _converter(source, detailed=False), _converter(source, detailed=True)
     if type_ is Any or type_ is object:
         return lambda value: value
     try:
@@ -107,14 +135,14 @@ def _make_hook(type_: Any, strings: bool) -> Callable[[Any], Any]:
     return hook
 
 
-def _converter(strings: bool, *, detailed: bool) -> Converter:
-    converter = _converters.get((strings, detailed))
+def _converter(source: _Source, *, detailed: bool) -> Converter:
+    converter = _converters.get((source, detailed))
     if converter is None:
-        converter = _converters[strings, detailed] = _build(strings, detailed)
+        converter = _converters[source, detailed] = _build(source, detailed)
     return converter
 
 
-def _build(strings: bool, detailed: bool) -> Converter:
+def _build(source: _Source, detailed: bool) -> Converter:
     import datetime as dt
     import decimal
     import enum
@@ -126,14 +154,15 @@ def _build(strings: bool, detailed: bool) -> Converter:
     from cattrs.gen import make_dict_structure_fn
     from cattrs.gen.typeddicts import make_dict_structure_fn as make_typeddict_structure_fn
 
+    strings, rows = source == "strings", source == "rows"
     converter = Converter(detailed_validation=detailed)
     for type_, hook in {
         str: _str,
         int: _int_of_text if strings else _int,
         float: _float_of_text if strings else _float,
-        bool: _bool_of_text if strings else _bool,
+        bool: _bool_of_text if strings else _bool_of_number if rows else _bool,
         type(None): _none,
-        bytes: _refuse_bytes,
+        bytes: _bytes if rows else _refuse_bytes,
         dt.time: partial(_from_text, dt.time.fromisoformat, "must be a time (ISO 8601)"),
         uuid.UUID: partial(_from_text, uuid.UUID, "must be a UUID"),
         decimal.Decimal: partial(_decimal, decimal.Decimal),
@@ -258,9 +287,21 @@ def _bool(value: Any, _: Any) -> bool:
     raise _Mismatch("must be true or false")
 
 
+def _bool_of_number(value: Any, _: Any) -> bool:
+    if value.__class__ in (int, bool) and value in (0, 1):
+        return bool(value)
+    raise _Mismatch("must be 0 or 1")
+
+
 def _none(value: Any, _: Any) -> None:
     if value is not None:
         raise _Mismatch("must be null")
+
+
+def _bytes(value: Any, _: Any) -> bytes:
+    if value.__class__ is bytes:
+        return value
+    raise _Mismatch("must be a blob")
 
 
 def _refuse_bytes(_: Any, __: Any) -> bytes:

@@ -23,7 +23,7 @@ from urllib.parse import quote
 
 from core.context import Clock, system_clock
 
-__all__ = ["Database", "Files", "Gate", "Store", "StoreBusyError"]
+__all__ = ["Database", "Files", "Gate", "Store", "StoreBusyError", "is_busy"]
 
 T = TypeVar("T")
 
@@ -59,11 +59,13 @@ class Database:
     it ends, and a power failure leaves the database whole, though it may lose its last writes.
     """
 
-    __slots__ = ("connection", "path", "timeout")
+    __slots__ = ("connection", "engine", "path", "timeout")
 
     def __init__(self, path: Path | None, *, timeout: float = BUSY_TIMEOUT) -> None:
         self.path = path
         self.timeout = timeout
+        # What a kind of binding keeps with its connection, whichever object of the binding asks.
+        self.engine: Any = None
         # autocommit: transactions are begun here, by name, and never by the sqlite3 module.
         self.connection: sqlite3.Connection = sqlite3.connect(
             ":memory:" if path is None else str(path),
@@ -156,7 +158,8 @@ class Database:
 
 def is_busy(error: sqlite3.Error) -> bool:
     """Whether SQLite failed only because somebody else has the database."""
-    return (error.sqlite_errorcode or 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+    # Errors of the sqlite3 module itself have no code of SQLite's.
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def _pauses() -> Iterator[float]:
