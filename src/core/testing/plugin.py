@@ -29,18 +29,25 @@ __all__ = ["core_app", "core_client", "core_clock", "core_config", "core_ctx", "
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add `--core-app` and `--core-config`, and the settings of the same names."""
     group = parser.getgroup("core", "typed HTTP APIs on an edge worker runtime")
-    group.addoption("--core-app", metavar="MODULE:NAME", help="the application under test, for core_app and core_client")
+    group.addoption(
+        "--core-app", metavar="MODULE:NAME", help="the application under test, for core_app and core_client"
+    )
     group.addoption("--core-config", metavar="FILE", help="the worker's configuration file, for core_env")
     parser.addini("core_app", "the application under test, as module:name")
     parser.addini("core_config", "the worker's configuration file, relative to the root of the project")
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """Fail a test that leaves work given to `wait_until` unfinished or failed."""
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Forget what tests before this one left."""
     context = sys.modules.get("core.testing.context")
     if context is not None:
         context.forget_contexts()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Fail a test that leaves work given to `wait_until` unfinished or failed."""
     result = yield
     context = sys.modules.get("core.testing.context")
     if context is not None:
@@ -70,9 +77,9 @@ def core_ctx(core_clock: FakeClock) -> FakeExecutionContext:
 def core_config(request: pytest.FixtureRequest) -> Path | None:
     """The configuration file named by `--core-config` or `core_config`, else the one beside the project's root."""
     named = request.config.getoption("--core-config") or request.config.getini("core_config")
-    root = request.config.rootpath
+    root: Path = request.config.rootpath
     if named:
-        path = root / named
+        path: Path = root / named
         if not path.is_file():
             raise pytest.UsageError(f"core_config: there is no file {path}")
         return path
@@ -88,7 +95,7 @@ def core_app(request: pytest.FixtureRequest) -> App[Any]:
     named: str = request.config.getoption("--core-app") or request.config.getini("core_app")
     if not named:
         raise pytest.UsageError(
-            'core_app: name the application under test in pyproject.toml: [tool.pytest.ini_options] '
+            "core_app: name the application under test in pyproject.toml: [tool.pytest.ini_options] "
             'core_app = "package.main:app", or define a fixture core_app in conftest.py'
         )
     module, _, name = named.partition(":")

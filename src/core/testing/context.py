@@ -1,0 +1,98 @@
+"""`FakeExecutionContext`: what a request is given beside its bindings, with a list of what was left to run.
+
+Work that a handler gives to `wait_until` and a test never awaits hides its failure. So every context
+is remembered while a test runs, and the pytest plugin fails the test that leaves one with unfinished
+or failed work.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from typing import Any
+
+from core.context import Clock, ExecutionContext
+from core.testing.clock import FakeClock
+
+__all__ = ["FakeExecutionContext", "forget_contexts", "left_behind"]
+
+_contexts: list[FakeExecutionContext] = []
+
+
+class FakeExecutionContext(ExecutionContext):
+    """An execution context for tests.
+
+        ctx = FakeExecutionContext()
+        response = await app.fetch(request, env, ctx)
+        await ctx.drain()
+        assert await env.SESSIONS.get("visits") == "1"
+
+    `clock` is what the request's times, windows and timeouts follow; a `FakeClock` of its own unless one is given.
+    """
+
+    def __init__(self, *, clock: Clock | None = None) -> None:
+        self.clock: Clock = clock if clock is not None else FakeClock()
+        self.waited: list[Awaitable[Any]] = []
+        """Everything given to `wait_until`, as tasks, in order."""
+        self.passed_through = False
+        """Whether `pass_through_on_exception` was called."""
+        self._raised: set[int] = set()
+        _contexts.append(self)
+
+    def wait_until(self, awaitable: Awaitable[Any], /) -> None:
+        """Start `awaitable` beside the request."""
+        self.waited.append(asyncio.ensure_future(awaitable))
+
+    def pass_through_on_exception(self) -> None:
+        """Remember the call."""
+        self.passed_through = True
+
+    async def drain(self) -> list[Any]:
+        """Wait for everything given to `wait_until`, what is added meanwhile included, and return the results.
+
+        Raises what the work raised, as one error or an ExceptionGroup, after all of it has ended.
+        """
+        position = 0
+        results: list[Any] = []
+        while position < len(self.waited):
+            results += await asyncio.gather(*self.waited[position:], return_exceptions=True)
+            position = len(results)
+        errors = []
+        for number, result in enumerate(results):
+            if isinstance(result, BaseException) and number not in self._raised:
+                self._raised.add(number)
+                errors.append(result)
+        if len(errors) == 1:
+            raise errors[0]
+        if errors:
+            raise BaseExceptionGroup("work given to wait_until failed", errors)
+        return results
+
+    def problems(self) -> list[str]:
+        """What the test left behind: work that has not ended, and failures that nobody has seen."""
+        found = []
+        for number, task in enumerate(self.waited):
+            if not isinstance(task, asyncio.Future):
+                continue
+            if not task.done():
+                found.append(f"work given to wait_until has not ended: {_name(task)}. Write `await ctx.drain()`")
+            elif number not in self._raised and not task.cancelled() and (error := task.exception()) is not None:
+                found.append(f"work given to wait_until failed: {_name(task)}: {type(error).__name__}: {error}")
+        return found
+
+
+def _name(task: asyncio.Future[Any]) -> str:
+    coroutine = task.get_coro() if isinstance(task, asyncio.Task) else None
+    return getattr(coroutine, "__qualname__", None) or repr(task)
+
+
+def forget_contexts() -> None:
+    """Forget the contexts of the tests before."""
+    _contexts.clear()
+
+
+def left_behind() -> list[str]:
+    """What the contexts made since `forget_contexts` were left with."""
+    found = [problem for context in _contexts for problem in context.problems()]
+    _contexts.clear()
+    return found
