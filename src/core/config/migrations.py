@@ -16,7 +16,7 @@ from typing import Final
 
 import attrs
 
-from core.config.sql_text import StatementText, Token, statements_of, words
+from core.config.sql_text import StatementText, Token, culprit, statements_of, words
 
 __all__ = [
     "REFUSED_STATEMENTS",
@@ -261,7 +261,7 @@ def _run(connection: sqlite3.Connection, statement: StatementText) -> tuple[str,
             message = "takes too long to run"
         if message == "not authorized":
             message = "D1 does not authorize this"
-        return message, _offset(message, statement)
+        return message, _offset(connection, message, statement)
     except (ValueError, sqlite3.Warning) as error:  # a NUL in the text
         return str(error), None
     finally:
@@ -280,14 +280,18 @@ class _Steps:
         return 1 if self._left < 0 else 0
 
 
-def _offset(message: str, statement: StatementText) -> int | None:
-    """Where the text that a message names stands, if it stands there once."""
-    if message.startswith('near "') and message.endswith('": syntax error'):
-        wanted = message[6:-15]
-        found = [token for token in statement.tokens if token.text == wanted]
-        if len(found) == 1:
-            return found[0].start
-    return statement.tokens[0].start
+def _offset(connection: sqlite3.Connection, message: str, statement: StatementText) -> int:
+    """Where in its file the mistake stands."""
+
+    def compile_(tokens: Sequence[Token]) -> str | None:
+        try:
+            connection.execute("EXPLAIN " + statement.text[: tokens[-1].end - statement.start])
+        except sqlite3.Error as error:
+            return str(error)
+        return None
+
+    token = culprit(statement.tokens, message, compile_)
+    return (token or statement.tokens[0]).start
 
 
 def _add_functions(connection: sqlite3.Connection) -> frozenset[str]:

@@ -38,6 +38,7 @@ from core.config.sql_text import (
     Token,
     clauses_of,
     common_tables_of,
+    culprit,
     parameter_count,
     quoted,
     statements_of,
@@ -331,8 +332,9 @@ class _One:
         elif match := re.fullmatch(r"no such function: (.+)", error):
             near = _near(match[1], self.migrated.functions)
             self.say(f"{error}.{near or ' D1 has those of SQLite, and takes no others'}", self.find(match[1]))
-        elif match := re.fullmatch(r'near "(.*)": syntax error', error, re.DOTALL):
-            self.say(f"{error}.{_KEYWORD_HINT}", self.culprit(match[1], error))
+        elif error.endswith("syntax error"):
+            at = culprit(self.tokens, error, lambda tokens: self.compile(self.safe(tokens=tokens)))
+            self.say(f"{error}. Correct the statement there", at or self.tokens[0])
         elif error == "incomplete input":
             self.say("the statement breaks off. Write its end", self.tokens[-1])
         elif match := re.fullmatch(r"not authorized to use function: (.+)", error):
@@ -386,16 +388,6 @@ class _One:
 
     def named_in(self, error: str) -> Token | None:
         return self.find(error.rpartition(": ")[2].rpartition(".")[2].removesuffix("()")) or self.tokens[0]
-
-    def culprit(self, text: str, error: str) -> Token:
-        """The token that a syntax error means, of several that look alike: where the text first fails with it."""
-        found = [token for token in self.tokens if token.text == text]
-        if len(found) > 1:
-            for token in found:
-                upto = [other for other in self.tokens if other.start <= token.start]
-                if self.compile(self.safe(tokens=upto)) == error:
-                    return token
-        return found[0] if found else self.tokens[0]
 
     # -- what the rows hold
 
@@ -499,13 +491,17 @@ class _One:
             }
 
             def narrows(reference: Reference) -> bool:
-                if not item.top and not reference.top:
-                    return False  # within the same parentheses: it drops rows before they are joined
+                if not reference.drops or (item.enclosed and reference.scope == item.scope):
+                    return False  # in parentheses of its own it drops rows before they are joined
                 if reference.qualifier == item.alias:
                     return True
                 if not unclear(reference):
                     return False
-                return reference.qualifier is not None or not (reference.name in others and reference.name not in own)
+                return (
+                    not item.top
+                    or reference.qualifier is not None
+                    or not (reference.name in others and reference.name not in own)
+                )
 
             if not any(narrows(reference) for reference in clauses.references):
                 join = "the outer join" if not item.aliased else f"the outer join of {item.alias}"
@@ -794,8 +790,6 @@ def _optional(fits: str, column: Column) -> str:
 
 
 # Words --------------------------------------------------------------------------------------------------------------
-
-_KEYWORD_HINT: Final = " Correct the statement there"
 
 
 def _near(name: str, known: Iterable[str]) -> str:

@@ -7,7 +7,7 @@ left out rather than guessed. Names and types are SQLite's own business, in `sql
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, Literal
 
 import attrs
@@ -20,6 +20,7 @@ __all__ = [
     "Token",
     "clauses_of",
     "common_tables_of",
+    "culprit",
     "parameter_count",
     "quoted",
     "statements_of",
@@ -150,7 +151,8 @@ class Item:
     """A table or view, named in a FROM clause.
 
     `top` says that it stands in the outermost SELECT itself; `outer` that its row may be missing there, being on the
-    optional side of an outer join.
+    optional side of an outer join, and `enclosed` that it is so with all that is in its parentheses. `scope` is a
+    number for those parentheses.
     """
 
     table: Token
@@ -159,6 +161,8 @@ class Item:
     aliased: bool
     top: bool
     outer: bool
+    enclosed: bool
+    scope: int
 
     @property
     def start(self) -> int:
@@ -168,11 +172,16 @@ class Item:
 
 @attrs.frozen
 class Reference:
-    """A name in a condition: in WHERE, HAVING, or the ON of a join that drops rows. `qualifier` is the `u` of `u.id`."""
+    """A name in a condition: in WHERE, HAVING or ON. `qualifier` is the `u` of `u.id`.
+
+    `drops` is False in the ON of an outer join, which by itself drops no row.
+    """
 
     qualifier: str | None
     name: str
     top: bool
+    scope: int
+    drops: bool
 
 
 @attrs.frozen
@@ -222,6 +231,7 @@ class _Level:
     top: bool = False
     outer: bool = False  # all within is on the optional side of an outer join
     condition: bool = False  # within a condition of a level above
+    scope: int = 0
 
 
 def clauses_of(tokens: Sequence[Token]) -> Clauses:
@@ -232,22 +242,24 @@ def clauses_of(tokens: Sequence[Token]) -> Clauses:
     understood = True
     levels = [_Level(top=True)]
     join_outer = False
-    index = 0
+    index = scopes = 0
     while index < len(tokens):
         token = tokens[index]
         word = token.word
         level = levels[-1]
         if token.text == "(":
-            inner = _Level(condition=level.condition or (level.clause in _CONDITIONS and level.drops))
+            inner = _Level(condition=level.condition or level.clause in _CONDITIONS, drops=level.drops)
             follows = tokens[index + 1].word if index + 1 < len(tokens) else ""
             subquery = follows in ("SELECT", "WITH", "VALUES")
             inner.top = level.top and not subquery
+            scopes += subquery
+            inner.scope = scopes if subquery else level.scope
             if level.clause == "FROM" and level.expects:
                 inner.outer = level.outer or join_outer
                 if not subquery:
                     # Parentheses around a join. Their own rules for missing rows are more than is read here.
                     inner.clause, inner.expects, understood = "FROM", True, False
-                level.expects = False
+                level.expects = join_outer = False
             levels.append(inner)
         elif token.text == ")":
             if len(levels) > 1:
@@ -281,15 +293,20 @@ def clauses_of(tokens: Sequence[Token]) -> Clauses:
             level.clause = word
         elif level.clause == "FROM" and level.expects and token.name is not None:
             index = _read_item(tokens, index, level, join_outer, items)
-            level.expects = False
+            level.expects = join_outer = False
             continue
-        elif token.name is not None and _in_condition(levels):
+        elif token.name is not None and (level.condition or level.clause in _CONDITIONS):
+            drops = level.drops
             follows = tokens[index + 1].text if index + 1 < len(tokens) else ""
             if follows == "." and index + 2 < len(tokens):
-                references.append(Reference(token.name.lower(), (tokens[index + 2].name or "*").lower(), level.top))
+                references.append(
+                    Reference(
+                        token.name.lower(), (tokens[index + 2].name or "*").lower(), level.top, level.scope, drops
+                    )
+                )
                 index += 2
             elif follows != "(" and (token.kind == "quoted" or word not in _OPERATORS):
-                references.append(Reference(None, token.name.lower(), level.top))
+                references.append(Reference(None, token.name.lower(), level.top, level.scope, drops))
         index += 1
     return Clauses(tuple(items), tuple(references), frozenset(compound), understood)
 
@@ -298,13 +315,6 @@ _OPERATORS: Final = words(
     "AND OR NOT IS NULL IN LIKE GLOB MATCH REGEXP BETWEEN ESCAPE COLLATE NOCASE CASE WHEN THEN ELSE END EXISTS "
     "ISNULL NOTNULL DISTINCT FROM TRUE FALSE CAST AS"
 )
-
-
-def _in_condition(levels: list[_Level]) -> bool:
-    level = levels[-1]
-    if level.condition:
-        return True
-    return level.clause in ("WHERE", "HAVING") or (level.clause in ("ON", "USING") and level.drops)
 
 
 def _is_name(tokens: Sequence[Token], index: int) -> bool:
@@ -331,7 +341,18 @@ def _read_item(tokens: Sequence[Token], index: int, level: _Level, join_outer: b
     elif index < len(tokens) and tokens[index].name is not None and tokens[index].word not in _NOT_ALIASES:
         alias, aliased = tokens[index].name or alias, True
         index += 1
-    items.append(Item(table, schema, alias.lower(), aliased, level.top, level.outer or join_outer))
+    items.append(
+        Item(
+            table,
+            schema,
+            alias.lower(),
+            aliased,
+            level.top,
+            level.outer or join_outer,
+            level.outer and not join_outer,
+            level.scope,
+        )
+    )
     return index
 
 
@@ -355,3 +376,22 @@ def common_tables_of(tokens: Sequence[Token]) -> frozenset[str]:
         if name is not None:
             names.add(name.lower())
     return frozenset(names)
+
+
+def culprit(tokens: Sequence[Token], error: str, compile_: Callable[[Sequence[Token]], str | None]) -> Token | None:
+    """The token that `near "x": syntax error` means: of several that look alike, where the text first fails so.
+
+    `compile_` says what is wrong with the text up to the last of the tokens given.
+    """
+    match = _SYNTAX_ERROR.fullmatch(error)
+    if match is None:
+        return None
+    found = [index for index, token in enumerate(tokens) if token.text == match[1]]
+    if len(found) > 1:
+        for index in found:
+            if compile_(tokens[: index + 1]) == error:
+                return tokens[index]
+    return tokens[found[0]] if found else None
+
+
+_SYNTAX_ERROR: Final = re.compile(r'near "(.*)": syntax error', re.DOTALL)
