@@ -211,6 +211,35 @@ def test_two_clones_read_in_any_order_give_the_same(pieces: list[bytes], order: 
     asyncio.run(play())
 
 
+async def test_a_source_is_closed_when_both_clones_have_let_go_and_kept_for_one_that_has_not() -> None:
+    pieces = Pieces(*[b"x"] * 5)
+    first = http.Response(pieces)
+    second = first.clone()
+    stream = first.stream()
+    assert await anext(stream) == b"x"
+    await stream.aclose()
+    assert not pieces.closed
+    assert await second.text() == "xxxxx"
+    assert pieces.closed
+
+
+async def test_a_cancelled_reader_never_cuts_the_other_one_s_body_short_in_silence() -> None:
+    async def waiting() -> AsyncIterator[bytes]:
+        yield b"a"
+        await asyncio.Event().wait()
+
+    first = http.Response(waiting())
+    second = first.clone()
+    reading = asyncio.ensure_future(first.text())
+    for _ in range(5):
+        await asyncio.sleep(0)
+    reading.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await reading
+    with pytest.raises(ConnectionAbortedError, match="other reader was cancelled"):
+        await second.text()
+
+
 # ---- requests
 
 

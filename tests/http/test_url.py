@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from urllib.parse import quote, unquote
 
 import pytest
@@ -38,6 +40,7 @@ def test_the_parts_of_a_url() -> None:
     assert URL(url) == url
     assert hash(URL(url)) == hash(url)
     assert url != url.href
+    assert copy.deepcopy(url) == pickle.loads(pickle.dumps(url)) == url
     with pytest.raises(AttributeError, match="make another one"):
         url.port = "1"
     with pytest.raises(AttributeError):

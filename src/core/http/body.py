@@ -190,24 +190,26 @@ async def _checked(source: AsyncIterable[bytes]) -> AsyncGenerator[bytes, None]:
 class _Source:
     """The stream that two branches read from, each chunk once."""
 
-    __slots__ = ("ended", "failure", "iterator", "lock")
+    __slots__ = ("ended", "failure", "iterator", "lock", "readers")
 
     def __init__(self, source: AsyncIterable[bytes]) -> None:
         self.iterator = _checked(source)
         self.lock: asyncio.Lock | None = None
         self.ended = False
         self.failure: Exception | None = None
+        self.readers = 2
 
 
 class _Branch:
     """One of the two readers of a body that was cloned. What it reads first is kept for the other."""
 
-    __slots__ = ("_mine", "_other", "_source")
+    __slots__ = ("_gone", "_mine", "_other", "_source")
 
     def __init__(self, source: _Source, mine: deque[bytes], other: deque[bytes]) -> None:
         self._source = source
         self._mine = mine
         self._other = other
+        self._gone = False
 
     def __aiter__(self) -> _Branch:
         return self
@@ -239,5 +241,20 @@ class _Branch:
         except Exception as failure:
             source.failure = failure
             raise
+        except BaseException:
+            # This reader was cancelled, and most sources end by that. The other one must not take it for the end.
+            source.failure = ConnectionAbortedError("the body's other reader was cancelled while it waited")
+            raise
         self._mine.append(chunk)
-        self._other.append(chunk)
+        if source.readers > 1:
+            self._other.append(chunk)
+
+    async def aclose(self) -> None:
+        """Let go of the source, which is closed when both readers have."""
+        if self._gone:
+            return
+        self._gone = True
+        self._mine.clear()
+        self._source.readers -= 1
+        if self._source.readers == 0:
+            await self._source.iterator.aclose()

@@ -95,6 +95,9 @@ class URL:
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"a URL cannot be changed: make another one instead of setting {name}")
 
+    def __reduce__(self) -> tuple[type[URL], tuple[str]]:
+        return URL, (self.href,)
+
     def __delattr__(self, name: str) -> NoReturn:
         raise AttributeError(f"a URL cannot be changed: {name} stays")
 
