@@ -25,7 +25,7 @@ from core.errors import D1Error, D1TypeError
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
 
-__all__ = ["EmbeddedD1Database", "EmbeddedD1PreparedStatement", "EmbeddedD1Session"]
+__all__ = ["EmbeddedD1Database", "EmbeddedD1PreparedStatement", "EmbeddedD1Session", "Engine", "Refused"]
 
 T = TypeVar("T")
 
@@ -75,7 +75,7 @@ Answer: TypeAlias = "tuple[list[str], list[tuple[Any, ...]], _Numbers]"
 Query: TypeAlias = tuple[str, tuple[Any, ...]]
 
 
-class _Refused(Exception):
+class Refused(Exception):
     """A statement was refused, with the platform's message, before or instead of by SQLite."""
 
 
@@ -102,7 +102,7 @@ class _Step:
         if not self.names:
             return values
         if len(values) != len(self.names):
-            raise _Refused(_WRONG_COUNT)
+            raise Refused(_WRONG_COUNT)
         return {name[1:]: value for name, value in zip(self.names, values, strict=True)}
 
 
@@ -234,7 +234,7 @@ class EmbeddedD1Database:
         self._gate = gate
         self._clock = store.clock
         self._database: Database = store.database("d1", name)
-        self._engine = _engine_of(self._database, store.clock)
+        self.engine = engine_of(self._database, store.clock)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._database.place}>"
@@ -248,7 +248,7 @@ class EmbeddedD1Database:
         queries = [(statement.sql, statement.values) for statement in _statements(statements)]
         if self._gate is not None:
             await self._gate("batch", (queries,), {})
-        answers = await self._perform(lambda: self._engine.transaction(queries))
+        answers = await self._perform(lambda: self.engine.transaction(queries))
         return [_result(answer) for answer in answers]
 
     async def exec(self, sql: str, /) -> D1ExecResult:
@@ -257,7 +257,7 @@ class EmbeddedD1Database:
         if self._gate is not None:
             await self._gate("exec", (sql,), {})
         prefix = f"D1_EXEC_ERROR: Error in line 1: {lines[0]}: "
-        answers = await self._perform(lambda: self._engine.transaction([(line, ()) for line in lines]), prefix)
+        answers = await self._perform(lambda: self.engine.transaction([(line, ()) for line in lines]), prefix)
         return D1ExecResult(len(answers), sum(numbers[0] for _, _, numbers in answers))
 
     def with_session(self, constraint_or_bookmark: str | None = None, /) -> EmbeddedD1Session:
@@ -275,13 +275,13 @@ class EmbeddedD1Database:
         if self._gate is not None:
             await self._gate(method, (sql, *values), {"args": args} if args else {})
         try:
-            answer = self._engine.single(sql, values)
-        except _Refused as refused:
+            answer = self.engine.single(sql, values)
+        except Refused as refused:
             raise _error("D1_ERROR: ", str(refused)) from None
         except sqlite3.Error as error:
             if not is_busy(error):
-                raise _error("D1_ERROR: ", self._engine.explain(error)) from error
-            answer = await self._perform(lambda: self._engine.single(sql, values))
+                raise _error("D1_ERROR: ", self.engine.explain(error)) from error
+            answer = await self._perform(lambda: self.engine.single(sql, values))
         if statement._session is not None:
             statement._session._moved()
         return answer
@@ -292,13 +292,13 @@ class EmbeddedD1Database:
             return await self._database.patiently(action)
         except StoreBusyError as busy:
             raise _error(prefix, f"database is locked: SQLITE_BUSY. {busy}") from busy
-        except _Refused as refused:
+        except Refused as refused:
             raise _error(prefix, str(refused)) from None
         except sqlite3.Error as error:
-            raise _error(prefix, self._engine.explain(error)) from error
+            raise _error(prefix, self.engine.explain(error)) from error
 
     def _next_bookmark(self) -> str:
-        return self._engine.next_bookmark()
+        return self.engine.next_bookmark()
 
 
 # ---------------------------------------------------------------------- running
@@ -309,15 +309,15 @@ _Numbers: TypeAlias = tuple[float, int, int, bool, int, int, int]
 _DECODING: Final = "Could not decode to UTF-8"
 
 
-def _engine_of(database: Database, clock: Clock) -> _Engine:
+def engine_of(database: Database, clock: Clock) -> Engine:
     """The engine of a connection: its settings are the connection's, whoever asks."""
     if database.engine is None:
-        database.engine = _Engine(database, clock)
-    engine: _Engine = database.engine
+        database.engine = Engine(database, clock)
+    engine: Engine = database.engine
     return engine
 
 
-class _Engine:
+class Engine:
     """Statements on one connection, each inside what the platform allows."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
@@ -370,7 +370,7 @@ class _Engine:
             (plan, values) for plan, values in ((self._plan(sql), values) for sql, values in queries) if not plan.blank
         ]
         if not plans:
-            raise _Refused(_NOTHING)
+            raise Refused(_NOTHING)
         write = not all(plan.reading for plan, _ in plans)
         try:
             with self.database.transaction(write=write):
@@ -385,6 +385,17 @@ class _Engine:
             if write:
                 self._schema += 1
 
+    def execute(self, piece: Piece) -> None:
+        """Run one statement of the application's inside a transaction of the caller's, for a migration."""
+        if len(piece.text.encode("utf-8", "replace")) > MAX_SQL:
+            raise Refused("statement too long: SQLITE_TOOBIG")
+        self._schema += 1
+        self._trusted = False
+        try:
+            self._execute(_Step(piece), ()).close()
+        finally:
+            self._trusted = True
+
     def _plan(self, sql: str) -> _Plan:
         plan = self._plans.get(sql)
         if plan is None:
@@ -397,20 +408,20 @@ class _Engine:
         """Run one text inside the transaction there is, or SQLite's own."""
         if plan.too_long:
             self._step = None
-            raise _Refused("statement too long: SQLITE_TOOBIG")
+            raise Refused("statement too long: SQLITE_TOOBIG")
         connection = self._connection
         started = self._clock.monotonic()
         before = connection.total_changes
         steps = plan.steps
         if not steps:
-            raise _Refused(_NOTHING)
+            raise Refused(_NOTHING)
         schema = None if plan.alone or plan.reading else self._schema_version()
         self._trusted = False
         cursor: sqlite3.Cursor | None = None
         try:
             for step in steps[:-1]:
                 if step.piece.parameters:
-                    raise _Refused(_ONLY_LAST)
+                    raise Refused(_ONLY_LAST)
                 # One step only, as the platform takes it: its rows are nobody's.
                 self._execute(step, ()).close()
             cursor = self._execute(steps[-1], values)
@@ -447,7 +458,7 @@ class _Engine:
         self._step = step
         self._denied_transaction = False
         if not step.piece.words:
-            raise _Refused(_NO_STATEMENT)
+            raise Refused(_NO_STATEMENT)
         if step.checked < self._schema and self._lenient_quotes:
             self._check_quotes(step)
         bindings = step.bindings(values) if step.names else values
