@@ -1,0 +1,1 @@
+"""Measurements, as ratios in one run. `make bench` runs them all; none is ever part of a test."""

@@ -1,0 +1,68 @@
+"""core, through its ASGI host."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from benchmarks.workloads import ORIGIN, ROWS
+from core import App, Next, Request, Response, create_app
+from core.hosts.asgi import asgi
+from core.middleware.cors import cors
+from core.middleware.logger import logger
+from core.middleware.request_id import request_id
+from core.middleware.secure_headers import secure_hdrs
+
+
+@attrs.frozen
+class User:
+    name: str
+    email: str
+    age: int
+
+
+def null(line: str) -> None:
+    pass
+
+
+def application(routes: list[str]) -> App[Any]:
+    app = create_app()
+    app.use("/full", request_id(), logger(write=null), secure_hdrs(), cors(origins=[ORIGIN]))
+
+    @app.get("/")
+    async def plaintext(req: Request, res: Response) -> None:
+        res.text("hello")
+
+    @app.get("/json")
+    async def message(req: Request, res: Response) -> None:
+        res.json({"message": "hello"})
+
+    @app.get("/users/:id")
+    async def param(req: Request, res: Response) -> None:
+        res.json({"id": req.params["id"]})
+
+    @app.get("/full/users/:id")
+    async def full(req: Request, res: Response) -> None:
+        page, limit = int(req.query["page"]), int(req.query["limit"])
+        res.json({"id": req.params["id"], "page": page, "limit": limit, "rows": ROWS})
+
+    @app.post("/users")
+    async def post(req: Request, res: Response) -> None:
+        res.status(201).json(await req.json(User))
+
+    @app.get("/error")
+    async def error(req: Request, res: Response) -> None:
+        raise ValueError("secret")
+
+    @app.on_error
+    async def on_error(err: Exception, req: Request, res: Response, next: Next) -> None:
+        res.status(500).json({"error": "Internal Server Error"})
+
+    for route in routes:
+        app.get(route, message)
+    return app
+
+
+def build(routes: list[str]) -> Any:
+    return asgi(application(routes))
