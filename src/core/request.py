@@ -267,7 +267,7 @@ class Request(Generic[E_co, U_co, K_contra]):
     @property
     def edge(self) -> EdgeMetadata | None:
         """Where the request reached the edge, where the host knows."""
-        return None
+        return self._message.edge
 
     @property
     def clock(self) -> Clock:

@@ -135,11 +135,14 @@ class Response:
 
     @property
     def headers(self) -> http.Headers:
-        """The headers staged so far, as a copy. Stage more with `header`."""
-        headers = http.Headers.trusted(dict(self.staged or ()), list(self.set_cookies or ()))
-        if self.content_type is not None and "content-type" not in headers:
-            headers["content-type"] = self.content_type
-        return headers
+        """The staged headers, live: what is written here is staged as `header` stages it."""
+        if self.staged is None:
+            self.staged = {}
+        if self.set_cookies is None:
+            self.set_cookies = []
+        if self.content_type is not None:
+            self.staged.setdefault("content-type", self.content_type)
+        return http.Headers.trusted(self.staged, self.set_cookies)
 
     def cookie(
         self,
@@ -226,7 +229,7 @@ class Response:
             "Use res.json(value) for values and res.stream(chunks) for streams"
         )
 
-    def redirect(self, url: str, status: int = 302, /) -> Self:
+    def redirect(self, url: str, /, status: int = 302) -> Self:
         """Send the client to `url`, absolute or relative, with 301, 302, 303, 307 or 308."""
         if status not in REDIRECT_STATUSES:
             raise ValueError(f"res.redirect(status={status!r}) must be 301, 302, 303, 307 or 308")
@@ -286,6 +289,15 @@ class Response:
         if self.staged:
             for name in _ABOUT_THE_BODY:
                 self.staged.pop(name, None)
+
+    def keep_for_upgrade(self) -> None:
+        """Leave only the headers of a handshake: what middleware stages on every response is none of an upgrade's."""
+        if self.staged:
+            self.staged = {
+                name: value
+                for name, value in self.staged.items()
+                if name in ("upgrade", "connection") or name.startswith("sec-websocket-")
+            }
 
     def replace_body(self, body: str | bytes | AsyncIterator[bytes] | None, /) -> None:
         """Put another body in the place of the one that was sent, for middleware that encode or cut it."""

@@ -10,7 +10,7 @@ import attrs
 import pytest
 from tests.spec.support import PlainContext, answer, ask
 
-from core import CoreError, Next, Request, Response, create_app, http
+from core import CoreError, EdgeMetadata, Next, Request, Response, create_app, http
 from core.errors import AlreadySentError
 
 
@@ -78,6 +78,17 @@ class TestRequest:
         headers = {"Edge-Connecting-IP": "203.0.113.9", "X-Forwarded-For": "198.51.100.1"}
         assert await seen(lambda req: req.ip, headers=headers) == "203.0.113.9"
         assert await seen(lambda req: req.ip, headers={"X-Forwarded-For": "198.51.100.1"}) is None
+
+    async def test_edge_is_what_the_host_says(self) -> None:
+        app = create_app()
+
+        @app.get("/")
+        async def handler(req: Request, res: Response) -> None:
+            assert req.edge is not None
+            res.json([req.edge.colo, req.edge.country])
+
+        request = http.Request("https://example.test/", edge=EdgeMetadata("AMS", "NL"))
+        assert await (await app.fetch(request, None, PlainContext())).json() == ["AMS", "NL"]
 
     async def test_edge_is_none_where_the_host_knows_nothing(self) -> None:
         assert await seen(lambda req: req.edge) is None
@@ -285,6 +296,19 @@ class TestResponse:
         assert (moved.status, moved.headers["location"]) == (302, "/%C3%A9%20b")
         set_two = await self.reply(lambda res: res.cookie("a", "1").cookie("b", "2", http_only=True).json(1))
         assert len(set_two.headers.get_set_cookie()) == 2
+
+    async def test_headers_is_a_live_view_of_what_is_staged(self) -> None:
+        def make(res: Response) -> None:
+            res.headers["X-A"] = "1"
+            res.headers.append("Set-Cookie", "a=1")
+            res.header("x-b", "2").json({})
+            assert res.headers["x-b"] == "2"
+            assert res.headers["content-type"] == "application/json"
+            res.headers.append("x-b", "3")
+
+        response = await self.reply(make)
+        assert (response.headers["x-a"], response.headers["x-b"]) == ("1", "2, 3")
+        assert response.headers.get_set_cookie() == ["a=1"]
 
     async def test_a_stream_is_sent_in_pieces(self) -> None:
         async def pieces() -> Any:

@@ -281,7 +281,7 @@ class Headers(MutableMapping[str, str]):
         lowered = check_name(name)
         value = check_value(value)
         if lowered == "set-cookie":
-            self._cookies = [value]
+            self._cookies[:] = [value]  # in place: a response shares the list
         else:
             self._values[lowered] = value
             if self._parts is not None:
@@ -316,7 +316,7 @@ class Headers(MutableMapping[str, str]):
         """Take away what is under `name`, if anything is: unlike `del`, a missing name is no error."""
         lowered = check_name(name, "delete")
         if lowered == "set-cookie":
-            self._cookies = []
+            self._cookies.clear()
         elif self._values.pop(lowered, None) is not None and self._parts is not None:
             self._parts.pop(lowered, None)
 

@@ -10,6 +10,7 @@ import builtins
 from collections.abc import AsyncIterable, Sequence
 from typing import Final, TypeAlias
 
+from core.context import EdgeMetadata
 from core.http.body import Body, BodyInit, BodyStream, body_of
 from core.http.headers import Headers, HeadersInit, check_name, is_token
 from core.http.json import dumps
@@ -48,14 +49,18 @@ class Request(Body):
 
     `path` is the path of the URL, dot segments resolved, still percent-encoded; `query_string` is without its `?`.
 
+    `edge` is what `req.edge` will be: the metadata that the platform gives beside the standard's members.
+
     Raises TypeError for a URL, a method, a header or a body that cannot be: GET and HEAD have no body.
     """
 
-    __slots__ = ("_headers", "_host", "_index", "_pairs", "_scheme", "_url", "method", "path", "query_string")
+    __slots__ = ("_headers", "_host", "_index", "_pairs", "_scheme", "_url", "edge", "method", "path", "query_string")
 
     method: str
     path: str
     query_string: str
+    edge: EdgeMetadata | None
+    """Where the request reached the edge, where a host or a test says so."""
     _url: str | None
     _headers: Headers | None
     _pairs: _Pairs
@@ -69,7 +74,9 @@ class Request(Body):
         headers: HeadersInit | None = None,
         body: BodyInit = None,
         json: object = _NOTHING,
+        edge: EdgeMetadata | None = None,
     ) -> None:
+        self.edge = edge
         if type(url) is str:
             self._url, self.path, self.query_string = split_url(url)
         elif isinstance(url, Request):
@@ -123,6 +130,7 @@ class Request(Body):
         URL's host is `host`, else the `Host` header.
         """
         self = _new(Request)
+        self.edge = None
         self.method = method
         self.path = canonical_path(path)
         self.query_string = query_string
@@ -193,6 +201,7 @@ class Request(Body):
         """A second request with the same content; both can be read. Raises TypeError when this one was read."""
         body = self._tee()
         other = _new(Request)
+        other.edge = self.edge
         other.method = self.method
         other.path = self.path
         other.query_string = self.query_string
