@@ -26,6 +26,7 @@ __all__ = [
     "DeveloperError",
     "DurableObjectError",
     "DurableObjectTypeError",
+    "DurableObjectValueError",
     "EnvError",
     "HandlerError",
     "KVError",
@@ -224,6 +225,10 @@ class DurableObjectError(BindingError):
 
 class DurableObjectTypeError(DurableObjectError, BindingTypeError):
     """An id, a key or a value of a kind that Durable Objects do not take."""
+
+
+class DurableObjectValueError(DurableObjectError, BindingValueError):
+    """A key, a value or a number of them beyond what the storage of a Durable Object takes."""
 
 
 class AiError(BindingError):

@@ -478,7 +478,7 @@ class DurableObjectStorage(Protocol):
         ...
 
     async def delete_all(self, *, allow_concurrency: bool = False, allow_unconfirmed: bool = False) -> None:
-        """Delete all keys and the whole SQL database. The alarm stays unless it is deleted, too."""
+        """Delete all keys, the whole SQL database and the alarm."""
         ...
 
     async def transaction(self, closure: Callable[[DurableObjectTransaction], Awaitable[T]], /) -> T:
@@ -559,10 +559,11 @@ class DurableObjectState(Protocol):
         """Let `awaitable` run on. An object runs on for what it waits for anyway; this is for likeness with `ctx`."""
         ...
 
-    async def block_concurrency_while(self, callback: Callable[[], Awaitable[T]], /) -> T:
-        """Run `callback` with nothing else reaching the object, for up to 30 seconds.
+    def block_concurrency_while(self, callback: Callable[[], Awaitable[T]], /) -> Awaitable[T]:
+        """Run `callback` with no other call reaching the object, for up to 30 seconds.
 
-        What it raises resets the object. Meant for `__init__`: everything that comes first waits for it.
+        It begins at once and may be left unawaited, in `__init__` for one: every call waits until it has ended.
+        What it raises resets the object.
         """
         ...
 
