@@ -91,7 +91,7 @@ class Traits:
     refused at registration; `requires` refuses its absence too.
     """
 
-    __slots__ = ("authenticates", "name", "provides", "public", "reads", "requires")
+    __slots__ = ("authenticates", "name", "placed", "provides", "public", "reads", "requires")
 
     def __init__(
         self,
@@ -108,6 +108,8 @@ class Traits:
         self.requires = frozenset(requires)
         self.reads = frozenset(reads) | self.requires
         self.authenticates = authenticates
+        self.placed: Callable[[str], Middleware[Any, Any]] | None = None
+        """Makes the middleware for one place where it stands, for one that keeps its places apart."""
 
 
 def declare(
@@ -166,17 +168,16 @@ def arguments_of(callable_: object) -> int | None:
     A parameter with a default is not demanded. Keyword-only parameters without one make a callable
     unfit, which is None too.
     """
-    bound = 0
-    function = callable_
+    # A bound method answers for its function's attributes, `__code__` included: it is asked for first.
+    function = getattr(callable_, "__func__", None)
+    bound = 0 if function is None else 1
+    if function is None:
+        function = callable_
     if not hasattr(function, "__code__"):
-        function = getattr(callable_, "__func__", None)
-        if function is not None:
-            bound = 1
-        elif isinstance(callable_, type):
+        if isinstance(callable_, type):
             return None
-        else:
-            function = getattr(type(callable_), "__call__", None)
-            bound = 1
+        function = getattr(type(callable_), "__call__", None)
+        bound = 1
     code = getattr(function, "__code__", None)
     if code is None or code.co_flags & _VARIADIC or hasattr(function, "__wrapped__") or code.co_kwonlyargcount:
         return _arguments_by_signature(callable_)

@@ -1,0 +1,160 @@
+"""The command line: which commands there are, and what an exit code means.
+
+A command's module is imported when it is asked for, so that `core --help` and completion cost next to nothing. Each has
+`add(subparsers)` and `run(args) -> int`. Exit codes: 0 all is well, 1 something was found or failed, 2 the command
+itself was wrong, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import Any, Final, NoReturn
+
+__all__ = ["COMMANDS", "Command", "main", "parser_for"]
+
+
+class Command:
+    """A command as the overview lists it."""
+
+    __slots__ = ("group", "help", "module")
+
+    def __init__(self, group: str, module: str, help: str) -> None:
+        self.group = group
+        self.module = module
+        self.help = help
+
+
+COMMANDS: Final[Mapping[str, Command]] = {
+    "new": Command("Begin", "core.cli.new", "make a small project that runs, with its tests"),
+    "dev": Command("Develop", "core.cli.dev", "serve the application here, with embedded bindings, and reload it"),
+    "routes": Command("Develop", "core.cli.routes", "list the routes, with everything that runs before them"),
+    "migrate": Command("Develop", "core.cli.migrate", "list, make and apply the migrations of SQL databases"),
+    "check": Command("Check", "core.cli.check", "prove Env, names and SQL against the configuration file"),
+    "types": Command("Check", "core.cli.types", "write the Env class that the configuration file asks for"),
+    "build": Command("Deploy", "core.cli.build", "make a bundle that workerd runs by itself"),
+    "serve": Command("Deploy", "core.cli.serve", "run a bundle in workerd"),
+    "completion": Command("Begin", "core.cli.completion", "print the completion script of a shell"),
+}
+
+_EPILOG: Final = "Exit codes: 0 all is well, 1 something was found or failed, 2 the command was wrong, 130 interrupted."
+
+
+class CoreParser(argparse.ArgumentParser):
+    """One style of help for every command; a mistake is told with the way to the right words."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        options.setdefault("formatter_class", _Formatter)
+        options.setdefault("allow_abbrev", False)
+        super().__init__(*args, **options)
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong and end with exit code 2."""
+        from core.cli.style import Style
+
+        sys.stderr.write(f"{Style(sys.stderr).paint('error', 'bold', 'red')}: {message}\n")
+        sys.stderr.write(f"See `{self.prog} --help`.\n")
+        raise SystemExit(2)
+
+
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    def __init__(self, prog: str, **options: Any) -> None:
+        options["max_help_position"] = 30
+        super().__init__(prog, **options)
+
+    def start_section(self, heading: str | None) -> None:
+        super().start_section(heading.capitalize() if heading else heading)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line. Returns the exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return _run(arguments)
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # Whoever read our output has seen enough. What is left must not raise while Python ends.
+        import os
+
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+def _run(arguments: list[str]) -> int:
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        sys.stdout.write(_overview())
+        return 0 if arguments else 2
+    if arguments[0] in ("-V", "--version"):
+        sys.stdout.write(f"core {_version()}\n")
+        return 0
+    name = arguments[0]
+    command = COMMANDS.get(name)
+    if command is None:
+        return _unknown(name)
+    module = import_module(command.module)
+    args = parser_for(name).parse_args(arguments)
+    from core.errors import DeveloperError
+
+    run: Callable[[argparse.Namespace], int] = module.run
+    try:
+        return run(args)
+    except DeveloperError as error:
+        from core.cli.style import Style
+
+        sys.stderr.write(f"{Style(sys.stderr).paint('error', 'bold', 'red')}: {error}\n")
+        return 1
+
+
+def parser_for(name: str) -> CoreParser:
+    """The parser that knows one command."""
+    parser = CoreParser(prog="core", epilog=_EPILOG)
+    subparsers = parser.add_subparsers(dest="command", parser_class=CoreParser)
+    import_module(COMMANDS[name].module).add(subparsers)
+    for sub in subparsers.choices.values():
+        sub.epilog = sub.epilog or _EPILOG
+    return parser
+
+
+def _unknown(name: str) -> int:
+    from difflib import get_close_matches
+
+    from core.cli.style import Style
+
+    near = get_close_matches(name, COMMANDS, n=1)
+    hint = f" Did you mean `core {near[0]}`?" if near else ""
+    paint = Style(sys.stderr)
+    sys.stderr.write(
+        f"{paint.paint('error', 'bold', 'red')}: there is no command `{name}`.{hint}\nSee `core --help`.\n"
+    )
+    return 2
+
+
+def _overview() -> str:
+    from core.cli.style import Style
+
+    paint = Style(sys.stdout)
+    lines = [
+        f"{paint.bold('core')} {_version()}: typed HTTP APIs on an edge worker runtime, in Python",
+        "",
+        f"{paint.bold('Usage')}: core COMMAND [options]",
+    ]
+    groups: dict[str, list[str]] = {}
+    for name, command in COMMANDS.items():
+        groups.setdefault(command.group, []).append(name)
+    for group, names in groups.items():
+        lines += ["", paint.bold(group)]
+        lines += [f"  {paint.cyan(name.ljust(11))} {COMMANDS[name].help}" for name in names]
+    lines += ["", "`core COMMAND --help` tells the options of a command.", _EPILOG, ""]
+    return "\n".join(lines)
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("core-edge")
+    except PackageNotFoundError:
+        return "(from source)"

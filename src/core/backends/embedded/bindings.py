@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 import attrs
 
 from core.backends.embedded.store import Store
+from core.bindings.secret import Secret
 from core.config.model import KINDS, Binding, Configuration
 from core.errors import UnsupportedBindingError
 
@@ -26,7 +27,9 @@ class EmbeddedBindings:
     absent: Mapping[str, str]
 
 
-def embed(configuration: Configuration, store: Store, *, secrets: Mapping[str, str] | None = None) -> EmbeddedBindings:
+def embed(
+    configuration: Configuration, store: Store, *, secrets: Mapping[str, Secret] | None = None
+) -> EmbeddedBindings:
     """Build every binding of `configuration` on `store`. `secrets` has the values of secrets by name.
 
     A secret without a value is left out, so that `inject` can say where to write it.

@@ -1,0 +1,1 @@
+"""An API for users: list, read, create, change and delete them."""

@@ -1,0 +1,95 @@
+"""`core dev`: serve the application on this machine, with embedded bindings, and again after every change."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from core.cli.project import add_project_options, find_configuration
+
+if TYPE_CHECKING:
+    from core.hosts.dev.options import Options
+
+__all__ = ["add", "options_of", "run"]
+
+_DESCRIPTION = """\
+Serve the application over HTTP with its bindings embedded: their state is kept in a folder beside the
+configuration file, nothing leaves this machine. On every change of a file the application is loaded again.
+
+At the address's /_core/ is the explorer: requests as they happen, KV, SQL, objects, queues, triggers."""
+
+
+def add(subparsers: Any) -> None:
+    """Add the command's options."""
+    parser = subparsers.add_parser("dev", help="serve here and reload", description=_DESCRIPTION)
+    group = parser.add_argument_group("address")
+    group.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
+    group.add_argument(
+        "--port", type=_port, default=None, help="port to listen on, 0 for a free one (default: 8787, or the next free)"
+    )
+    add_project_options(parser)
+    group = parser.add_argument_group("behaviour")
+    group.add_argument("--no-reload", dest="reload", action="store_false", help="do not load again on changes")
+    group.add_argument("--no-migrate", dest="migrate", action="store_false", help="say pending migrations, apply none")
+    explorer = group.add_mutually_exclusive_group()
+    explorer.add_argument(
+        "--explorer",
+        dest="explorer",
+        action="store_true",
+        default=None,
+        help="explorer and error pages on a public address too, behind a token",
+    )
+    explorer.add_argument("--no-explorer", dest="explorer", action="store_false", help="no explorer, no error pages")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command."""
+    import errno
+
+    from core.errors import DeveloperError
+    from core.hosts.dev.reload import Start, listen, supervise
+
+    options = options_of(args)
+    ports = [options.port] if args.port is not None else range(options.port, options.port + 20)
+    listener = None
+    for port in ports:
+        try:
+            listener = listen(options.host, port)
+            break
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise DeveloperError(
+                    f"cannot listen on {options.host}:{port}: {error.strerror}. Choose another with --host and --port"
+                ) from error
+    if listener is None:
+        raise DeveloperError(f"port {ports[-1]} is taken. Choose another one with --port, or 0 for any that is free")
+    with listener:
+        if options.reload:
+            return supervise(options, listener)
+        from core.hosts.dev.server import serve
+
+        return serve(options, listener, Start())
+
+
+def options_of(args: argparse.Namespace) -> Options:
+    """The options as a value."""
+    from core.hosts.dev.guard import new_token
+    from core.hosts.dev.options import Options
+
+    return Options(
+        config=find_configuration(args.config),
+        environment=args.environment,
+        state=None if args.state is None else args.state.resolve(),
+        host=args.host,
+        port=8787 if args.port is None else args.port,
+        reload=args.reload,
+        explorer=args.explorer,
+        migrate=args.migrate,
+        token=new_token(),
+    )
+
+
+def _port(text: str) -> int:
+    if text.isascii() and text.isdigit() and 0 <= int(text) <= 65535:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text} is not a port: a number from 0 to 65535")

@@ -1,0 +1,32 @@
+"""Which configuration file a command means: the one named, or the nearest one above the current folder."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from core.errors import ConfigurationError, DeveloperError
+
+__all__ = ["add_project_options", "find_configuration"]
+
+
+def add_project_options(parser: argparse.ArgumentParser) -> None:
+    """The options that say which project is meant."""
+    group = parser.add_argument_group("project")
+    group.add_argument("--config", metavar="FILE", type=Path, help="configuration file (default: the nearest above)")
+    group.add_argument("--env", metavar="NAME", dest="environment", help="a named environment of the file")
+    group.add_argument(
+        "--state", metavar="FOLDER", type=Path, help="where embedded bindings are kept (default: .core/state)"
+    )
+
+
+def find_configuration(given: Path | None) -> Path:
+    """The configuration file. Raises DeveloperError where there is none."""
+    from core.config.load import discover
+
+    if given is not None and not given.exists():
+        raise DeveloperError(f"{given} is no file. Give the path of the configuration file with --config")
+    try:
+        return discover(given if given is not None else Path.cwd()).resolve()
+    except ConfigurationError as error:
+        raise DeveloperError(f"{error}. `core new NAME` makes a whole project") from None
