@@ -1,0 +1,57 @@
+"""Where the contracts are tried: over memory, over a directory, and on the fakes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import attrs
+
+from core.backends.embedded.store import Store
+from core.testing.clock import FakeClock
+from core.testing.contracts.contract import Case, Contract
+
+B = TypeVar("B")
+
+
+@attrs.frozen
+class Place(Generic[B]):
+    """Two bindings of a kind, and the clock that they follow."""
+
+    binding: B
+    other: B
+    clock: FakeClock
+
+
+@attrs.frozen
+class Kind(Generic[B]):
+    """How a kind of binding is made in each place."""
+
+    contract: Contract[B]
+    embedded: Callable[[Store, str], B]
+    fake: Callable[[FakeClock], B]
+
+
+# A new place is one line here and one branch in `standing_in`.
+PLACES = ("memory", "disk", "fake")
+
+
+def cases(kind: Kind[Any]) -> list[tuple[str, Case[Any]]]:
+    """Every case in every place, for `parametrize`."""
+    return [(place, case) for place in PLACES for case in kind.contract.cases]
+
+
+@contextmanager
+def standing_in(place: str, kind: Kind[B], folder: Path) -> Iterator[Place[B]]:
+    """A place to try one case in, empty."""
+    clock = FakeClock()
+    match place:
+        case "memory" | "disk":
+            with Store(None if place == "memory" else folder, clock=clock) as store:
+                yield Place(kind.embedded(store, "one"), kind.embedded(store, "two"), clock)
+        case "fake":
+            yield Place(kind.fake(clock), kind.fake(clock), clock)
+        case _:
+            raise ValueError(f"no such place: {place}")
