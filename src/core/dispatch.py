@@ -116,6 +116,8 @@ class Dispatcher:
             _drop_body(res, measure=True)
         if res.status_code in NULL_BODY_STATUSES:
             _drop_body(res, measure=False)
+            if res.status_code == 101:
+                res.keep_for_upgrade()
         res.left = True
         if res.hooks is not None:
             duration = (req.clock.monotonic() - req.received) * 1000
@@ -248,7 +250,7 @@ class Dispatcher:
 
             run = go_on
         for middleware in reversed(entry.middleware):
-            run = _link(middleware, run)
+            run = _link(_placed(middleware, entry.label), run)
         return run
 
     async def _resume(self, req: Request[Any, Any, Any], res: Response, after: int, end: Run) -> None:
@@ -330,7 +332,7 @@ class Dispatcher:
             if entry.method is None:
                 scoped = scoped or bool(entry.pattern.parts)
                 for middleware in entry.middleware:
-                    scopes.add(order, entry.pattern, middleware)
+                    scopes.add(order, entry.pattern, _placed(middleware, entry.pattern.text))
                 continue
             route = _Route(order, entry)
             methods: Iterable[str]
@@ -354,6 +356,12 @@ class Dispatcher:
 
 
 # -- links of a chain
+
+
+def _placed(middleware: Middleware[Any, Any], place: str) -> Middleware[Any, Any]:
+    """The middleware as it stands in one place, told apart by the place's name."""
+    traits = traits_of(middleware)
+    return middleware if traits is None or traits.placed is None else traits.placed(place)
 
 
 def _link(middleware: Middleware[Any, Any], follow: Run) -> Run:

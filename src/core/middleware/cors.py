@@ -1,0 +1,269 @@
+"""Cross-origin requests: which origins a browser lets read the answers (the Fetch standard's CORS protocol).
+
+Decided here: how an origin is compared (whole, never by a part), what a preflight is told, and that
+a cache never mixes the answers of two origins up (`Vary`). A refused origin is told nothing at all.
+https://fetch.spec.whatwg.org/#http-cors-protocol
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, TypeAlias, cast
+
+from typing_extensions import TypeVar
+
+from core.errors import OptionError
+from core.handlers import Middleware, Next, arguments_of, declare
+from core.http.url import URL
+from core.middleware import options
+from core.request import Request
+from core.response import Response
+
+__all__ = ["Origins", "cors"]
+
+E = TypeVar("E", default=Any)
+
+Origins: TypeAlias = str | Iterable[str] | bool | None
+"""What a function of the request gives: origins, `"*"`, or whether the one that asks is allowed."""
+
+_is_other_scheme = re.compile(r"[a-z][a-z0-9+.\-]*://[a-z0-9._\-]+(:[0-9]{1,5})?").fullmatch
+_is_wire_origin = re.compile(r"[!-~]{1,1024}").fullmatch
+
+# What a preflight may name: far more than any page does, and too little to make work with.
+_MOST_HEADERS = 64
+_MOST_HEADER_CHARACTERS = 4096
+
+_METHODS = ("GET", "HEAD", "PUT", "PATCH", "POST", "DELETE")
+_KEPT_LISTS = 64
+
+
+def cors(
+    *,
+    origins: str
+    | Iterable[str]
+    | Callable[[Request[E, Any, Any]], Origins | Awaitable[Origins]]
+    | Callable[[str, Request[E, Any, Any]], bool | Awaitable[bool]],
+    methods: Iterable[str] = _METHODS,
+    headers: Iterable[str] | None = None,
+    expose_headers: Iterable[str] = (),
+    credentials: bool = False,
+    max_age: int | None = None,
+    allow_private_network: bool = False,
+) -> Middleware[E, Any]:
+    """Answer preflights, and let the pages of `origins` read the answers.
+
+    `origins`: a list; `"*"` for all; a function of the request that returns either (`lambda req:
+    req.env.ALLOWED_ORIGINS.split(",")`) or whether to allow; or a predicate of `(origin, req)`. Functions may be
+    async. An origin is `https://example.com`, compared whole; `"null"` is matched only where it is listed; empty
+    texts are none, so that an empty variable allows nobody.
+    `methods`: what a preflight is told. `headers`: likewise; None takes those that it asks for.
+    `expose_headers`: what scripts may read of an answer beyond the safelisted.
+    `credentials`: whether cookies go along; not with `"*"`.
+    `max_age`: seconds that a browser may keep a preflight's answer.
+    `allow_private_network`: whether pages of the public internet may reach this server on a private network.
+
+    Register it before the routes, and before what refuses requests: a preflight carries no credentials.
+    Raises OptionError for a bad option, an origin with a path or a slash at its end included.
+    """
+    allow_methods = ", ".join(_words("methods", methods)) if methods != "*" else "*"
+    allow_headers = None if headers is None else ", ".join(_words("headers", headers))
+    if credentials and (allow_methods == "*" or allow_headers == "*"):
+        raise OptionError('cors(credentials=True) takes no "*" for methods or headers. List them, or leave headers out')
+    exposed = ", ".join(_words("expose_headers", expose_headers))
+    if max_age is not None:
+        options.integer("cors", "max_age", max_age, least=0, unit="seconds")
+    granted = {"access-control-allow-methods": allow_methods}
+    simple: dict[str, str] = {}
+    if credentials:
+        granted["access-control-allow-credentials"] = simple["access-control-allow-credentials"] = "true"
+    if exposed:
+        simple["access-control-expose-headers"] = exposed
+    if max_age is not None:
+        granted["access-control-max-age"] = str(max_age)
+    fixed = None if callable(origins) else _normalised(origins, credentials)
+    ask = _asking(origins) if callable(origins) else None
+    everyone = fixed is not None and "*" in fixed
+    kept: dict[tuple[str, ...], frozenset[str]] = {}
+
+    def listed(answer: Any, origin: str | None) -> frozenset[str]:
+        """What the application's function allows, as origins; kept, since it mostly gives the same list."""
+        if answer is None or answer is False:
+            return _NOBODY
+        if answer is True:
+            return frozenset((origin,)) if origin is not None and _is_wire_origin(origin) else _NOBODY
+        key = (answer,) if isinstance(answer, str) else tuple(answer)
+        allowed = kept.get(key)
+        if allowed is None:
+            allowed = _normalised(key, credentials)
+            if len(kept) < _KEPT_LISTS:
+                kept[key] = allowed
+        return allowed
+
+    def share(req: Request[Any, Any, Any], res: Response, next: Next, /) -> Awaitable[None]:
+        origin = req.header("origin")
+        if fixed is not None:
+            return go_on(req, res, next, origin, fixed)
+        assert ask is not None
+        answer = ask(origin, req)
+        if answer.__class__ is not list and answer.__class__ is not str and options.is_awaitable(answer):
+            return share_later(req, res, next, origin, answer)
+        return go_on(req, res, next, origin, listed(answer, origin))
+
+    async def share_later(
+        req: Request[Any, Any, Any], res: Response, next: Next, origin: str | None, answer: Awaitable[Any]
+    ) -> None:
+        await go_on(req, res, next, origin, listed(await answer, origin))
+
+    def go_on(
+        req: Request[Any, Any, Any], res: Response, next: Next, origin: str | None, matching: frozenset[str]
+    ) -> Awaitable[None]:
+        if not everyone:
+            _vary(res, "Origin")
+        allowed = "*" if "*" in matching else origin if origin in matching else None
+        if req.method == "OPTIONS" and req.header("access-control-request-method") is not None:
+            return preflight(req, res, None if origin is None else allowed)
+        staged = res.staged
+        if allowed is None:
+            if staged is not None:
+                _withdraw(staged)
+        elif staged is None:
+            res.staged = {"access-control-allow-origin": allowed, **simple}
+        else:
+            staged["access-control-allow-origin"] = allowed
+            if simple:
+                staged.update(simple)
+        return next()
+
+    async def preflight(req: Request[Any, Any, Any], res: Response, allowed: str | None) -> None:
+        _vary(res, "Access-Control-Request-Headers")
+        if allow_private_network:
+            _vary(res, "Access-Control-Request-Private-Network")
+        staged = res.staged if res.staged is not None else {}
+        _withdraw(staged)
+        if allowed is not None:
+            staged.update({"access-control-allow-origin": allowed, **granted})
+            names = allow_headers
+            if names is None:
+                names = _asked_for(req.header("access-control-request-headers"))
+            if names:
+                staged["access-control-allow-headers"] = names
+            if allow_private_network and req.header("access-control-request-private-network") == "true":
+                staged["access-control-allow-private-network"] = "true"
+        res.status(204).send()
+
+    return declare(share, name="cors")
+
+
+_NOBODY: frozenset[str] = frozenset()
+
+
+def _withdraw(staged: dict[str, str]) -> None:
+    """Take back what an outer `cors()` allowed: a refused origin is told nothing."""
+    for name in [name for name in staged if name.startswith("access-control-")]:
+        del staged[name]
+
+
+def _vary(res: Response, name: str) -> None:
+    """Name a request header in `Vary`, now and again when the response leaves: a handler may have replaced it."""
+    res.append("vary", name)
+
+    def again(status: int, duration_ms: float) -> None:
+        # The hooks run before the host reads the headers.
+        staged = res.staged
+        if status == 101:
+            return
+        if staged is None:
+            res.staged = {"vary": name}
+            return
+        there = staged.get("vary")
+        if there is None:
+            staged["vary"] = name
+        elif there != name and there != "*" and name.lower() not in map(str.strip, there.lower().split(",")):
+            staged["vary"] = f"{there}, {name}"
+
+    res.on_send(again)
+
+
+def _asked_for(header: str | None) -> str:
+    """The header names of a preflight, cleaned. Split once at the commas; none at all when there are too many."""
+    if header is None or len(header) > _MOST_HEADER_CHARACTERS:
+        return ""
+    names = [name for part in header.split(",") if (name := part.strip(" \t"))]
+    if len(names) > _MOST_HEADERS or not all(map(options.word, names)):
+        return ""
+    return ", ".join(names)
+
+
+def _asking(function: Callable[..., Any]) -> Callable[[str | None, Request[Any, Any, Any]], Any]:
+    """A function of the origin and the request, of one that wants either or both."""
+    takes = arguments_of(function)
+    if takes == 2:
+        return lambda origin, req: False if origin is None else function(origin, req)
+    if takes != 1:
+        raise options.refuse(
+            "cors", "origins", function, "must be a function of the request, or of the origin and the request"
+        )
+    code = getattr(function, "__code__", None)
+    if code is not None and code.co_varnames[:1] == ("origin",):
+        # Type checkers refuse it, but its parameter says what was meant: a request is no origin.
+        return lambda origin, req: False if origin is None else function(origin)
+    return lambda origin, req: function(req)
+
+
+def _words(option: str, values: object) -> list[str]:
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise options.refuse("cors", option, values, "must be a list of names")
+    words = [options.text("cors", option, value) for value in cast("Iterable[object]", values)]
+    for word in words:
+        if not options.word(word):
+            raise options.refuse("cors", option, word, "is no name that HTTP allows")
+    return [word.upper() for word in words] if option == "methods" else words
+
+
+def _normalised(origins: object, credentials: bool) -> frozenset[str]:
+    """Configured origins as browsers write them. Raises OptionError for what could never match."""
+    if isinstance(origins, str):
+        given: Iterable[object] = (origins,)
+    elif isinstance(origins, Iterable):
+        given = cast("Iterable[object]", origins)
+    else:
+        raise options.refuse(
+            "cors", "origins", origins, 'must be origins such as "https://example.com", "*" or a function'
+        )
+    normalised = {_origin(origin) for origin in given if not _is_blank(origin)}
+    if "*" in normalised and credentials:
+        raise OptionError(
+            'cors(origins="*", credentials=True) would let every site act as its visitor. '
+            "List the origins, or leave credentials out"
+        )
+    return frozenset(normalised)
+
+
+def _is_blank(value: object) -> bool:
+    return isinstance(value, str) and not value.strip()
+
+
+def _origin(value: object) -> str:
+    if not isinstance(value, str):
+        raise options.refuse("cors", "origins", value, 'must be a str such as "https://example.com"')
+    text = value.strip()
+    if text in ("*", "null"):
+        return text
+    scheme, separator, rest = text.partition("://")
+    if separator and scheme.lower() not in ("http", "https"):
+        if _is_other_scheme(text.lower()):
+            return text.lower()
+    elif separator and rest and not any(char in rest for char in "/\\?#@"):
+        try:
+            url = URL(text)
+        except TypeError:
+            pass
+        else:
+            return f"{url.protocol}//{url.hostname}{':' + url.port if url.port else ''}"
+    raise options.refuse(
+        "cors",
+        "origins",
+        value,
+        'is no origin. Write scheme, host and port alone, for example "https://example.com", without a path or a slash',
+    )

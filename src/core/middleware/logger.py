@@ -1,0 +1,160 @@
+"""One line per request, written when the response leaves and its status is final.
+
+Decided here: what stands on the line, and that no field can begin another line. Where lines go is
+the sink's business; what it raises is logged and never harms the response.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any, Literal, Protocol, TypeAlias
+
+from core.handlers import Middleware, Next, declare
+from core.middleware import options
+from core.request import Request
+from core.response import Response
+
+__all__ = ["LogFormat", "LogFunction", "logger"]
+
+
+class LogFunction(Protocol):
+    """A format of one's own: `(req, status, duration_ms)` to the line."""
+
+    def __call__(self, req: Request[Any, Any, Any], status: int, duration_ms: float, /) -> str:
+        """Return the line, without a line break."""
+        ...
+
+
+LogFormat: TypeAlias = Literal["short", "long", "json"] | LogFunction
+"""`"short"`, `"long"`, `"json"`, or a function that returns the line."""
+
+
+def logger(
+    *,
+    format: LogFormat = "short",
+    write: Callable[[str], object] | logging.Logger = print,
+    include_query: bool = False,
+    level: int = logging.INFO,
+) -> Middleware[object, object]:
+    """Write one line per request, errors and timeouts included.
+
+    `format`: `"short"` is `GET /users 200 12ms [SJC]`; `"long"` is `GET /users 200 12ms ip=… colo=… id=…`; `"json"`
+    is an object with `method`, `path`, `status`, `duration_ms`, `ip`, `colo`, `id`; a function
+    `(req, status, duration_ms)` returns the line itself. What is missing prints `-`, and null in JSON.
+    `write`: takes each line; a `logging.Logger` gets it at `level`.
+    `include_query`: whether the query string is on the line. Off, since tokens live there.
+
+    Register `request_id()` first, so that the id is known. A streaming body is logged when its headers leave; the
+    duration is in milliseconds since the request was received. Raises OptionError.
+    """
+    if not callable(format):
+        options.one_of("logger", "format", format, ("short", "long", "json"))
+    line_of: LogFunction = _function(format) if callable(format) else _FORMATS[format, bool(include_query)]
+    if isinstance(write, logging.Logger):
+        options.integer("logger", "level", level, least=0)
+        put = _to(write, level)
+    elif not callable(write):
+        raise options.refuse("logger", "write", write, "must be a function that takes a line, or a logging.Logger")
+    else:
+        put = write
+
+    def log(req: Request[Any, Any, Any], res: Response, next: Next, /) -> Awaitable[None]:
+        def leave(status: int, duration_ms: float) -> None:
+            line = line_of(req, status, duration_ms)
+            put(line if line.isprintable() else _one_line(line))
+
+        # What `leave` raises, from the format or the sink, the dispatcher logs; the response has left by then.
+        if res.hooks is None:
+            res.hooks = [leave]
+        else:
+            res.hooks.append(leave)
+        return next()
+
+    return declare(log, name="logger", reads=("req.id",))
+
+
+def _to(sink: logging.Logger, level: int) -> Callable[[str], object]:
+    return lambda line: sink.log(level, "%s", line)
+
+
+def _one_line(line: str) -> str:
+    """A line without line breaks, control characters, and what turns the direction of writing."""
+    return "".join([char for char in line if char.isprintable() or char == "\t"])
+
+
+def _function(format: LogFunction) -> LogFunction:
+    def line(req: Request[Any, Any, Any], status: int, duration_ms: float) -> str:
+        text = format(req, status, duration_ms)
+        if not isinstance(text, str):
+            raise TypeError(f"logger(format=…) must return a str, not {type(text).__name__}")
+        return text
+
+    return line
+
+
+def _short(req: Request[Any, Any, Any], status: int, duration_ms: float) -> str:
+    edge = req.edge
+    return f"{req.method} {req.path} {status} {duration_ms:.0f}ms [{edge.colo or '-' if edge is not None else '-'}]"
+
+
+def _short_with_query(req: Request[Any, Any, Any], status: int, duration_ms: float) -> str:
+    edge = req.edge
+    return f"{req.method} {_target(req)} {status} {duration_ms:.0f}ms [{edge.colo or '-' if edge is not None else '-'}]"
+
+
+def _long(req: Request[Any, Any, Any], status: int, duration_ms: float) -> str:
+    return _fields(req, req.path, status, duration_ms)
+
+
+def _long_with_query(req: Request[Any, Any, Any], status: int, duration_ms: float) -> str:
+    return _fields(req, _target(req), status, duration_ms)
+
+
+def _fields(req: Request[Any, Any, Any], target: str, status: int, duration_ms: float) -> str:
+    edge = req.edge
+    colo = edge.colo if edge is not None else None
+    return (
+        f"{req.method} {target} {status} {duration_ms:.0f}ms ip={req.ip or '-'} colo={colo or '-'} id={req.id or '-'}"
+    )
+
+
+def _json(req: Request[Any, Any, Any], status: int, duration_ms: float) -> str:
+    return _object(req, req.path, status, duration_ms)
+
+
+def _json_with_query(req: Request[Any, Any, Any], status: int, duration_ms: float) -> str:
+    return _object(req, _target(req), status, duration_ms)
+
+
+def _object(req: Request[Any, Any, Any], path: str, status: int, duration_ms: float) -> str:
+    from core.http import json
+
+    edge = req.edge
+    fields = {
+        "method": req.method,
+        "path": path,
+        "status": status,
+        "duration_ms": round(duration_ms, 3),
+        "ip": req.ip,
+        "colo": edge.colo if edge is not None else None,
+        "id": req.id or None,
+    }
+    # The sink's line is cleaned of control characters, which would take them out of the JSON text as well; they are
+    # taken out of the fields before, so that what is left is the same value either way.
+    return json.dumps({name: _one_line(v) if isinstance(v, str) else v for name, v in fields.items()})
+
+
+def _target(req: Request[Any, Any, Any]) -> str:
+    query = req.query_string
+    return f"{req.path}?{query}" if query else req.path
+
+
+_FORMATS: dict[tuple[str, bool], LogFunction] = {
+    ("short", False): _short,
+    ("short", True): _short_with_query,
+    ("long", False): _long,
+    ("long", True): _long_with_query,
+    ("json", False): _json,
+    ("json", True): _json_with_query,
+}

@@ -1,0 +1,133 @@
+"""How options of middleware are checked, and what is said of a bad one.
+
+Every check runs when the middleware is built and raises OptionError, which shows the call as it was
+written (`timeout(duration=0)`), what is wrong with it and what to write.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Awaitable, Callable
+from typing import Any, cast
+
+from typing_extensions import TypeIs
+
+from core.errors import OptionError
+from core.http import headers
+
+__all__ = [
+    "awaited",
+    "header_name",
+    "header_value",
+    "integer",
+    "is_awaitable",
+    "number",
+    "one_of",
+    "refuse",
+    "resolve",
+    "status",
+    "text",
+    "word",
+]
+
+
+def refuse(call: str, option: str, value: object, why: str) -> OptionError:
+    """The error for an option: `timeout(duration=0) must be …`."""
+    return OptionError(f"{call}({option}={value!r}) {why}")
+
+
+def integer(call: str, option: str, value: object, *, least: int, most: int | None = None, unit: str = "") -> int:
+    """An int from `least` to `most`; True and 5.0 are none."""
+    if type(value) is not int or value < least or (most is not None and value > most):
+        bounds = f"of {least} or more" if most is None else f"from {least} to {most}"
+        raise refuse(call, option, value, f"must be an int {bounds}{', in ' + unit if unit else ''}")
+    return value
+
+
+def number(call: str, option: str, value: object, *, unit: str) -> float:
+    """A finite number above 0."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value <= 0:
+        raise refuse(call, option, value, f"must be a finite number above 0, in {unit}")
+    return value
+
+
+def status(call: str, value: object) -> int:
+    """The status of an error."""
+    return integer(call, "status", value, least=400, most=599)
+
+
+def text(call: str, option: str, value: object, *, empty: bool = False) -> str:
+    """A str, and not an empty one unless that is allowed."""
+    if not isinstance(value, str) or not (value or empty):
+        raise refuse(call, option, value, "must be a str" if empty else "must be a str that is not empty")
+    return value
+
+
+def one_of(call: str, option: str, value: object, choices: tuple[str, ...]) -> None:
+    """One of a few words."""
+    if value not in choices:
+        raise refuse(call, option, value, f"must be one of {', '.join(repr(choice) for choice in choices)}")
+
+
+def header_name(call: str, option: str, value: object) -> str:
+    """A header's name, as it was given. Raises for what is no token, a line break in it above all."""
+    name = text(call, option, value)
+    try:
+        headers.check_name(name)
+    except TypeError:
+        raise refuse(
+            call, option, value, 'is no header name. Use letters, digits and hyphens, for example "X-Request-Id"'
+        ) from None
+    return name
+
+
+def header_value(call: str, option: str, value: object) -> str:
+    """A header's value. Raises for CR, LF, NUL and characters beyond latin-1."""
+    given = text(call, option, value)
+    # The check below takes line breaks off the ends, as HTTP parsers do; in an option they are a mistake.
+    if any((ord(char) < 32 and char != "\t") or char == "\x7f" for char in given):
+        raise refuse(call, option, value, "has a control character, which no header can carry. Write it on one line")
+    try:
+        return headers.check_value(given)
+    except TypeError:
+        raise refuse(
+            call, option, value, "has a character that no header can carry. Percent-encode what is not latin-1"
+        ) from None
+
+
+def word(value: object) -> bool:
+    """Whether a value is a token of RFC 9110: what methods, header names and cookie names are made of."""
+    try:
+        headers.check_name(value)  # type: ignore[arg-type]  # it says so of anything else
+    except TypeError:
+        return False
+    return True
+
+
+def is_awaitable(value: object) -> TypeIs[Awaitable[Any]]:
+    """Whether a function of an option turned out to be async."""
+    return isinstance(value, Awaitable)
+
+
+async def awaited(value: object) -> Any:
+    """What an option's function gave, which may be sync or async."""
+    return await value if is_awaitable(value) else value
+
+
+def resolve(call: str, binding: str | Callable[[Any], Any], req: Any) -> Any:
+    """The binding that an option names: by a function of the request, or by its name on `req.env`.
+
+    Raises EnvError where `Env` has nothing of that name.
+    """
+    if not isinstance(binding, str):
+        return binding(req)
+    env: Any = req.env
+    found: Any = getattr(env, binding, None)
+    if found is None and isinstance(env, dict):
+        found = cast("dict[str, Any]", env).get(binding)
+    if found is None:
+        from core.errors import EnvError
+
+        problem = f'{call}: req.env has no binding "{binding}". Add it to Env and its table to the configuration file'
+        raise EnvError([problem])
+    return found

@@ -1,0 +1,231 @@
+"""How many requests a client may make per window.
+
+Decided here: which counter a request belongs to, what the headers say, and what happens when the
+store fails. How exactly is counted is the store's business (`rate_limit_stores.py`).
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Awaitable, Callable
+from math import ceil
+from typing import Any, Literal
+
+from typing_extensions import TypeVar
+
+from core.bindings.kv import KVNamespace
+from core.errors import CoreError, DeveloperError, OptionError
+from core.handlers import Middleware, Next, declare
+from core.middleware import options
+from core.middleware.rate_limit_stores import Hit, KVStore, RateLimitStore, Taken
+from core.request import Request
+from core.response import Response
+
+__all__ = ["rate_limit"]
+
+E = TypeVar("E", default=Any)
+
+log = logging.getLogger("core")
+
+_MOST_KEY_BYTES = 64
+_looks_secret = re.compile(r"(?i:bearer|basic|token|digest)\b|[A-Za-z0-9_\-+/=.~]{20}").search
+
+
+def rate_limit(
+    *,
+    kv_binding: str | Callable[[Request[E, Any, Any]], KVNamespace] | None = None,
+    limit: int | Callable[[Request[E, Any, Any]], int | Awaitable[int]],
+    window: int,
+    key_fn: Callable[[Request[E, Any, Any]], str | Awaitable[str | None] | None] | None = None,
+    message: str = "Too Many Requests",
+    name: str | None = None,
+    store: RateLimitStore | None = None,
+    on_store_error: Literal["open", "closed"] = "open",
+    skip: Callable[[Request[E, Any, Any]], bool | Awaitable[bool]] | None = None,
+    cost: Callable[[Request[E, Any, Any]], int | Awaitable[int]] | None = None,
+) -> Middleware[E, Any]:
+    """Let each client make at most `limit` requests per `window` seconds; the rest get 429.
+
+    Windows are fixed and begin at multiples of `window`. Every response carries `X-RateLimit-Limit`, `-Remaining` and
+    `-Reset` (Unix seconds), a 429 also `Retry-After` (seconds).
+
+    `kv_binding`: the key-value namespace that counts, by its name on `Env` or by a function of the request. Counts in
+    KV are shared by all datacenters but late by up to a minute, and take one write a second per key: a client spread
+    over many places gets further than `limit`. `store` takes its place with something more exact: see `KVStore`,
+    `DurableObjectStore`, `PlatformStore` and `MemoryStore` in `core.middleware.rate_limit_stores`.
+    `limit`: a number, or a function of the request. `cost`: how much of it a request takes, 1 by default.
+    `key_fn`: what a client is counted under; `req.ip` by default, IPv6 by its /64 network. None, or a missing ip, is
+    one bucket that all such requests share. Long and secret-looking keys are hashed before they are stored.
+    `name`: the counter's name. Limiters of one name, limit and window share their counters; by default each route or
+    mount has its own.
+    `on_store_error`: whether requests pass (`"open"`) or get 503 (`"closed"`) while the store fails; logged either way.
+    `skip`: requests that are neither counted nor limited.
+
+    Functions may be async. Raises OptionError.
+    """
+    if (kv_binding is None) == (store is None):
+        raise OptionError(
+            'rate_limit() counts in one place. Give either kv_binding, for example kv_binding="COUNTERS", or store'
+        )
+    if kv_binding is not None and not callable(kv_binding):
+        options.text("rate_limit", "kv_binding", kv_binding)
+    if not callable(limit):
+        options.integer("rate_limit", "limit", limit, least=1)
+    options.integer("rate_limit", "window", window, least=1, unit="seconds")
+    options.text("rate_limit", "message", message)
+    options.one_of("rate_limit", "on_store_error", on_store_error, ("open", "closed"))
+    for option, function in (("key_fn", key_fn), ("skip", skip), ("cost", cost)):
+        if function is not None and not callable(function):
+            raise options.refuse("rate_limit", option, function, "must be a function of the request")
+    if name is not None:
+        options.text("rate_limit", "name", name)
+    counts: RateLimitStore
+    if store is not None:
+        if not callable(getattr(store, "take", None)):
+            raise options.refuse("rate_limit", "store", store, "must have `async def take(self, hit)`")
+        counts = store
+    else:
+        assert kv_binding is not None
+        counts = KVStore(kv_binding)
+    fixed_limit = None if callable(limit) else str(limit)
+    warned = False
+
+    async def client_of(req: Request[Any, Any, Any]) -> str:
+        nonlocal warned
+        if key_fn is None:
+            ip = req.ip
+            if ip:
+                return _network(ip)
+            key = None
+        else:
+            key = await options.awaited(key_fn(req))
+            if key is not None and not isinstance(key, str):
+                raise DeveloperError(f"rate_limit(key_fn=…) must give a str or None, not {type(key).__name__}")
+        if not key:
+            if not warned:
+                warned = True
+                log.warning(
+                    "rate_limit() on %s %s has no %s: all such requests share one counter",
+                    req.method,
+                    req.path,
+                    "client address" if key_fn is None else "key from key_fn",
+                )
+            return ""
+        return _stored_form(key)
+
+    def placed(place: str) -> Middleware[E, Any]:
+        # Nothing in it can be taken for the separator that the stores put behind it.
+        policy = _short(name if name is not None else f"{place}:{fixed_limit or 'variable'}:{window}").replace(
+            "|", "%7C"
+        )
+
+        async def guard(req: Request[E, Any, Any], res: Response, next: Next, /) -> None:
+            if skip is not None and await options.awaited(skip(req)):
+                await next()
+                return
+            most = limit if not callable(limit) else await options.awaited(limit(req))
+            price = 1 if cost is None else await options.awaited(cost(req))
+            if type(most) is not int or type(price) is not int or price < 0:
+                raise DeveloperError(
+                    f"rate_limit(): limit and cost must be ints, and cost not below 0, not {most!r} and {price!r}"
+                )
+            now = req.clock.time()
+            start = int(now // window) * window
+            reset = start + window
+            writes: list[Callable[[], Awaitable[None]]] = []
+            key = f"{policy}|{await client_of(req)}"
+            try:
+                taken = await counts.take(Hit(key, price, most, window, start, now, req, writes.append))
+            except DeveloperError:
+                raise  # a binding that is not there is a mistake, and no failure that passes
+            except Exception:
+                log.exception("rate_limit() could not count a request of %s %s", req.method, req.path)
+                if on_store_error == "closed":
+                    raise CoreError(503, "Service Unavailable") from None
+                taken = _UNKNOWN
+            headers = {"x-ratelimit-limit": str(most), "x-ratelimit-reset": str(reset)}
+            if taken.used is not None:
+                headers["x-ratelimit-remaining"] = str(max(0, most - taken.used))
+            elif taken is not _UNKNOWN:
+                headers.clear()  # the platform's limiter has limit and window of its own
+            res.staged = headers if res.staged is None else res.staged | headers
+            if not taken.allowed:
+                res.header("retry-after", str(max(1, ceil(reset - now))))
+                await next(CoreError(429, message))
+                return
+            if writes:
+                _write_after(writes, req, res)
+            try:
+                await next()
+            except Exception:
+                raise
+            except BaseException:
+                # A client that goes away before the answer has made its request all the same.
+                _write(writes, req)
+                raise
+
+        return declare(guard, name="rate_limit")
+
+    unplaced = placed("")
+    unplaced.__core_traits__.placed = placed  # type: ignore[attr-defined]  # as `declare` does
+    return unplaced
+
+
+_UNKNOWN = Taken(True, None)
+
+
+def _write_after(writes: list[Callable[[], Awaitable[None]]], req: Request[Any, Any, Any], res: Response) -> None:
+    res.on_send(lambda status, duration_ms: _write(writes, req))
+
+
+def _write(writes: list[Callable[[], Awaitable[None]]], req: Request[Any, Any, Any]) -> None:
+    while writes:
+        req.ctx.wait_until(_logged(writes.pop(0)))
+
+
+async def _logged(write: Callable[[], Awaitable[None]]) -> None:
+    try:
+        await write()
+    except Exception:
+        log.exception("rate_limit() could not write a count")
+
+
+def _network(ip: str) -> str:
+    """An address as clients are counted: IPv4 whole, IPv6 by its /64, of which one client has all.
+
+    IPv4 written as IPv6 (`::ffff:192.0.2.1`) is the IPv4 address. What is no address stays as it is.
+    """
+    if ":" not in ip:
+        return _stored_form(ip)
+    address = ip.partition("%")[0].strip("[]").lower()
+    head, gap, tail = address.partition("::")
+    last = address.rpartition(":")[2]
+    if "." in last and address.startswith(("::ffff:", "0:0:0:0:0:ffff:")):
+        return last
+    front = head.split(":") if head else []
+    back = tail.split(":") if tail else []
+    groups = front + ["0"] * (8 - len(front) - len(back)) + back if gap else front
+    network = [group.lstrip("0") or "0" for group in groups[:4]]
+    if len(network) < 4 or not all(len(group) < 5 and group.isalnum() for group in network):
+        return _stored_form(ip)
+    return ":".join(network) + "::/64"
+
+
+def _stored_form(key: str) -> str:
+    """A client's key as it may be stored: itself, or its hash where it is long or looks like a secret."""
+    if len(key.encode("utf-8", "surrogatepass")) <= _MOST_KEY_BYTES and not _looks_secret(key) and key.isprintable():
+        return key
+    return "sha256:" + _digest(key)
+
+
+def _short(policy: str) -> str:
+    encoded = policy.encode("utf-8", "surrogatepass")
+    return policy if len(encoded) <= 128 else "sha256:" + _digest(policy)
+
+
+def _digest(text: str) -> str:
+    # Imported here, because a worker pays for every module that it loads at start.
+    from hashlib import sha256
+
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,262 @@
+"""Where rate limits are counted: four stores behind one protocol.
+
+Each decides how exact it is. `KVStore` is the specification's: cheap, shared by all datacenters, and
+late by up to a minute. `DurableObjectStore` is exact, at the price of one hop to the object.
+`PlatformStore` asks the platform's own limiter, which tells no counts. `MemoryStore` counts in this
+process alone. What over-use each lets through is measured in `benchmarks/rate_limit.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Generic, Protocol
+
+import attrs
+from typing_extensions import TypeVar
+
+from core.bindings.durable_object import DurableObject
+from core.bindings.kv import KVNamespace
+from core.middleware import options
+
+__all__ = [
+    "DurableObjectStore",
+    "Hit",
+    "KVStore",
+    "MemoryStore",
+    "PlatformStore",
+    "RateLimitStore",
+    "RateLimiterObject",
+    "Taken",
+]
+
+E_contra = TypeVar("E_contra", contravariant=True, default=Any)
+E = TypeVar("E", default=Any)
+
+# How many clients one isolate remembers. The oldest go first; what KV knows of them stays.
+_MOST_COUNTERS = 10_000
+_MOST_NAMESPACES = 16
+
+
+@attrs.frozen
+class Hit:
+    """One request that asks to be let through."""
+
+    key: str
+    """The counter: policy and client, without the window. At most 256 characters."""
+    cost: int
+    """How much it takes of the limit; mostly 1."""
+    limit: int
+    """How much there is per window."""
+    window: int
+    """The window, in seconds."""
+    start: int
+    """When the current window began, in seconds since 1970; a multiple of `window`."""
+    now: float
+    """The time, in seconds since 1970."""
+    req: Any
+    """The request, for its bindings."""
+    after: Callable[[Callable[[], Awaitable[None]]], None]
+    """Lets work run through `ctx.wait_until` once the response has left."""
+
+
+@attrs.frozen
+class Taken:
+    """What a store answered."""
+
+    allowed: bool
+    used: int | None
+    """How much of the window is used, this request included where it was let through; None where the store cannot tell."""
+
+
+class RateLimitStore(Protocol):
+    """Counts requests per key in fixed windows.
+
+    A request that is refused must change nothing. What `take` raises is a failure of the store:
+    `rate_limit(on_store_error=…)` decides then.
+    """
+
+    async def take(self, hit: Hit, /) -> Taken:
+        """Let a request through, and count it, or refuse it."""
+        ...
+
+
+class _Counters:
+    """Counts of this process by key, each for its newest window, with a bound on how many."""
+
+    __slots__ = ("_counts", "_most")
+
+    def __init__(self, most: int = _MOST_COUNTERS) -> None:
+        self._counts: dict[str, tuple[int, int]] = {}
+        self._most = most
+
+    def get(self, key: str, start: int) -> int:
+        window, used = self._counts.get(key, (start, 0))
+        return used if window == start else 0
+
+    def set(self, key: str, start: int, used: int) -> None:
+        counts = self._counts
+        counts.pop(key, None)  # to the end of the line: the front is who was not seen for the longest
+        counts[key] = (start, used)
+        if len(counts) > self._most:
+            del counts[next(iter(counts))]
+
+
+class MemoryStore:
+    """Counts in this process: exact within it, unknown to every other isolate.
+
+    For tests, a single process, and limits that protect this process alone. It keeps at most `most_keys` clients and
+    forgets the longest unseen first.
+    """
+
+    def __init__(self, *, most_keys: int = _MOST_COUNTERS) -> None:
+        self._counters = _Counters(options.integer("MemoryStore", "most_keys", most_keys, least=1))
+
+    async def take(self, hit: Hit, /) -> Taken:
+        """Count, if there is room."""
+        used = self._counters.get(hit.key, hit.start)
+        if used + hit.cost > hit.limit:
+            return Taken(False, used)
+        used += hit.cost
+        self._counters.set(hit.key, hit.start, used)
+        return Taken(True, used)
+
+
+class _Place:
+    """What this isolate counted of one namespace, and wrote to it."""
+
+    __slots__ = ("counters", "kv", "written")
+
+    def __init__(self, kv: KVNamespace) -> None:
+        self.kv = kv
+        self.counters = _Counters()
+        self.written: dict[str, int] = {}
+
+
+class KVStore(Generic[E]):
+    """Counts in a key-value namespace, as the specification says, merged with what this isolate counted itself.
+
+    Real KV takes one write a second per key, and other datacenters read a value up to 60 seconds old. So clients of
+    one isolate cannot pass the limit, but a client whose requests are spread over n isolates or datacenters may pass
+    it up to n times within a window, and a window below a minute says little. Where that matters use
+    `DurableObjectStore`.
+
+    `binding` is the namespace's name on `Env`, or a function of the request. A counter's key holds the policy, the
+    window's start and the client; it expires after the window, at least 60 seconds from the last write, which is the
+    least that KV keeps a key.
+    """
+
+    def __init__(self, binding: str | Callable[[Any], KVNamespace]) -> None:
+        self.binding = binding
+        self._places: dict[int, _Place] = {}
+
+    async def take(self, hit: Hit, /) -> Taken:
+        """Read, decide, and write the count after the response."""
+        kv: KVNamespace = options.resolve("rate_limit", self.binding, hit.req)
+        place = self._places.get(id(kv))
+        if place is None or place.kv is not kv:
+            # One application may be served over several namespaces, as tests do: what one counts is not the other's.
+            if len(self._places) >= _MOST_NAMESPACES:
+                self._places.clear()
+            place = self._places[id(kv)] = _Place(kv)
+        policy, _, client = hit.key.partition("|")
+        name = f"ratelimit|{policy}|{hit.start}|{client}"
+        stored = _count_of(await kv.get(name))
+        # From here to the return nothing is awaited, so requests at the same time each see the count of the last one.
+        used = max(stored, place.counters.get(hit.key, hit.start))
+        if used + hit.cost > hit.limit:
+            return Taken(False, used)
+        used += hit.cost
+        place.counters.set(hit.key, hit.start, used)
+        # KV refuses a shorter life than 60 seconds.
+        ttl = max(60, hit.start + hit.window - int(hit.now))
+
+        async def write() -> None:
+            # A later request may have counted on meanwhile. One write carries all of them, and KV takes but one a second.
+            count = max(used, place.counters.get(hit.key, hit.start))
+            if place.written.get(name, 0) >= count:
+                return
+            place.written[name] = count
+            try:
+                await kv.put(name, str(count), expiration_ttl=ttl)
+            except BaseException:
+                place.written.pop(name, None)
+                raise
+            if len(place.written) > _MOST_COUNTERS:
+                del place.written[next(iter(place.written))]
+
+        hit.after(write)
+        return Taken(True, used)
+
+
+def _count_of(stored: object) -> int:
+    """A stored count. What is none was written by someone else, and counts as nothing."""
+    text = stored.decode("ascii", "replace") if isinstance(stored, bytes) else stored
+    return int(text) if isinstance(text, str) and text.isascii() and text.isdigit() and len(text) < 16 else 0
+
+
+class DurableObjectStore(Generic[E]):
+    """Counts in one Durable Object per client: exact across all isolates and datacenters.
+
+    `binding` is the namespace's name on `Env`, or a function of the request; its class is `RateLimiterObject`, which
+    the worker exports and the configuration names. Each counted request costs a call to where the object lives.
+    """
+
+    def __init__(self, binding: str | Callable[[Any], Any]) -> None:
+        self.binding = binding
+
+    async def take(self, hit: Hit, /) -> Taken:
+        """Ask the client's object."""
+        namespace = options.resolve("rate_limit", self.binding, hit.req)
+        stub = namespace.get_by_name(hit.key)
+        # One number crosses over: how much is used, or -1 - used for a refusal.
+        answer = int(await stub.take(hit.start, hit.window, hit.cost, hit.limit))
+        return Taken(True, answer) if answer >= 0 else Taken(False, -1 - answer)
+
+
+class RateLimiterObject(DurableObject[Any]):
+    """The Durable Object behind `DurableObjectStore`: one counter, kept in its storage until the window is over."""
+
+    _start: int | None = None
+    _used = 0
+
+    async def take(self, start: int, window: int, cost: int, limit: int) -> int:
+        """How much of the window is used with this request, or -1 - used where that is over `limit`."""
+        if self._start is None:
+            kept = await self.ctx.storage.get("window")
+            # Another call may have been let in while storage was asked, and have counted already.
+            if self._start is None:
+                self._start, self._used = (int(kept[0]), int(kept[1])) if kept else (start, 0)
+        if start > self._start:
+            self._start, self._used = start, 0
+        if self._used + cost > limit:
+            return -1 - self._used
+        self._used += cost
+        used = self._used
+        await self.ctx.storage.put("window", [self._start, used])
+        if used == cost:
+            await self.ctx.storage.set_alarm((self._start + window) * 1000 + 60_000)
+        return used
+
+    async def alarm(self, info: object = None, /) -> None:
+        """Forget a window that is over, so that clients who never return cost nothing."""
+        self._start, self._used = None, 0
+        await self.ctx.storage.delete_all()
+
+
+class PlatformStore(Generic[E]):
+    """Asks the platform's rate-limit binding, which is fast and local to a datacenter.
+
+    It has limit and period in the configuration file, which win over the options here, and tells no counts: the
+    headers that would hold them are left out. A refused request counts there as the platform decides.
+    `binding` is its name on `Env`, or a function of the request.
+    """
+
+    def __init__(self, binding: str | Callable[[Any], Any]) -> None:
+        self.binding = binding
+
+    async def take(self, hit: Hit, /) -> Taken:
+        """Ask the platform."""
+        limiter = options.resolve("rate_limit", self.binding, hit.req)
+        outcome: Any = await limiter.limit(key=hit.key)
+        success: Any = getattr(outcome, "success", None)
+        return Taken(bool(outcome["success"] if success is None else success), None)

@@ -1,0 +1,129 @@
+"""An id for every request: taken over from the client where it is harmless, else made here.
+
+Decided here: which incoming ids are harmless, and how an id reaches the response, error answers and
+the application's own log lines.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from contextvars import ContextVar
+from os import urandom
+from typing import Any
+
+from typing_extensions import TypeVar
+
+from core.errors import DeveloperError
+from core.handlers import Middleware, Next, arguments_of, declare
+from core.middleware import options
+from core.request import Request
+from core.response import Response
+
+__all__ = ["RequestIdFilter", "current_request_id", "request_id"]
+
+E = TypeVar("E", default=Any)
+
+current_request_id: ContextVar[str] = ContextVar("core_request_id", default="")
+"""The id of the request that this task works for, also in tasks it started. Empty outside of requests."""
+
+# Nothing that a log line, a header or a shell could take for more than a word.
+_is_harmless = re.compile(r"[A-Za-z0-9._:+=/-]+").fullmatch
+
+
+class RequestIdFilter(logging.Filter):
+    """Puts the id of the current request on log records, as `request_id`; `-` outside of requests.
+
+    handler.addFilter(RequestIdFilter())
+    handler.setFormatter(logging.Formatter("%(request_id)s %(message)s"))
+    """
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Set `record.request_id`. Every record passes."""
+        record.request_id = current_request_id.get() or "-"
+        return True
+
+
+def request_id(
+    *,
+    header_name: str = "X-Request-Id",
+    generator: Callable[[], str] | Callable[[Request[E, Any, Any]], str] | None = None,
+    accept_incoming: bool = True,
+    max_length: int = 128,
+) -> Middleware[E, Any]:
+    """Give every request an id: on `req.id`, on the response, on errors too, and in `current_request_id`.
+
+    `header_name`: the request's header of this name is taken over, and the response gets it.
+    `generator`: makes ids, from nothing or from the request; a random UUID by default.
+    `accept_incoming`: whether an incoming id is taken over at all. It then is only when it is 1 to `max_length`
+    characters of `A-Z a-z 0-9 . _ : + = / -`; anything else is replaced by one made here.
+
+    Register it before `logger()`. Raises OptionError; an id from `generator` that fails the same check raises
+    DeveloperError, which is a 500.
+    """
+    name = options.header_name("request_id", "header_name", header_name)
+    key = name.lower()
+    options.integer("request_id", "max_length", max_length, least=1, most=4096)
+    make = _random_uuid if generator is None else _checked(generator, max_length)
+    if key == "set-cookie":
+        raise options.refuse("request_id", "header_name", header_name, "cannot carry an id. Use a header of its own")
+    # An incoming id is read by the name in lower case, which needs no work to be looked up.
+    var = current_request_id
+
+    def identify(req: Request[Any, Any, Any], res: Response, next: Next, /) -> Awaitable[None]:
+        id = None
+        if accept_incoming:
+            id = req.header(key)
+            if id is not None and (len(id) > max_length or not _is_harmless(id)):
+                id = None
+        if id is None:
+            id = make(req)
+        req.id = id
+        if res.staged is None:
+            res.staged = {key: id}
+        else:
+            res.staged[key] = id
+        token = var.set(id)
+        hooks = res.hooks
+        if hooks is None:
+            hooks = res.hooks = []
+
+        def restore(status: int, duration_ms: float) -> None:
+            with suppress(ValueError):  # it was set in a task of its own, which took it along
+                var.reset(token)
+
+        # The last of all hooks takes the id back, so that those before it still log with it, and an application that
+        # this one was called from finds its own again.
+        hooks.append(lambda status, duration_ms: hooks.append(restore))
+        return next()
+
+    return declare(identify, name="request_id", provides=("req.id",))
+
+
+def _checked(generator: Callable[..., object], max_length: int) -> Callable[[Request[Any, Any, Any]], str]:
+    """A generator of the request or of nothing, whose ids pass the same check as incoming ones."""
+    takes = arguments_of(generator)
+    if takes not in (0, 1):
+        raise options.refuse("request_id", "generator", generator, "must be a function of the request or of nothing")
+
+    def make(req: Request[Any, Any, Any]) -> str:
+        id = generator(req) if takes else generator()
+        if not isinstance(id, str) or not 0 < len(id) <= max_length or not _is_harmless(id):
+            raise DeveloperError(
+                f"request_id(generator=…) gave {id!r}. An id is a str of 1 to {max_length} characters of "
+                "A-Z a-z 0-9 . _ : + = / -"
+            )
+        return id
+
+    return make
+
+
+def _random_uuid(req: object) -> str:
+    """A random UUID, version 4, without `uuid`, whose import costs a worker more than all ids it makes."""
+    digits = urandom(16).hex()
+    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{_VARIANT[digits[16]]}{digits[17:20]}-{digits[20:]}"
+
+
+_VARIANT = dict(zip("0123456789abcdef", "89ab" * 4, strict=True))

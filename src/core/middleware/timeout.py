@@ -1,0 +1,206 @@
+"""An answer in time: the rest of the chain is cancelled when it takes too long.
+
+Decided here: what a cancellation means. The chain runs on in the request's own task, and a timer
+cancels that task as a client that goes away would; what tells the two apart is counted
+(`Task.cancelling`), so that a disconnect is never answered and never swallowed. What the chain does
+between the timer and its end is undone: the response is put back to how it stood when the time was up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import suppress
+from contextvars import ContextVar
+from typing import Any
+
+from core.context import Clock, TimerHandle
+from core.errors import CoreError
+from core.handlers import Middleware, Next, declare
+from core.middleware import options
+from core.request import Request
+from core.response import Response
+
+__all__ = ["timeout"]
+
+log = logging.getLogger("core")
+
+
+def timeout(
+    *,
+    duration: float,
+    message: str = "Request Timeout",
+    status: int = 408,
+    include_body: bool = False,
+) -> Middleware[object, object]:
+    """Answer `status` with `message` when the rest of the chain has sent nothing after `duration` milliseconds.
+
+    The chain is cancelled: it sees CancelledError at its `await`, and may clean up, but nothing it does from then on
+    changes the response. What was sent before the time was up is the answer. Work given to `wait_until` lives on.
+    With `include_body` the time covers a streaming body as well, which is cut short when it is up.
+
+    It acts inside the platform's own CPU limit and cannot extend it. Put it on the routes that wait for something
+    slow rather than on the whole application. Code that never awaits cannot be interrupted.
+
+    Raises OptionError for a duration that is not a finite number above 0, and for a status that is no error's.
+    """
+    milliseconds = options.number("timeout", "duration", duration, unit="milliseconds")
+    options.text("timeout", "message", message)
+    options.status("timeout", status)
+    seconds = milliseconds / 1000
+
+    async def limit(req: Request[Any, Any, Any], res: Response, next: Next, /) -> None:
+        clock = req.clock
+        deadline = clock.monotonic() + seconds
+        timer = _Timer(res)
+        timer.start(clock, seconds)
+        error: BaseException | None = None
+        try:
+            await next()
+        except BaseException as raised:
+            error = raised
+        finally:
+            timer.stop()
+        if not timer.expired:
+            if isinstance(error, asyncio.CancelledError) and clock.monotonic() >= deadline and timer.outer_expired():
+                await next(_TimedOut(status, message))  # both were due, and the inner one wins
+            if error is not None:
+                raise error
+        else:
+            await timer.settle(error)
+            if not res.sent:
+                await next(_TimedOut(status, message))
+        body = res.body
+        if include_body and body is not None and not isinstance(body, str | bytes):
+            res.replace_body(_limited(body, clock, deadline, status, message))
+
+    return declare(limit, name="timeout")
+
+
+class _TimedOut(CoreError):
+    """The answer of a timeout, told apart from an application's own, so that an outer timeout lets it through."""
+
+
+_enclosing: ContextVar[_Timer | None] = ContextVar("core_timeout", default=None)
+
+
+class _Timer:
+    """Cancels the current task when it goes off, and can tell its own cancellation from anyone else's."""
+
+    __slots__ = ("_before", "_handle", "_outer", "_res", "_state", "_task", "_token", "expired")
+
+    def __init__(self, res: Response) -> None:
+        self.expired = False
+        self._res = res
+        self._state: dict[str, Any] = {}
+        self._handle: TimerHandle | None = None
+
+    def start(self, clock: Clock, seconds: float) -> None:
+        task = asyncio.current_task()
+        if task is None:
+            raise RuntimeError("timeout() needs a task to cancel. Run the request with asyncio")
+        self._task = task
+        self._outer = _enclosing.get()
+        self._before = task.cancelling()
+        self._token = _enclosing.set(self)
+        self._handle = clock.call_later(seconds, self._expire)
+
+    def stop(self) -> None:
+        if self._handle is not None:
+            self._handle.cancel()
+        _enclosing.reset(self._token)
+
+    def _expire(self) -> None:
+        self.expired = True
+        self._state = _copied(self._res)
+        self._task.cancel()
+
+    async def settle(self, error: BaseException | None) -> None:
+        """Take the timer's cancellation back, and undo what the chain did since.
+
+        Raises what is not the timer's: a cancellation from outside, an inner timeout's answer, an exit.
+        """
+        task = self._task
+        if not isinstance(error, asyncio.CancelledError):
+            # The chain ended before it saw the cancellation, or kept it to itself; it must not strike later.
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(0)
+        task.uncancel()
+        _restore(self._res, self._state)
+        if isinstance(error, asyncio.CancelledError):
+            if task.cancelling() > self._before + self._outer_cancellations():
+                raise error
+        elif isinstance(error, _TimedOut):
+            raise error
+        elif isinstance(error, Exception):
+            log.error("a handler raised while it was cancelled by timeout()", exc_info=error)
+        elif error is not None:
+            raise error
+
+    def outer_expired(self) -> bool:
+        """Whether the task was cancelled by timeouts around this one, and by nobody else."""
+        others = self._outer_cancellations()
+        return 0 < others == self._task.cancelling() - self._before
+
+    def _outer_cancellations(self) -> int:
+        outer, count = self._outer, 0
+        while outer is not None and outer._task is self._task:
+            count += outer.expired
+            outer = outer._outer
+        return count
+
+
+def _copied(res: Response) -> dict[str, Any]:
+    """How a response stands: only what was set on it is in its `__dict__`."""
+    return {name: value.copy() if isinstance(value, dict | list) else value for name, value in vars(res).items()}
+
+
+def _restore(res: Response, state: dict[str, Any]) -> None:
+    body = res.body
+    if body is not None and body is not state.get("body") and not isinstance(body, str | bytes):
+        res.discard()  # closes a stream that was sent too late
+    attributes = vars(res)
+    attributes.clear()
+    attributes.update(state)
+
+
+async def _limited(
+    body: AsyncIterator[bytes], clock: Clock, deadline: float, status: int, message: str
+) -> AsyncIterator[bytes]:
+    """A streaming body until `deadline`. The timer runs only while the stream is waited for."""
+    try:
+        while True:
+            left = deadline - clock.monotonic()
+            if left <= 0:
+                raise _TimedOut(status, message)
+            try:
+                yield await _within(clock, left, anext(body), status, message)
+            except StopAsyncIteration:
+                return
+    finally:
+        close = getattr(body, "aclose", None)
+        if close is not None:
+            await close()
+
+
+async def _within(clock: Clock, seconds: float, step: Awaitable[bytes], status: int, message: str) -> bytes:
+    task = asyncio.current_task()
+    expired = False
+
+    def expire() -> None:
+        nonlocal expired
+        expired = True
+        if task is not None:
+            task.cancel()
+
+    before = task.cancelling() if task is not None else 0
+    timer = clock.call_later(seconds, expire)
+    try:
+        return await step
+    except asyncio.CancelledError:
+        if expired and task is not None and task.uncancel() <= before:
+            raise _TimedOut(status, message) from None
+        raise
+    finally:
+        timer.cancel()
