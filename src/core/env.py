@@ -353,7 +353,7 @@ def _resolve(annotation: Any, owner: type) -> Any:
     names = _Names(vars(builtins))
     names.update(vars(module) if module is not None else {})
     names.update(vars(owner))
-    return _resolve(eval(text, {"__builtins__": {}}, names), owner)  # the application's own annotation
+    return _resolve(eval(text, {"__builtins__": vars(builtins)}, names), owner)  # the application's own annotation
 
 
 def _without_none(annotation: Any) -> tuple[Any, bool]:

@@ -8,6 +8,7 @@ place travels in one last object under `KEYWORDS`, which our own side of the cal
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final, TypeVar
@@ -16,6 +17,7 @@ from core.backends.workerd.crossing import (
     bare,
     bridge,
     bytes_of,
+    error_parts,
     from_js,
     is_null,
     js_bytes,
@@ -154,7 +156,10 @@ class WorkerdDurableObjectStub:
 
         async def call(*args: Any, **keywords: Any) -> Any:
             outgoing = [js_value(value) for value in _placed(self._cls, name, args, keywords)]
-            return from_js(await raising(method(*outgoing), _error))
+            try:
+                return from_js(await method(*outgoing))
+            except bridge().JsException as error:
+                raise _raised(error) from None
 
         return call
 
@@ -596,3 +601,26 @@ def _call(method: Any, *args: Any, **given: Any) -> Any:
 
 def _error(name: str, message: str) -> BindingError:
     return DurableObjectTypeError(message) if name == "TypeError" else DurableObjectError(message)
+
+
+def _raised(error: Exception) -> Exception:
+    """What a method of an object raised, as the same class here where it can be told and made of a message."""
+    name, message, _ = error_parts(error)
+    head, colon, rest = message.partition(": ")
+    if name == "Error" and colon and head.replace(".", "").isidentifier():
+        # Names that JavaScript does not know arrive as the beginning of the message.
+        name, message = head, rest
+    module, _, cls_name = name.rpartition(".")
+    if not module and cls_name not in _JS_ERRORS:
+        module = "builtins"
+    cls: Any = getattr(sys.modules.get(module), cls_name, None) if module else None
+    if isinstance(cls, type) and issubclass(cls, Exception):
+        try:
+            made: Exception = cls(message)
+            return made
+        except TypeError:
+            pass  # its constructor wants more than a message
+    return translated(error, _error)
+
+
+_JS_ERRORS: Final = frozenset({"Error", "TypeError", "RangeError", "SyntaxError", "ReferenceError", "EvalError"})

@@ -20,6 +20,7 @@ __all__ = [
     "Module",
     "Plan",
     "Raw",
+    "Socket",
     "Storage",
     "capnp",
     "quoted",
@@ -105,6 +106,15 @@ class Storage:
 
 
 @attrs.frozen
+class Socket:
+    """Where workerd listens, and what answers there: the application, an entrypoint of it, or another service."""
+
+    address: str
+    entrypoint: str = ""
+    service: str = ""
+
+
+@attrs.frozen
 class Raw:
     """Text that is already Cap'n Proto, such as a name of an enum or `void`."""
 
@@ -124,16 +134,17 @@ def worker_config(
     modules: Sequence[Module],
     *,
     storage: Storage,
-    sockets: Mapping[str, tuple[str, str]],
+    sockets: Mapping[str, Socket],
     cluster: Cluster | None = None,
     extra_bindings: Iterable[Mapping[str, Any]] = (),
     structured_logs: bool = False,
     private_network: bool = False,
+    test_clock: bool = False,
 ) -> str:
     """The text of the configuration.
 
-    `sockets` maps a socket's name to its address and to the entrypoint of the worker that answers on it (`""` for the
-    default one). `private_network` lets the application's own `fetch` reach addresses of private networks.
+    `private_network` lets the application's own `fetch` reach addresses of private networks. `test_clock` gives the
+    bundled services a clock that a test can move (POST /clock?advance=<milliseconds> to the service).
     """
     services: list[Mapping[str, Any]] = [_application(plan, modules, storage, extra_bindings)]
     if plan.classes:
@@ -142,10 +153,14 @@ def worker_config(
     services += _d1(plan, storage)
     services += _queues(plan, storage, cluster)
     services += _cron(plan, storage)
+    if test_clock:
+        for service in services[1:]:
+            if "worker" in service:
+                service["worker"]["bindings"].append(_json("TEST_CLOCK", True))
     if plan.assets is not None:
         _, folder, settings = plan.assets
-        service: dict[str, Any] = {"path": folder, "config": json.dumps(settings), "userWorker": plan.name}
-        services.append({"name": _ASSETS, "assets": service})
+        static: dict[str, Any] = {"path": folder, "config": json.dumps(settings), "userWorker": plan.name}
+        services.append({"name": _ASSETS, "assets": static})
     allow = ["public", "private"] if private_network else ["public"]
     network = {"allow": allow, "tlsOptions": {"trustBrowserCas": True}}
     services.append({"name": "internet", "network": network})
@@ -155,11 +170,14 @@ def worker_config(
         "sockets": [
             {
                 "name": name,
-                "address": address,
+                "address": socket.address,
                 "http": {},
-                "service": {"name": plan.name, "entrypoint": entrypoint} if entrypoint else {"name": front},
+                "service": {
+                    "name": socket.service or (plan.name if socket.entrypoint else front),
+                    **({"entrypoint": socket.entrypoint} if socket.entrypoint else {}),
+                },
             }
-            for name, (address, entrypoint) in sockets.items()
+            for name, socket in sockets.items()
         ],
     }
     if structured_logs:

@@ -15,7 +15,7 @@ from typing import Any
 import attrs
 
 from core.cli.runtime.bundle import Bundle, BundleError, PackageSize, compressed_size, write_bundle
-from core.cli.runtime.capnp import Plan, Storage, worker_config
+from core.cli.runtime.capnp import Plan, Socket, Storage, worker_config
 from core.cli.runtime.collect import Collected, collect, main_module
 from core.cli.runtime.toolchain import Toolchain
 from core.cli.runtime.workshop import ask, glue_of
@@ -87,7 +87,7 @@ async def make_bundle(
         snapshot=image,
         details={"root": str(root), "plan": _plan_json(plan)},
     )
-    config = worker_config(plan, bundle.modules, storage=Storage("state"), sockets={"http": ("127.0.0.1:8787", "")})
+    config = worker_config(plan, bundle.modules, storage=Storage("state"), sockets={"http": Socket("127.0.0.1:8787")})
     (out / "config.capnp").write_text(config, "utf-8")
     return bundle
 

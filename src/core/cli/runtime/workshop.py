@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from core.cli.runtime.bundle import Bundle, BundleError, write_bundle
-from core.cli.runtime.capnp import Plan, Raw, Storage, storage_folders, worker_config
+from core.cli.runtime.capnp import Plan, Raw, Socket, Storage, storage_folders, worker_config
 from core.cli.runtime.process import Workerd
 from core.cli.runtime.toolchain import Toolchain
 
@@ -66,7 +66,7 @@ async def ask(
             plan,
             bundle.modules,
             storage=Storage(state),
-            sockets={"http": ("127.0.0.1:0", "")},
+            sockets={"http": Socket("127.0.0.1:0")},
             extra_bindings=extra,
         )
         file = bundle.folder / "workshop.capnp"

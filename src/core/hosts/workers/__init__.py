@@ -9,15 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from core.hosts.workers.entrypoint import durable_object, entrypoint
+    from core.hosts.workers.hosted import durable_object, entrypoint
     from core.hosts.workers.websocket import WebSocket, upgrade
 
 __all__ = ["WebSocket", "durable_object", "entrypoint", "upgrade"]
 
 _PLACES = {
     "WebSocket": "websocket",
-    "durable_object": "entrypoint",
-    "entrypoint": "entrypoint",
+    "durable_object": "hosted",
+    "entrypoint": "hosted",
     "upgrade": "websocket",
 }
 

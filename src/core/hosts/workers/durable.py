@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import Any
 
-from core.backends.workerd.crossing import bare, bridge, from_js, js_value
+from core.backends.workerd.crossing import bare, bridge, from_js, js_value, none_of
 from core.backends.workerd.durable_object import KEYWORDS
 from core.backends.workerd.fetch import request_of
 from core.bindings.durable_object import AlarmInvocationInfo, DurableObject
 from core.hosts.workers.response import js_response_of
 
-__all__ = ["call_method", "method_names"]
+log = logging.getLogger("core")
+
+__all__ = ["call_method", "call_method_or_tell", "method_names"]
 
 
 def method_names(cls: type[Any]) -> list[str]:
@@ -32,12 +35,12 @@ async def call_method(instance: Any, method: str, args: Sequence[Any]) -> Any:
         case "fetch":
             return js_response_of(await instance.fetch(request_of(args[0])))
         case "alarm":
-            info = from_js(args[0]) if args else {}
+            info = args[0] if args else None
             await instance.alarm(
                 AlarmInvocationInfo(
-                    retry_count=info.get("retryCount", 0),
-                    is_retry=info.get("isRetry", False),
-                    scheduled_time=int(info.get("scheduledTime", 0)),
+                    retry_count=int(none_of(getattr(info, "retryCount", None)) or 0),
+                    is_retry=bool(none_of(getattr(info, "isRetry", None))),
+                    scheduled_time=int(none_of(getattr(info, "scheduledTime", None)) or 0),
                 )
             )
             return None
@@ -47,3 +50,24 @@ async def call_method(instance: Any, method: str, args: Sequence[Any]) -> Any:
         keywords = incoming.pop()[KEYWORDS]
     result = await getattr(instance, method)(*incoming, **keywords)
     return bridge().jsnull if result is None else js_value(result)
+
+
+async def call_method_or_tell(instance: Any, method: str, args: Sequence[Any]) -> Any:
+    """As `call_method`; what it raises is given back as an Error for JavaScript to throw.
+
+    A Python exception that crosses by itself arrives as a whole traceback in one message. This way the caller gets the
+    class's name and the message, and the traceback stays in the log here.
+    """
+    try:
+        return await call_method(instance, method, args)
+    except Exception as error:
+        log.error("a call of %s.%s failed", type(instance).__name__, method, exc_info=error)
+        return _js_error(error)
+
+
+def _js_error(error: Exception) -> Any:
+    cls = type(error)
+    made = bridge().js.Error.new(str(error))
+    made.thrown_by_core = True
+    made.name = cls.__name__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
+    return made

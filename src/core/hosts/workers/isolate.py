@@ -152,9 +152,9 @@ def durable_object(name: str, ctx: Any, env: Any) -> Any:
 
 def durable_object_call(instance: Any, method: str, *args: Any) -> Any:
     """Call a method of a Durable Object for its stub, or one of its events."""
-    from core.hosts.workers.durable import call_method
+    from core.hosts.workers.durable import call_method_or_tell
 
-    return _run(call_method(instance, method, args))
+    return _run(call_method_or_tell(instance, method, args))
 
 
 def report(env: Any) -> dict[str, Any]:

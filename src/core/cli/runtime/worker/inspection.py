@@ -156,7 +156,7 @@ def inspect(host: str, main: str, env: Any) -> str:
     for name in ("random", "randint", "randrange", "choice", "choices", "shuffle", "sample", "uniform", "getrandbits"):
         guard(random, name, f"random.{name}")
     sys.addaudithook(audit)
-    sys.meta_path.insert(0, Recorder)  # type: ignore[arg-type]  # it needs no more of a finder than this
+    sys.meta_path.insert(0, Recorder)
     report: dict[str, Any] = {"error": None, "problems": None, "classes": {}, "queues": [], "crons": [], "modules": []}
     watching = True
     try:

@@ -23,7 +23,7 @@ async function call(ctx, name, ...args) {
   const { py, host } = ready ?? (await boot(ctx));
   const handler = handlers[name] ?? (handlers[name] = host[name]);
   const result = handler(...args);
-  if (!(result instanceof py.ffi.PyProxy)) return result;
+  if (!(result instanceof py.ffi.PyAwaitable)) return result;
   // The handler is waiting for something. It runs to its end even if its client goes away meanwhile.
   const done = finish(result);
   ctx.waitUntil(done.catch(() => {}));
@@ -70,8 +70,11 @@ export function durableObject(name, methods) {
     }
   }
   for (const method of methods) {
-    PythonObject.prototype[method] = function (...args) {
-      return call(this.ctx, 'durable_object_call', instances.get(this), method, ...args);
+    PythonObject.prototype[method] = async function (...args) {
+      const result = await call(this.ctx, 'durable_object_call', instances.get(this), method, ...args);
+      if (result?.thrown_by_core !== true) return result;
+      delete result.thrown_by_core;
+      throw result;
     };
   }
   Object.defineProperty(PythonObject, 'name', { value: name });

@@ -1,0 +1,153 @@
+"""One node: a bundle, a plan and a folder of state, running in one workerd.
+
+What `core dev`, `core serve` and the tests have in common. It writes the configuration into the folder, readable by
+its owner alone since a cluster's key is in it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from core.cli.runtime.bundle import Bundle
+from core.cli.runtime.capnp import Cluster, Module, Plan, Socket, Storage, storage_folders, worker_config
+from core.cli.runtime.process import Workerd
+from core.cli.runtime.toolchain import Toolchain
+
+__all__ = ["Node", "ask_health", "start_node"]
+
+IP_HEADER_BINDING = "CORE_CLIENT_ADDRESS_HEADER"
+
+
+@attrs.frozen
+class Node:
+    """A running node. `port` is where it answers, `health_port` where it says whether it can, both on 127.0.0.1
+    unless another address was asked for."""
+
+    workerd: Workerd
+    state: Path
+    port: int
+    health_port: int
+
+
+async def start_node(
+    toolchain: Toolchain,
+    bundle: Bundle,
+    plan: Plan,
+    *,
+    state: Path,
+    address: str = "127.0.0.1:0",
+    listener: socket.socket | None = None,
+    cluster: Cluster | None = None,
+    env: Mapping[str, str] | None = None,
+    ip_header: str | None = None,
+    private_network: bool = False,
+    sockets: Mapping[str, Socket] | None = None,
+    test_clock: bool = False,
+    on_line: Callable[[str, str], None] = lambda stream, line: None,
+) -> Node:
+    """Start a node and return when it listens.
+
+    `listener` is a socket that is open already, which several nodes may share; `address` is where to listen without
+    one. `ip_header` names the request header whose word on the client's address is to be believed: give it only behind
+    a proxy that sets it. `env` is the environment of the process, with the secrets in it.
+    """
+    listening = {"http": Socket(address), "health": Socket("127.0.0.1:0", "Health"), **(sockets or {})}
+    extra: list[Mapping[str, Any]] = []
+    if ip_header is not None:
+        extra.append({"name": IP_HEADER_BINDING, "text": ip_header})
+    config = _prepare(
+        state,
+        storage_folders(plan, cluster),
+        worker_config(
+            plan,
+            # The configuration is not in the bundle's folder, which may belong to somebody else.
+            [
+                Module(module.name, module.kind, os.path.abspath(bundle.folder / module.path))
+                for module in bundle.modules
+            ],
+            storage=Storage(os.path.abspath(state)),
+            sockets=listening,
+            cluster=cluster,
+            extra_bindings=extra,
+            private_network=private_network,
+            test_clock=test_clock,
+        ),
+    )
+    workerd = await Workerd.start(
+        toolchain.workerd,
+        config,
+        sockets=len(listening),
+        cwd=state,
+        env=env,
+        # Cap'n Proto looks for a file whose path begins with a slash below its import paths.
+        arguments=["--import-path=/"],
+        fds=None if listener is None else {"http": listener},
+        on_line=on_line,
+    )
+    return Node(workerd, state, workerd.ports.get("http", 0), workerd.ports["health"])
+
+
+def _absolute(bundle: Bundle) -> list[Module]:
+    """The modules by absolute paths: the configuration is not in the bundle's folder, which may be somebody else's."""
+    return [Module(module.name, module.kind, _absolute_path(bundle.folder / module.path)) for module in bundle.modules]
+
+
+def _absolute_path(path: Path) -> str:
+    return os.path.abspath(path)
+
+
+def _prepare(state: Path, folders: Sequence[str], text: str) -> Path:
+    """Make the folders and write the configuration."""
+    for folder in folders:
+        (state / folder).mkdir(parents=True, exist_ok=True)
+    state.mkdir(parents=True, exist_ok=True)
+    config = state / "workerd.capnp"
+    descriptor = os.open(config, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
+    return config
+
+
+async def ask_health(port: int, *, seconds: float = 60.0) -> str | None:
+    """What keeps a node from answering, or None. The first question has it load Python and the application."""
+    try:
+        async with asyncio.timeout(seconds):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            try:
+                writer.write(b"GET / HTTP/1.1\r\nHost: health\r\nConnection: close\r\n\r\n")
+                await writer.drain()
+                answer = await reader.read()
+            finally:
+                writer.close()
+    except TimeoutError:
+        return f"it did not answer within {seconds:.0f} s"
+    except OSError as error:
+        return f"it does not answer: {error}"
+    head, _, body = answer.partition(b"\r\n\r\n")
+    if head.startswith(b"HTTP/1.1 200"):
+        return None
+    text = _unchunked(body) if b"transfer-encoding: chunked" in head.lower() else body
+    try:
+        return str(json.loads(text)["problems"])
+    except (ValueError, KeyError):
+        return text.decode("utf-8", "replace") or "it closed the connection"
+
+
+def _unchunked(body: bytes) -> bytes:
+    whole = b""
+    while body:
+        size, _, rest = body.partition(b"\r\n")
+        length = int(size, 16)
+        if length == 0:
+            break
+        whole += rest[:length]
+        body = rest[length + 2 :]
+    return whole

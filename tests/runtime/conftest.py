@@ -1,0 +1,214 @@
+"""A real workerd for tests: the bundle is made once, and a node runs on a thread of its own.
+
+Where npm is missing the tests are skipped with that reason; with CI=true they are not, and fail instead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import os
+import threading
+import time
+from collections.abc import Callable, Coroutine, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from core.cli.runtime.bundle import Bundle
+from core.cli.runtime.capnp import Consumer, Plan, Socket
+from core.cli.runtime.make import make_bundle
+from core.cli.runtime.node import Node, start_node
+from core.cli.runtime.toolchain import Toolchain, missing_reason, toolchain
+
+T = TypeVar("T")
+
+APPLICATION = Path(__file__).parent / "application" / "main.py"
+PLAN = Plan(
+    name="everything",
+    vars={"GREETING": 'she said "hi"\n', "LIMITS": {"a": 1}},
+    secrets=["TOKEN"],
+    kv={"KV": "kv"},
+    d1={"DB": "db"},
+    queues={"JOBS": "jobs"},
+    consumers=[Consumer("jobs", {"maxBatchTimeout": 0, "maxBatchSize": 5, "maxRetries": 2})],
+    durable_objects={"COUNTER": "Counter"},
+    crons=["*/5 * * * *"],
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    reason = missing_reason()
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.runtime)
+            if reason is not None and os.environ.get("CI") != "true":
+                item.add_marker(pytest.mark.skip(reason=reason))
+
+
+class Background:
+    """An event loop on a thread, for processes that outlive one test."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+
+    def run(self, work: Coroutine[Any, Any, T], seconds: float = 120) -> T:
+        """Run a coroutine there and give its result here."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(seconds)
+
+    def close(self) -> None:
+        """Stop the loop."""
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(10)
+        self._loop.close()
+
+
+class Answer:
+    """What came back for a request."""
+
+    def __init__(self, status: int, headers: list[tuple[str, str]], body: bytes) -> None:
+        self.status = status
+        self.headers = headers
+        self.body = body
+
+    @property
+    def text(self) -> str:
+        return self.body.decode()
+
+    def json(self) -> Any:
+        import json
+
+        return json.loads(self.body)
+
+    def __repr__(self) -> str:
+        return f"<Answer {self.status} {self.body[:500]!r}>"
+
+
+class Running:
+    """A node and a client for it."""
+
+    def __init__(self, node: Node, lines: list[str], background: Background) -> None:
+        self.node = node
+        self.lines = lines
+        self._background = background
+
+    def request(
+        self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None, seconds: float = 60
+    ) -> Answer:
+        """One request on a connection of its own."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.node.port, timeout=seconds)
+        try:
+            connection.request(method, path, body, headers or {})
+            response = connection.getresponse()
+            return Answer(response.status, response.getheaders(), response.read())
+        finally:
+            connection.close()
+
+    def get(self, path: str, **given: Any) -> Answer:
+        return self.request("GET", path, **given)
+
+    def until(self, path: str, accept: Callable[[Any], bool], seconds: float = 15) -> Any:
+        """Ask until the JSON answer is accepted, and give it."""
+        end = time.monotonic() + seconds
+        while True:
+            value = self.get(path).json()
+            if accept(value):
+                return value
+            assert time.monotonic() < end, (
+                f"{path} is still {value!r} after {seconds} s; workerd said {self.lines[-20:]}"
+            )
+            time.sleep(0.05)
+
+    def said(self, text: str, seconds: float = 10) -> None:
+        """Wait until workerd has written a line with `text` in it."""
+        end = time.monotonic() + seconds
+        while not any(text in line for line in self.lines):
+            assert time.monotonic() < end, f"workerd never said {text!r}, but {self.lines[-20:]}"
+            time.sleep(0.02)
+
+    def stop(self) -> int:
+        return self._background.run(self.node.workerd.stop())
+
+
+@pytest.fixture(scope="session")
+def background() -> Iterator[Background]:
+    """The loop that the processes belong to."""
+    background = Background()
+    yield background
+    background.close()
+
+
+@pytest.fixture(scope="session")
+def tools() -> Toolchain:
+    """workerd and pyodide."""
+    return toolchain()
+
+
+@pytest.fixture(scope="session")
+def bundle(tools: Toolchain, background: Background, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
+    """The bundle of the application, with its snapshot."""
+    out = tmp_path_factory.mktemp("bundle") / "dist"
+    return background.run(
+        make_bundle(
+            APPLICATION,
+            project=APPLICATION.parent,
+            plan=PLAN,
+            out=out,
+            toolchain=tools,
+            env={**os.environ, "TOKEN": "secret"},
+        )
+    )
+
+
+@pytest.fixture
+def start(tools: Toolchain, bundle: Bundle, background: Background, tmp_path: Path) -> Iterator[Callable[..., Running]]:
+    """Start a node of the application, as often as one likes; all are stopped at the end of the test."""
+    started: list[Running] = []
+
+    def start(**given: Any) -> Running:
+        before: Running | None = given.pop("state_of", None)
+        state = tmp_path / f"state{len(started)}" if before is None else before.node.state
+        running = _start(tools, bundle, background, state, **given)
+        started.append(running)
+        return running
+
+    yield start
+    for running in started:
+        running.stop()
+
+
+@pytest.fixture(scope="session")
+def worker(
+    tools: Toolchain, bundle: Bundle, background: Background, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Running]:
+    """One node that the tests share."""
+    running = _start(
+        tools,
+        bundle,
+        background,
+        tmp_path_factory.mktemp("state"),
+        test_clock=True,
+        sockets={"cron": Socket("127.0.0.1:0", service="core-cron")},
+    )
+    yield running
+    running.stop()
+
+
+def _start(tools: Toolchain, bundle: Bundle, background: Background, state: Path, **given: Any) -> Running:
+    lines: list[str] = []
+    plan = given.pop("plan", PLAN)
+    node = background.run(
+        start_node(
+            tools,
+            bundle,
+            plan,
+            state=state,
+            env={**os.environ, "TOKEN": "secret"},
+            on_line=lambda stream, line: lines.append(line),
+            **given,
+        )
+    )
+    return Running(node, lines, background)

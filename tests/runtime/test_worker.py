@@ -1,0 +1,267 @@
+"""The same application inside workerd, over HTTP: every way in and every way out."""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import os
+import socket
+import struct
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from tests.runtime.conftest import Running
+
+
+def test_a_plain_request_is_answered(worker: Running) -> None:
+    answer = worker.get("/")
+    assert (answer.status, answer.text) == (200, "hello")
+    assert ("Content-Type", "text/plain;charset=UTF-8") in answer.headers
+
+
+def test_the_env_has_texts_json_variables_and_secrets(worker: Running) -> None:
+    assert worker.get("/env").json() == {"greeting": 'she said "hi"\n', "limits": {"a": 1}, "token": 6}
+
+
+def test_a_request_crosses_over_with_everything_that_it_has(worker: Running) -> None:
+    answer = worker.request(
+        "POST",
+        "/inspect/a%2Fb?q=1&q=%C3%A4",
+        b"\x00\xff",
+        {"X-Two": "ä".encode().decode("latin-1"), "Cookie": "c=d; e=f", "Edge-Connecting-IP": "6.6.6.6"},
+    )
+    seen = answer.json()
+    assert answer.status == 203
+    assert [value for name, value in answer.headers if name.lower() == "set-cookie"] == ["a=1", "b=2"]
+    assert seen["method"] == "POST"
+    assert seen["url"] == f"http://127.0.0.1:{worker.node.port}/inspect/a%2Fb?q=1&q=%C3%A4"
+    assert (seen["path"], seen["name"], seen["query"]) == ("/inspect/a%2Fb", "a/b", ["1", "ä"])
+    assert seen["cookies"] == {"c": "d", "e": "f"}
+    assert seen["body"] == "00ff"
+    assert seen["headers"]["host"] == f"127.0.0.1:{worker.node.port}"
+
+
+def test_a_client_cannot_say_who_it_is(worker: Running) -> None:
+    headers = {"Edge-Connecting-IP": "6.6.6.6", "CF-Connecting-IP": "6.6.6.6", "X-Real-IP": "6.6.6.6"}
+    seen = worker.get("/inspect/x", headers=headers).json()
+    assert seen["ip"] is None
+    assert "edge-connecting-ip" not in seen["headers"]
+
+
+def test_behind_a_trusted_proxy_the_header_that_was_named_tells_the_address(start: Any) -> None:
+    running = start(ip_header="X-Real-IP")
+    headers = {"Edge-Connecting-IP": "6.6.6.6", "X-Real-IP": "192.0.2.7"}
+    seen = running.get("/inspect/x", headers=headers).json()
+    assert seen["ip"] == "192.0.2.7"
+    assert seen["headers"]["edge-connecting-ip"] == "192.0.2.7"
+
+
+def test_an_unknown_path_and_an_error_are_answered_as_everywhere(worker: Running) -> None:
+    assert (worker.get("/nowhere").status, worker.get("/nowhere").json()) == (404, {"error": "Not Found"})
+    failed = worker.get("/fail")
+    assert (failed.status, failed.json()) == (500, {"error": "Internal Server Error"})
+    worker.said("RuntimeError: boom")
+
+
+def test_a_head_request_has_the_headers_of_a_get_and_no_body(worker: Running) -> None:
+    answer = worker.request("HEAD", "/")
+    assert (answer.status, answer.body) == (200, b"")
+
+
+def test_an_upload_of_megabytes_comes_in_pieces(worker: Running) -> None:
+    answer = worker.request("POST", "/upload", b"x" * 3_000_000).json()
+    assert answer["size"] == 3_000_000
+    assert answer["chunks"] > 1
+
+
+def test_a_body_streams_in_and_out_at_once(worker: Running) -> None:
+    with socket.create_connection(("127.0.0.1", worker.node.port), timeout=30) as connection:
+        connection.sendall(b"POST /upper HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n")
+        received = b""
+        while b"FIRST" not in received:
+            piece = connection.recv(4096)
+            assert piece, received
+            received += piece
+        # The second half of the request is sent when the first half of the answer is there.
+        connection.sendall(b"6\r\nsecond\r\n0\r\n\r\n")
+        while not received.endswith(b"0\r\n\r\n"):
+            piece = connection.recv(4096)
+            assert piece, received
+            received += piece
+    assert b"SECOND" in received
+
+
+def test_a_streamed_answer_comes_as_it_is_made(worker: Running) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", worker.node.port, timeout=30)
+    started = time.monotonic()
+    connection.request("GET", "/ticks/10")
+    response = connection.getresponse()
+    first = response.read(2)
+    early = time.monotonic() - started
+    rest = response.read()
+    connection.close()
+    assert first + rest == b"0;1;2;3;4;5;6;7;8;9;"
+    assert early < time.monotonic() - started - 0.2
+
+
+def test_a_client_that_goes_away_closes_the_source_of_its_stream(worker: Running) -> None:
+    with socket.create_connection(("127.0.0.1", worker.node.port), timeout=30) as connection:
+        connection.sendall(b"GET /ticks/1000 HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert connection.recv(4096)
+    worker.until("/closed", lambda closed: "1000" in closed)
+
+
+def test_a_stream_that_fails_is_cut_short_and_logged(worker: Running) -> None:
+    with pytest.raises((http.client.IncompleteRead, ConnectionError, http.client.RemoteDisconnected)):
+        worker.get("/broken")
+    worker.said("the source broke")
+
+
+def test_server_sent_events_arrive(worker: Running) -> None:
+    answer = worker.get("/events")
+    assert ("Content-Type", "text/event-stream") in answer.headers
+    assert answer.text.count("event: tick\n") == 3
+    assert 'data: {"number":2}\n' in answer.text
+
+
+def test_a_websocket_echoes_texts_and_bytes_and_closes_with_a_code(worker: Running) -> None:
+    with socket.create_connection(("127.0.0.1", worker.node.port), timeout=30) as connection:
+        key = base64.b64encode(os.urandom(16)).decode()
+        connection.sendall(
+            f"GET /socket HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            f"Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n\r\n".encode()
+        )
+        stream = connection.makefile("rb")
+        assert b"101" in stream.readline()
+        while stream.readline() != b"\r\n":
+            pass
+        connection.sendall(_frame(1, b"hi"))
+        assert _read_frame(stream) == (1, b"echo hi")
+        connection.sendall(_frame(2, b"\x00\xff"))
+        assert _read_frame(stream) == (2, b"\x00\xff")
+        connection.sendall(_frame(1, b"bye"))
+        kind, payload = _read_frame(stream)
+        assert (kind, struct.unpack("!H", payload[:2])[0], payload[2:]) == (8, 4001, b"as you wish")
+    worker.until("/kv/socket", lambda code: code == "4001")
+
+
+def test_a_request_that_asks_for_no_websocket_is_told_so(worker: Running) -> None:
+    assert worker.get("/socket").status == 426
+
+
+def test_work_goes_on_after_the_answer_even_when_the_client_hangs_up(worker: Running) -> None:
+    with socket.create_connection(("127.0.0.1", worker.node.port), timeout=30) as connection:
+        connection.sendall(b"POST /later/hung-up HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n")
+        assert b"202" in connection.recv(4096)
+    worker.until("/kv/hung-up", lambda value: value == "done")
+
+
+def test_a_handler_runs_to_its_end_when_its_client_hangs_up(worker: Running) -> None:
+    with socket.create_connection(("127.0.0.1", worker.node.port), timeout=30) as connection:
+        connection.sendall(b"GET /slow/abandoned HTTP/1.1\r\nHost: x\r\n\r\n")
+        time.sleep(0.1)
+    worker.until("/kv/abandoned", lambda value: value == "to the end")
+
+
+def test_fifty_requests_run_side_by_side(worker: Running) -> None:
+    with ThreadPoolExecutor(50) as pool:
+        answers = list(pool.map(lambda _: worker.get("/together"), range(50)))
+    assert {answer.status for answer in answers} == {200}
+    assert max(answer.json() for answer in answers) >= 10
+
+
+def test_fifty_requests_with_bindings_all_get_their_own_answer(worker: Running) -> None:
+    with ThreadPoolExecutor(50) as pool:
+        answers = list(pool.map(lambda number: (number, worker.get(f"/work/{number}")), range(1000, 1050)))
+    for number, answer in answers:
+        assert answer.json() == {"value": str(number), "row": {"next": number + 1, "text": "ä"}}
+
+
+def test_ten_clients_of_a_cold_worker_are_all_answered(start: Any) -> None:
+    running = start()
+    with ThreadPoolExecutor(10) as pool:
+        answers = list(pool.map(lambda _: running.get("/work/7"), range(10)))
+    assert [answer.status for answer in answers] == [200] * 10
+
+
+def test_a_first_client_that_hangs_up_does_not_take_the_boot_with_it(start: Any) -> None:
+    running = start()
+    with socket.create_connection(("127.0.0.1", running.node.port), timeout=30) as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        time.sleep(0.02)
+    assert running.get("/").text == "hello"
+
+
+def test_a_queue_delivers_to_its_consumer_and_again_what_was_sent_back(worker: Running) -> None:
+    for number in (1, 2, 13):
+        assert worker.request("POST", f"/jobs/{number}").status == 202
+    year = time.strftime("%Y", time.gmtime())
+    worker.until("/kv/job:2", lambda value: value == f"sent 1 {year}")
+    worker.until("/kv/job:13", lambda value: value == f"sent 2 {year}")
+
+
+def test_a_durable_object_keeps_its_count_by_name(worker: Running) -> None:
+    assert worker.request("POST", "/counters/a").json() == {"count": 2, "note": "kept", "name": "a"}
+    assert worker.request("POST", "/counters/a").json() == {"count": 4, "note": "kept", "name": "a"}
+    assert worker.request("POST", "/counters/b").json()["count"] == 2
+
+
+def test_calls_to_a_durable_object_carry_values_errors_and_requests(worker: Running) -> None:
+    assert worker.get("/counters/rpc/rpc").json() == {
+        "same": True,
+        "failed": "ValueError: the counter refuses",
+        "fetch": [202, "counter", "POST /some/path text"],
+        "none": None,
+        "row": [7, "00ff", None],
+    }
+
+
+def test_a_durable_object_wakes_by_its_alarm(worker: Running) -> None:
+    assert worker.request("POST", "/counters/c/alarm").status == 202
+    worker.until("/counters/c/alarm", lambda woken: woken == 1)
+
+
+def test_a_cron_trigger_comes_up(worker: Running) -> None:
+    # The service says when the next one is due; its clock is moved to just before that.
+    clock = _advance(worker, 0)
+    _advance(worker, clock["at"]["worker"] - clock["now"] - 300)
+    worker.until("/kv/cron", lambda cron: cron == "*/5 * * * *")
+
+
+def test_synchronous_code_may_wait_for_the_platform(worker: Running) -> None:
+    answer = worker.get("/sync")
+    assert (answer.status, answer.json()) == (200, "yes")
+
+
+def test_state_outlives_the_process(start: Any, tmp_path: Any) -> None:
+    first = start()
+    assert first.request("PUT", "/kv/kept", "across").status == 204
+    first.request("POST", "/counters/kept")
+    first.stop()
+    second = start(state_of=first)
+    assert second.get("/kv/kept").json() == "across"
+    assert second.request("POST", "/counters/kept").json()["count"] == 4
+
+
+def _advance(worker: Running, milliseconds: float) -> dict[str, Any]:
+    connection = http.client.HTTPConnection("127.0.0.1", worker.node.workerd.ports["cron"], timeout=30)
+    try:
+        connection.request("POST", f"/clock?advance={int(milliseconds)}")
+        answer: dict[str, Any] = json.loads(connection.getresponse().read())
+        return answer
+    finally:
+        connection.close()
+
+
+def _frame(kind: int, payload: bytes) -> bytes:
+    mask = os.urandom(4)
+    masked = bytes(byte ^ mask[index % 4] for index, byte in enumerate(payload))
+    return bytes([0x80 | kind, 0x80 | len(payload)]) + mask + masked
+
+
+def _read_frame(stream: Any) -> tuple[int, bytes]:
+    first, length = stream.read(2)
+    return first & 15, stream.read(length)
