@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, cast
 
 import attrs
 
@@ -522,14 +522,16 @@ def _annotation(binding: Binding) -> str:
                 return f"DurableObjectNamespace[{binding.entry.class_name}]"
             case _:
                 return binding.protocol or "object"
-    match binding.entry:
+    value: object = binding.entry
+    match value:
         case bool():
             return "bool"
         case int():
             return "int"
         case float():
             return "float"
-        case list() as items:
+        case list():
+            items = cast("list[object]", value)
             return "list[str]" if all(isinstance(item, str) for item in items) else "list[object]"
         case dict():
             return "dict[str, object]"

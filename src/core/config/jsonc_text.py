@@ -1,0 +1,157 @@
+"""JSON with comments and trailing commas, and where each key of it stands.
+
+The values are RFC 8259's: no `NaN`, no single quotes, no bare keys. Added are `//` and `/* */` comments and a comma
+before a closing bracket, as the platform's own tools take them, also in a file called `.json`. Read once, from left
+to right.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Final
+
+from core.config.toml_text import KeyPath, LineIndex
+
+__all__ = ["JsoncError", "parse_jsonc"]
+
+_BLANK: Final = re.compile(r"(?:[ \t\r\n]|//[^\r\n]*|/\*(?:[^*]|\*(?!/))*+\*/)*+")
+_STRING: Final = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4}))*+"')
+_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?P<fraction>\.[0-9]+)?(?P<exponent>[eE][+-]?[0-9]+)?")
+_WORD: Final = re.compile(r"[A-Za-z_$][\w$]*")
+_WORDS: Final[dict[str, bool | None]] = {"true": True, "false": False, "null": None}
+_DEEPEST: Final = 200
+
+
+class JsoncError(ValueError):
+    """The text is not JSON. `line` and `column` count from 1."""
+
+    def __init__(self, message: str, line: int, column: int) -> None:
+        super().__init__(message)
+        self.message = message
+        self.line = line
+        self.column = column
+
+
+def parse_jsonc(text: str) -> tuple[Any, dict[KeyPath, int]]:
+    """The value, and the line of every key and array element by its path.
+
+    Raises JsoncError for the first mistake: two keys of one name and nesting deeper than 200 are mistakes as well.
+    """
+    reader = _Reader(text)
+    reader.blank()
+    value = reader.value((), 0)
+    reader.blank()
+    if reader.at < len(text):
+        raise reader.error("there is something after the end of the value. Remove it")
+    return value, reader.lines
+
+
+class _Reader:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.index = LineIndex(text)
+        self.lines: dict[KeyPath, int] = {}
+
+    def error(self, message: str, at: int | None = None) -> JsoncError:
+        at = min(self.at if at is None else at, len(self.text))
+        return JsoncError(message, self.index.line(at), self.index.column(at))
+
+    def blank(self) -> None:
+        match = _BLANK.match(self.text, self.at)
+        self.at = self.at if match is None else match.end()
+        if self.text.startswith("/*", self.at):
+            raise self.error("this comment does not end. Close it with */")
+
+    def peek(self) -> str:
+        return self.text[self.at : self.at + 1]
+
+    def value(self, path: KeyPath, depth: int) -> Any:
+        if depth > _DEEPEST:
+            raise self.error(f"this is nested deeper than {_DEEPEST} levels. Make it flatter")
+        match self.peek():
+            case "{":
+                return self.object(path, depth)
+            case "[":
+                return self.array(path, depth)
+            case '"':
+                return self.string()
+            case "":
+                raise self.error("the text ends where a value is wanted. Close what is open, or write {} for nothing")
+            case "'":
+                raise self.error("JSON has no single quotes. Use double quotes")
+            case _:
+                return self.scalar()
+
+    def scalar(self) -> Any:
+        number = _NUMBER.match(self.text, self.at)
+        if number is not None:
+            self.at = number.end()
+            return float(number[0]) if number["fraction"] or number["exponent"] else int(number[0])
+        word = _WORD.match(self.text, self.at)
+        if word is None:
+            raise self.error(f"a value is wanted here, not {self.peek()!r}. Put a text in double quotes")
+        if word[0] not in _WORDS:
+            raise self.error(f"{word[0]} is not a value in JSON. Put a text in double quotes")
+        self.at = word.end()
+        return _WORDS[word[0]]
+
+    def string(self) -> str:
+        match = _STRING.match(self.text, self.at)
+        if match is None:
+            raise self.error("this text does not end on its line, or has an escape that JSON does not know. Mend it")
+        self.at = match.end()
+        text: str = json.loads(match[0])
+        return text
+
+    def array(self, path: KeyPath, depth: int) -> list[Any]:
+        start = self.at
+        self.at += 1
+        items: list[Any] = []
+        while True:
+            self.blank()
+            if self.peek() == "]":
+                self.at += 1
+                return items
+            element = (*path, len(items))
+            self.lines[element] = self.index.line(self.at)
+            items.append(self.value(element, depth + 1))
+            self.comma("]", start)
+
+    def object(self, path: KeyPath, depth: int) -> dict[str, Any]:
+        start = self.at
+        self.at += 1
+        items: dict[str, Any] = {}
+        while True:
+            self.blank()
+            if self.peek() == "}":
+                self.at += 1
+                return items
+            if self.peek() != '"':
+                if self.at >= len(self.text):
+                    raise self.error("this { is not closed. Write } where it ends", start)
+                raise self.error("a key in double quotes is wanted here")
+            at = self.at
+            key = self.string()
+            if key in items:
+                first = self.lines[*path, key]
+                raise self.error(f'"{key}" is here for the second time, first on line {first}. Remove one', at)
+            self.lines[*path, key] = self.index.line(at)
+            self.blank()
+            if self.peek() != ":":
+                raise self.error(f'a colon is wanted after "{key}"')
+            self.at += 1
+            self.blank()
+            items[key] = self.value((*path, key), depth + 1)
+            self.comma("}", start)
+
+    def comma(self, closing: str, start: int) -> None:
+        self.blank()
+        if self.peek() == ",":
+            self.at += 1
+        elif self.at >= len(self.text):
+            opening = "[" if closing == "]" else "{"
+            raise self.error(f"this {opening} is not closed. Write {closing} where it ends", start)
+        elif self.peek() != closing:
+            raise self.error(f"a comma or {closing} is wanted here")

@@ -1,0 +1,156 @@
+"""Local secrets: `.dev.vars` and `.env`, which file counts, and what it says.
+
+The dialect is dotenv's, as the platform's tools read it: `KEY=value`, `export KEY=value`, three kinds of quotes,
+comments. What dotenv would silently leave out is a mistake here. Values are `Secret` from the first moment.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from core.bindings.secret import Secret
+from core.config.model import Configuration, SecretName
+from core.errors import ConfigurationError
+
+__all__ = ["LocalSecrets", "SecretLine", "missing_secrets", "parse_dotenv", "read_local_secrets"]
+
+_LINE: Final = re.compile(
+    r"""
+    (?:export[ \t]+)?
+    (?P<key>[A-Za-z_][\w.-]*)
+    [ \t]*(?:=|:[ \t])[ \t]*
+    (?:
+        "(?P<double>(?:[^"\\]|\\.)*+)"
+      | '(?P<single>[^']*)'
+      | `(?P<back>[^`]*)`
+      | (?P<bare>(?!["'`])[^\#\r\n]*)
+    )
+    [ \t]*(?:\#[^\r\n]*)?(?:\r?\n|\Z)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_NOTHING: Final = re.compile(r"[ \t]*(?:#[^\r\n]*)?(?:\r?\n|\Z)")
+_OPENING: Final = re.compile(r"(?:export[ \t]+)?[A-Za-z_][\w.-]*[ \t]*(?:=|:[ \t])[ \t]*([\"'`])")
+_KEY: Final = re.compile(r"[ \t]*(?:export[ \t]+)?(?P<key>[^=\s]*)")
+
+
+@attrs.frozen
+class SecretLine:
+    """One entry of a file of secrets."""
+
+    name: str
+    value: Secret
+    line: int
+
+
+@attrs.frozen
+class LocalSecrets:
+    """The secrets of this machine for one environment. `files` are those that were read, the first one winning."""
+
+    values: Mapping[str, Secret]
+    names: Mapping[str, SecretName]
+    files: Sequence[Path]
+
+
+def parse_dotenv(text: str, file: str) -> tuple[list[SecretLine], list[str]]:
+    """The entries of a dotenv file, and its mistakes with their lines. A later entry of a name wins over an earlier."""
+    entries: list[SecretLine] = []
+    problems: list[str] = []
+    at, line = 0, 1
+    text = text.removeprefix("\ufeff")
+    while at < len(text):
+        start = at + len(text[at:]) - len(text[at:].lstrip(" \t")) if text[at] in " \t" else at
+        nothing = _NOTHING.match(text, at)
+        match = None if nothing else _LINE.match(text, start)
+        if nothing is not None:
+            end = nothing.end()
+        elif match is not None:
+            end = match.end()
+            entries.append(SecretLine(match["key"], Secret(_value(match)), line))
+        else:
+            newline = text.find("\n", at)
+            end = len(text) if newline < 0 else newline + 1
+            problems.append(f"{file}:{line}: {_mistake(text[start:end])}")
+        line += text.count("\n", at, end)
+        at = end
+    return entries, problems
+
+
+def _value(match: re.Match[str]) -> str:
+    if match["double"] is not None:
+        # Only these two escapes mean something in dotenv; all others stay as they are.
+        return match["double"].replace("\r\n", "\n").replace("\\n", "\n").replace("\\r", "\r").replace('\\"', '"')
+    for quoted in ("single", "back"):
+        if match[quoted] is not None:
+            return match[quoted].replace("\r\n", "\n")
+    return match["bare"].strip()
+
+
+def _mistake(text: str) -> str:
+    opening = _OPENING.match(text)
+    if opening is not None:
+        return f"the text after {opening[1]} does not end, or something follows its end. Close it with {opening[1]}"
+    key = _KEY.match(text)
+    name = key["key"] if key is not None else ""
+    if "=" not in text:
+        return "this is not KEY=value. Write an equals sign, or # before a comment"
+    return f'"{name}" is no name of a secret. Use letters, digits and _, for example JWT_SECRET=…'
+
+
+def read_local_secrets(directory: Path, environment: str | None = None) -> LocalSecrets:
+    """Read the secrets that lie beside a configuration file.
+
+    `.dev.vars.<environment>` if it is there, else `.dev.vars`. Only where neither is: `.env`, `.env.<environment>`,
+    `.env.local` and `.env.<environment>.local`, each winning over those before it.
+
+    Raises ConfigurationError with every mistake of every file that counts.
+    """
+    problems: list[str] = []
+    values: dict[str, Secret] = {}
+    names: dict[str, SecretName] = {}
+    files = _files(directory, environment)
+    for file in reversed(files):
+        try:
+            text = file.read_text("utf-8")
+        except UnicodeDecodeError:
+            problems.append(f"{file.name}: this is not UTF-8. Save the file as UTF-8")
+            continue
+        except OSError as error:
+            problems.append(f"{file.name}: this cannot be read: {error.strerror}. Make it a readable file")
+            continue
+        entries, mistakes = parse_dotenv(text, file.name)
+        problems += mistakes
+        for entry in entries:
+            values[entry.name] = entry.value
+            names[entry.name] = SecretName(entry.name, file, entry.line)
+    if problems:
+        raise ConfigurationError(problems)
+    return LocalSecrets(values, names, files)
+
+
+def _files(directory: Path, environment: str | None) -> list[Path]:
+    """The files that count, the first one winning."""
+    dev_vars = [".dev.vars"] if environment is None else [f".dev.vars.{environment}", ".dev.vars"]
+    for name in dev_vars:
+        if (directory / name).is_file():
+            return [directory / name]
+    dot_env = [".env.local", ".env"]
+    if environment is not None:
+        dot_env = [f".env.{environment}.local", ".env.local", f".env.{environment}", ".env"]
+    return [directory / name for name in dot_env if (directory / name).is_file()]
+
+
+def missing_secrets(configuration: Configuration, secrets: LocalSecrets) -> list[str]:
+    """What `[secrets] required` asks for and this machine does not have, one text each, ending with the fix."""
+    required = configuration.worker.secrets.required if configuration.worker.secrets is not None else ()
+    file = secrets.files[0].name if secrets.files else ".dev.vars"
+    return [
+        f"{file}: {name} has no value, and {configuration.bindings[name].place} requires it. Write {name}=… in {file}"
+        for name in required
+        if name not in secrets.values
+    ]

@@ -1,0 +1,167 @@
+"""Where each key of a TOML document stands.
+
+`tomllib` says what a document means and forgets where; this walks the same text once and says where. It relies on
+`tomllib` having accepted the document (TOML 1.0), so it only has to find the ends of things, never to refuse them.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from bisect import bisect_right
+from typing import Final, TypeAlias
+
+__all__ = ["KeyPath", "LineIndex", "toml_lines"]
+
+KeyPath: TypeAlias = tuple[str | int, ...]
+
+_BLANK: Final = re.compile(r"(?:[ \t\n]|#[^\n]*)*")
+_SPACE: Final = re.compile(r"[ \t]*")
+_BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
+_STRING: Final = re.compile(
+    r'"""(?:[^"\\]|\\.|"(?!""))*+"{3,5}'
+    r"|'''(?:[^']|'(?!''))*+'{3,5}"
+    r'|"(?:[^"\\\n]|\\.)*+"'
+    r"|'[^'\n]*'",
+    re.DOTALL,
+)
+_SCALAR: Final = re.compile(r"[^,\]}\n#]+")
+
+
+class LineIndex:
+    """Turns offsets into line numbers, which count from 1."""
+
+    def __init__(self, text: str) -> None:
+        self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
+
+    def line(self, offset: int) -> int:
+        """The line that the offset is on."""
+        return bisect_right(self._starts, offset)
+
+    def column(self, offset: int) -> int:
+        """The column of the offset in its line, from 1."""
+        return offset - self._starts[self.line(offset) - 1] + 1
+
+
+def toml_lines(text: str) -> dict[KeyPath, int]:
+    """The line of every table, key and array element of a document that `tomllib` accepts, by its path.
+
+    An array of tables has the line of its first header, and each of its elements that of its own. A table that only a
+    deeper header or a dotted key implies has the line of the first of those.
+    """
+    walker = _Walker(text.replace("\r\n", "\n"))
+    walker.document()
+    return walker.lines
+
+
+class _Walker:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.index = LineIndex(text)
+        self.lines: dict[KeyPath, int] = {}
+        self.tables: dict[KeyPath, int] = {}  # how many elements an array of tables has so far
+
+    def document(self) -> None:
+        table: KeyPath = ()
+        while True:
+            self.skip(_BLANK)
+            if self.at >= len(self.text):
+                return
+            if self.text[self.at] == "[":
+                table = self.header()
+            else:
+                self.pair(table)
+
+    def header(self) -> KeyPath:
+        line = self.index.line(self.at)
+        many = self.text.startswith("[[", self.at)
+        self.at += 2 if many else 1
+        keys = self.dotted_key()
+        self.at += 2 if many else 1
+        path: KeyPath = ()
+        for position, key in enumerate(keys):
+            path = (*path, key)
+            self.lines.setdefault(path, line)
+            if many and position == len(keys) - 1:
+                self.tables[path] = self.tables.get(path, -1) + 1
+            if path in self.tables:
+                # A header speaks of the last element that an array of tables has.
+                path = (*path, self.tables[path])
+        self.lines.setdefault(path, line)
+        return path
+
+    def pair(self, table: KeyPath) -> None:
+        line = self.index.line(self.at)
+        path = table
+        for key in self.dotted_key():
+            path = (*path, key)
+            self.lines.setdefault(path, line)
+        self.at += 1  # the equals sign
+        self.value(path)
+
+    def dotted_key(self) -> list[str]:
+        """The parts of a key, up to what follows its last one."""
+        keys: list[str] = []
+        while True:
+            self.skip(_SPACE)
+            keys.append(self.simple_key())
+            self.skip(_SPACE)
+            if self.text[self.at] != ".":
+                return keys
+            self.at += 1
+
+    def simple_key(self) -> str:
+        if self.text[self.at] in "\"'":
+            quoted = self.skip(_STRING)
+            key: str = tomllib.loads(f"key = {quoted}")["key"]
+            return key
+        return self.skip(_BARE_KEY)
+
+    def value(self, path: KeyPath) -> None:
+        self.skip(_SPACE)
+        match self.text[self.at]:
+            case '"' | "'":
+                self.skip(_STRING)
+            case "[":
+                self.array(path)
+            case "{":
+                self.inline_table(path)
+            case _:
+                self.skip(_SCALAR)
+
+    def array(self, path: KeyPath) -> None:
+        self.at += 1
+        position = 0
+        while True:
+            self.skip(_BLANK)
+            if self.text[self.at] == "]":
+                self.at += 1
+                return
+            element = (*path, position)
+            self.lines[element] = self.index.line(self.at)
+            self.value(element)
+            position += 1
+            self.skip(_BLANK)
+            if self.text[self.at] == ",":
+                self.at += 1
+
+    def inline_table(self, path: KeyPath) -> None:
+        self.at += 1
+        while True:
+            # TOML 1.1 lets an inline table span lines, as arrays do.
+            self.skip(_BLANK)
+            if self.text[self.at] == "}":
+                self.at += 1
+                return
+            self.pair(path)
+            self.skip(_BLANK)
+            if self.text[self.at] == ",":
+                self.at += 1
+
+    def skip(self, pattern: re.Pattern[str]) -> str:
+        match = pattern.match(self.text, self.at)
+        if match is None:
+            raise ValueError(f"line {self.index.line(self.at)}: this is not TOML")
+        self.at = match.end()
+        return match[0]
