@@ -162,7 +162,7 @@ class App(Router[E, Any]):
                 f'the trigger "{event.cron}" came up, which nothing handles. '
                 f'Register a handler: @app.scheduled("{event.cron}")'
             )
-        errors = []
+        errors: list[Exception] = []
         for handler in handlers:
             try:
                 await handler(event, env, ctx)

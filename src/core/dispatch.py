@@ -436,7 +436,7 @@ def _answer(error: Exception, req: Request[Any, Any, Any], res: Response) -> Non
             res.discard()
             res.status(error.status).json({"error": error.message})
         return
-    status = getattr(error, "status", None)
+    status: Any = getattr(error, "status", None)
     if status.__class__ is int and 400 <= status <= 499:
         message = getattr(error, "message", None)
         res.status(status).json({"error": message if isinstance(message, str) else str(error)})

@@ -215,7 +215,7 @@ def require_async(callable_: object, where: str) -> None:
         return
     import inspect
 
-    target = callable_
+    target: Any = callable_
     while True:
         inner = getattr(target, "func", None)  # functools.partial
         if inner is None or inspect.isfunction(target):

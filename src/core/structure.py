@@ -417,14 +417,14 @@ def _union(converter: Converter, type_: Any) -> Callable[[Any, Any], Any]:
     wording = "must be " + " or ".join(_name(member) for member in members)
 
     def hook(value: Any, _: Any) -> Any:
-        failures = []
+        failures: list[Exception] = []
         for member, read in hooks:
             try:
                 return read(value, member)
             except Exception as error:
                 failures.append(error)
         # Where one member alone is made from an object or array, its own mistakes say more than the union's.
-        telling = [error for error in failures if isinstance(error, BaseExceptionGroup)]
+        telling: list[Exception] = [error for error in failures if isinstance(error, ExceptionGroup)]
         if len(telling) == 1:
             raise telling[0]
         raise _Mismatch(wording)

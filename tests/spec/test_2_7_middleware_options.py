@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from core import CoreError, EdgeMetadata, Next, Request, Response, create_app, http
+from core import App, CoreError, EdgeMetadata, Next, Request, Response, create_app, http
 from core.middleware.cors import cors
 from core.middleware.logger import logger
 from core.middleware.rate_limit import rate_limit
@@ -191,7 +191,7 @@ class TestRateLimit:
     def setup_method(self) -> None:
         self.clock = FakeClock(1_800_000_000.0)  # a multiple of 60
         self.env = Env(self.clock)
-        self.app = create_app()
+        self.app: App[Any] = create_app()
 
     async def ask(self, path: str = "/", ip: str = "203.0.113.9") -> http.Response:
         ctx = FakeExecutionContext(clock=self.clock)
@@ -242,14 +242,18 @@ class TestRateLimit:
         assert [(await self.ask("/b")).status for _ in range(4)] == [200, 200, 200, 429]
 
     async def test_kv_binding_may_be_a_function_and_key_fn_and_message_are_options(self) -> None:
-        limiter: Any = rate_limit(
-            kv_binding=lambda req: req.env.COUNTERS,
-            limit=1,
-            window=60,
-            key_fn=lambda req: req.params["id"],
-            message="Slow down",
+        app = self.app = create_app(Env)
+        app.get(
+            "/:id",
+            rate_limit(
+                kv_binding=lambda req: req.env.COUNTERS,
+                limit=1,
+                window=60,
+                key_fn=lambda req: req.params["id"],
+                message="Slow down",
+            ),
+            ok,
         )
-        self.app.get("/:id", limiter, ok)
         assert (await self.ask("/1")).status == 200
         assert (await self.ask("/2", ip="203.0.113.10")).status == 200
         blocked = await self.ask("/1", ip="203.0.113.11")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import attrs
@@ -14,7 +15,7 @@ from core import CoreError, EdgeMetadata, Next, Request, Response, create_app, h
 from core.errors import AlreadySentError
 
 
-async def seen(read: Any, path: str = "/", **options: Any) -> Any:
+async def seen(read: Callable[[Request[Any, Any, Any]], Any], path: str = "/", **options: Any) -> Any:
     """What `read(req)` gives inside a handler."""
     app = create_app()
     found: list[Any] = []
@@ -186,10 +187,12 @@ class TestTypedBodies:
         class Page:
             page: int = 1
             limit: int = 20
-            tags: list[str] = attrs.field(factory=list)
+            tags: list[str] = attrs.field(factory=list[str])
             deep: bool = False
 
-        read: Any = lambda req: req.query.parse(Page)  # noqa: E731 - a reader for `seen`
+        def read(req: Request) -> Page:
+            return req.query.parse(Page)
+
         assert await seen(read, "/?page=3&tags=a&tags=b&deep=true") == Page(3, 20, ["a", "b"], True)
         assert await seen(read, "/") == Page()
 
@@ -206,7 +209,7 @@ class TestTypedBodies:
 class TestResponse:
     """§2.2, row by row."""
 
-    async def reply(self, make: Any, **options: Any) -> http.Response:
+    async def reply(self, make: Callable[[Response], object], **options: Any) -> http.Response:
         app = create_app()
 
         @app.all("/*")
@@ -311,7 +314,7 @@ class TestResponse:
         assert response.headers.get_set_cookie() == ["a=1"]
 
     async def test_a_stream_is_sent_in_pieces(self) -> None:
-        async def pieces() -> Any:
+        async def pieces() -> AsyncIterator[bytes]:
             yield b"a"
             yield b"b"
 

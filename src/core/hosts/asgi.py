@@ -156,7 +156,7 @@ class AsgiRequest(Request[Any, Any, Any]):
         if message["type"] == "http.request" and not message.get("more_body", False):
             body: bytes = message.get("body", b"")
             return body
-        chunks = []
+        chunks: list[bytes] = []
         while message["type"] == "http.request":
             chunks.append(message.get("body", b""))
             if not message.get("more_body", False):
@@ -250,7 +250,7 @@ def asgi(app: App[Any], env: object = None, *, context: BackgroundContext | None
         req = bound(scope, receive)
         res = Response()
         await respond(req, res)
-        body = res.body
+        body: Any = res.body
         if body.__class__ is str:
             body = body.encode()
         if body is None or body.__class__ is bytes:

@@ -73,7 +73,7 @@ class Scopes(Generic[T]):
         found: list[Scope[T]] = []
         nodes = [self._root]
         for segment in [*segments[1:], None]:
-            following = []
+            following: list[_Node[T]] = []
             for node in nodes:
                 found += [scope for scope in node.scopes if after < scope.order < before]
                 if segment is not None:
@@ -93,7 +93,7 @@ class Scopes(Generic[T]):
         nodes = [self._root]
         maybe = False
         for part in pattern.parts:
-            following = []
+            following: list[_Node[T]] = []
             for node in nodes:
                 found += node.scopes
                 if node.any is not None:

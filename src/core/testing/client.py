@@ -44,7 +44,7 @@ class Client(Generic[E]):
         self.env = env
         self.ctx = ctx if ctx is not None else FakeExecutionContext()
         self.base_url = base_url.rstrip("/")
-        self.headers = dict(headers or ())
+        self.headers = dict(headers) if headers else {}
         self.ip = ip
         self.cookies: dict[str, str] = {}
         """What the application has set, by name. A test may add to it."""

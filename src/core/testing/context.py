@@ -57,7 +57,7 @@ class FakeExecutionContext(ExecutionContext):
         while position < len(self.waited):
             results += await asyncio.gather(*self.waited[position:], return_exceptions=True)
             position = len(results)
-        errors = []
+        errors: list[BaseException] = []
         for number, result in enumerate(results):
             if isinstance(result, BaseException) and number not in self._raised:
                 self._raised.add(number)
@@ -70,7 +70,7 @@ class FakeExecutionContext(ExecutionContext):
 
     def problems(self) -> list[str]:
         """What the test left behind: work that has not ended, and failures that nobody has seen."""
-        found = []
+        found: list[str] = []
         for number, task in enumerate(self.waited):
             if not isinstance(task, asyncio.Future):
                 continue

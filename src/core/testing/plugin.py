@@ -13,7 +13,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Generator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -99,12 +99,12 @@ def core_app(request: pytest.FixtureRequest) -> App[Any]:
             'core_app = "package.main:app", or define a fixture core_app in conftest.py'
         )
     module, _, name = named.partition(":")
-    app = getattr(import_module(module), name or "app", None)
+    app: object = getattr(import_module(module), name or "app", None)
     from core.app import App
 
     if not isinstance(app, App):
         raise pytest.UsageError(f'core_app: "{named}" is not an App but {type(app).__name__}. Write "module:name"')
-    return app
+    return cast("App[Any]", app)
 
 
 @pytest.fixture
