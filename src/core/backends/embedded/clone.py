@@ -26,13 +26,26 @@ class CloneError(ValueError):
 
 def dump(value: Any) -> bytes:
     """`value` as bytes. Raises CloneError for what cannot be copied: functions, open files, classes, cycles."""
+    # What is bytes or text already stays so, and as large as it is.
+    if type(value) is bytes:
+        return b"B" + value
+    if type(value) is str:
+        return b"S" + value.encode("utf-8", "surrogatepass")
     text = json.dumps(_tag(value, "the value", []), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return text.encode("utf-8", "surrogatepass")
+    return b"J" + text.encode("utf-8", "surrogatepass")
 
 
 def load(data: bytes) -> Any:
     """The value that `dump` made bytes of."""
-    return _untag(json.loads(data.decode("utf-8", "surrogatepass")))
+    match data[:1]:
+        case b"B":
+            return data[1:]
+        case b"S":
+            return data[1:].decode("utf-8", "surrogatepass")
+        case b"J":
+            return _untag(json.loads(data[1:].decode("utf-8", "surrogatepass")))
+        case kind:
+            raise CloneError(f"a stored value begins with {kind!r}: a newer version of this package wrote it")
 
 
 def clone(value: Any) -> Any:
@@ -118,3 +131,42 @@ def _untag(value: Any) -> Any:
             raise CloneError(
                 f"a stored value is of the unknown kind {kind!r}: a newer version of this package wrote it"
             )
+
+
+def copy_value(value: Any, path: str = "the value") -> Any:
+    """A copy for another object in the same process: like `clone`, but tuples and attrs objects keep their class.
+
+    What goes between two Durable Objects shares nothing, as if there were machines between them, and yet has the types
+    that their methods are annotated with. Raises CloneError for what could not go.
+    """
+    match value:
+        case None | bool() | int() | float() | str() | bytes() | datetime() | date():
+            return value
+        case bytearray() | memoryview():
+            return bytes(value)
+        case list():
+            return [copy_value(item, f"{path}[{place}]") for place, item in enumerate(value)]
+        case tuple():
+            items = [copy_value(item, f"{path}[{place}]") for place, item in enumerate(value)]
+            return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+        case Mapping():
+            return {copy_value(key, path): copy_value(item, f"{path}[{key!r}]") for key, item in value.items()}
+        case set() | frozenset():
+            return type(value)(copy_value(item, path) for item in value)
+        case _:
+            return _copy_object(value, path)
+
+
+def _copy_object(value: Any, path: str) -> Any:
+    import copy
+    from decimal import Decimal
+    from uuid import UUID
+
+    if isinstance(value, (UUID, Decimal)):
+        return value
+    if hasattr(type(value), "__attrs_attrs__"):
+        twin = copy.copy(value)
+        for field in type(value).__attrs_attrs__:
+            object.__setattr__(twin, field.name, copy_value(getattr(value, field.name), f"{path}.{field.name}"))
+        return twin
+    _refuse(path, f"is of type {type(value).__name__}, which cannot go to another object")

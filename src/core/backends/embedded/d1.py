@@ -385,6 +385,13 @@ class Engine:
             if write:
                 self._schema += 1
 
+    def inside(self, sql: str, values: tuple[Any, ...]) -> Answer:
+        """Run one text inside a transaction of the caller's."""
+        try:
+            return self._query(self._plan(sql), values)
+        finally:
+            self._schema += 1
+
     def execute(self, piece: Piece) -> None:
         """Run one statement of the application's inside a transaction of the caller's, for a migration."""
         if len(piece.text.encode("utf-8", "replace")) > MAX_SQL:

@@ -550,7 +550,7 @@ class _Consumer:
         """Become the queue's consumer, unless another process is."""
         path = self.broker.lock_path(self.name)
         if path is not None:
-            lock = _lock_file(path)
+            lock = lock_file(path)
             if lock is None:
                 return
             self._lock = lock
@@ -671,7 +671,7 @@ class _Consumer:
             self.broker.arrived(letters, moved)
 
 
-def _lock_file(path: str) -> int | None:
+def lock_file(path: str) -> int | None:
     """Lock a file for this process, or return None when another one has it. The system frees it when we end."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
