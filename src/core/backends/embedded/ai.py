@@ -1,0 +1,512 @@
+"""The embedded `Ai`: no model of its own, but any server that speaks OpenAI's API, named in the configuration.
+
+Requests are written with asyncio's streams, so that no HTTP library is needed and an answer can be read while the model
+still writes it. Answers are turned into the shapes that the platform's models give. Without a server every run raises
+one error, which says how to name one. https://platform.openai.com/docs/api-reference
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ssl
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeVar, overload
+from urllib.parse import urlsplit
+
+import attrs
+
+from core.bindings.ai import (
+    AiAsyncBatchResponse,
+    AiGateway,
+    AiModel,
+    AiStream,
+    GatewayOptions,
+    MarkdownDocument,
+    MarkdownResult,
+)
+from core.errors import AiError, OptionError, UnsupportedBindingError
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeForm
+
+    from core.backends.embedded.store import Gate
+    from core.http import Response
+
+__all__ = ["AiServer", "EmbeddedAi"]
+
+T = TypeVar("T")
+
+_CHUNK: Final = 64 * 1024
+_LONGEST_LINE: Final = 64 * 1024
+_CONNECT_TIMEOUT: Final = 10.0
+
+# Which of the platform's inputs a chat or a completion has, under the same name.
+_GENERATION: Final = (
+    "max_tokens",
+    "temperature",
+    "top_p",
+    "seed",
+    "frequency_penalty",
+    "presence_penalty",
+    "response_format",
+    "tools",
+)
+
+
+@attrs.frozen
+class AiServer:
+    """A server that speaks OpenAI's API, and which of its models stands for one of the platform's.
+
+    `url` is what comes before `/chat/completions`: `http://127.0.0.1:11434/v1` for Ollama. `models` maps the
+    platform's names to the server's; a name that is not in it goes to `model`, or as it is when there is none.
+    `timeout`: seconds to wait for the next piece of an answer.
+    """
+
+    url: str
+    api_key: str | None = attrs.field(default=None, repr=False)
+    model: str | None = None
+    models: Mapping[str, str] = attrs.field(factory=dict)
+    timeout: float = 120.0
+
+    def __attrs_post_init__(self) -> None:
+        parts = urlsplit(self.url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise OptionError(
+                f'the AI server "{self.url}" is no http or https URL. Write it like http://127.0.0.1:11434/v1'
+            )
+
+    def name_of(self, model: str) -> str:
+        """The server's name for a model."""
+        return self.models.get(model) or self.model or model
+
+
+class EmbeddedAi:
+    """The models of `server`, under the platform's names.
+
+    `gate` sees every call first, and may refuse it: how a fake records calls and injects faults.
+    """
+
+    def __init__(self, server: AiServer | None, *, binding: str = "AI", gate: Gate | None = None) -> None:
+        self._server = server
+        self._binding = binding
+        self._gate = gate
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} at {'no server' if self._server is None else self._server.url}>"
+
+    @property
+    def ai_gateway_log_id(self) -> str | None:
+        """Always None: no gateway is embedded."""
+        return None
+
+    @overload
+    async def run(
+        self,
+        model: str,
+        inputs: Mapping[str, Any],
+        type_: None = None,
+        /,
+        *,
+        stream: Literal[False] = False,
+        return_raw_response: Literal[False] = False,
+        queue_request: Literal[False] = False,
+        gateway: GatewayOptions | None = None,
+        tags: Sequence[str] | None = None,
+        extra_headers: Mapping[str, str] | None = None,
+    ) -> Any: ...
+    @overload
+    async def run(
+        self,
+        model: str,
+        inputs: Mapping[str, Any],
+        type_: TypeForm[T],
+        /,
+        *,
+        gateway: GatewayOptions | None = None,
+        tags: Sequence[str] | None = None,
+        extra_headers: Mapping[str, str] | None = None,
+    ) -> T: ...
+    @overload
+    async def run(
+        self,
+        model: str,
+        inputs: Mapping[str, Any],
+        /,
+        *,
+        stream: Literal[True],
+        gateway: GatewayOptions | None = None,
+        tags: Sequence[str] | None = None,
+        extra_headers: Mapping[str, str] | None = None,
+    ) -> AiStream: ...
+    @overload
+    async def run(
+        self,
+        model: str,
+        inputs: Mapping[str, Any],
+        /,
+        *,
+        return_raw_response: Literal[True],
+        gateway: GatewayOptions | None = None,
+        tags: Sequence[str] | None = None,
+        extra_headers: Mapping[str, str] | None = None,
+    ) -> Response: ...
+    @overload
+    async def run(
+        self,
+        model: str,
+        inputs: Mapping[str, Any],
+        /,
+        *,
+        queue_request: Literal[True],
+        gateway: GatewayOptions | None = None,
+        tags: Sequence[str] | None = None,
+        extra_headers: Mapping[str, str] | None = None,
+    ) -> AiAsyncBatchResponse: ...
+    async def run(
+        self,
+        model: str,
+        inputs: Mapping[str, Any],
+        type_: Any = None,
+        /,
+        *,
+        stream: bool = False,
+        return_raw_response: bool = False,
+        queue_request: bool = False,
+        gateway: GatewayOptions | None = None,
+        tags: Sequence[str] | None = None,
+        extra_headers: Mapping[str, str] | None = None,
+    ) -> Any:
+        """Run a model. See `Ai.run`."""
+        stream = stream or bool(inputs.get("stream"))
+        if self._gate is not None:
+            await self._gate("run", (model, inputs), {"stream": True} if stream else {})
+        if queue_request:
+            _not_embedded("queued batches (queue_request=True)")
+        if gateway is not None:
+            _not_embedded("gateways (gateway=...)")
+        if stream:
+            return AiStream(await self.open_stream(model, inputs, extra_headers or {}))
+        if return_raw_response:
+            return await self.answer_raw(model, inputs, extra_headers or {})
+        answer = await self.answer(model, inputs, extra_headers or {})
+        if type_ is None:
+            return answer
+        from core.structure import structure
+
+        return structure(answer, type_)
+
+    async def models(
+        self,
+        *,
+        author: str | None = None,
+        hide_experimental: bool | None = None,
+        page: int | None = None,
+        per_page: int | None = None,
+        search: str | None = None,
+        source: int | None = None,
+        task: str | None = None,
+    ) -> list[AiModel]:
+        """Return the server's models. See `Ai.models`."""
+        if self._gate is not None:
+            await self._gate("models", (), {})
+        found = await self.list_models()
+        wanted = [model for model in found if search is None or search.lower() in model.id.lower()]
+        if per_page is not None:
+            first = ((page or 1) - 1) * per_page
+            wanted = wanted[first : first + per_page]
+        return wanted
+
+    async def to_markdown(self, files: Sequence[MarkdownDocument]) -> list[MarkdownResult]:
+        """Not embedded. See `Ai.to_markdown`."""
+        if self._gate is not None:
+            await self._gate("to_markdown", (files,), {})
+        return await self.convert(files)
+
+    def gateway(self, gateway_id: str) -> AiGateway:
+        """Not embedded. See `Ai.gateway`."""
+        _not_embedded("gateways")
+
+    # ------------------------------------------------------------------ what a fake answers instead
+
+    async def answer(self, model: str, inputs: Mapping[str, Any], headers: Mapping[str, str]) -> Any:
+        """The answer of a model, in the platform's shape."""
+        task = _Task.of(self._known_server(), model, inputs)
+        return task.answer(await self._json("POST", task.path, task.body, headers))
+
+    async def answer_raw(self, model: str, inputs: Mapping[str, Any], headers: Mapping[str, str]) -> Response:
+        """The server's answer as it came."""
+        from core.http import Response
+
+        task = _Task.of(self._known_server(), model, inputs)
+        exchange = await self._send("POST", task.path, task.body, headers)
+        body = b"".join([chunk async for chunk in exchange.body()])
+        return Response(body, status=exchange.status, headers=exchange.headers)
+
+    async def open_stream(
+        self, model: str, inputs: Mapping[str, Any], headers: Mapping[str, str]
+    ) -> AsyncIterator[bytes]:
+        """The answer of a model as server-sent events of the platform's shape. Refusals come before the first one."""
+        task = _Task.of(self._known_server(), model, inputs)
+        exchange = await self._send("POST", task.path, {**task.body, "stream": True}, headers)
+        if exchange.status >= 400:
+            await _refused(exchange)
+        return _events(exchange)
+
+    async def list_models(self) -> list[AiModel]:
+        """The server's models."""
+        listed = await self._json("GET", "/models", None, {})
+        return [AiModel(id=entry["id"], name=entry["id"]) for entry in listed.get("data", [])]
+
+    async def convert(self, files: Sequence[MarkdownDocument]) -> list[MarkdownResult]:
+        """Documents as Markdown."""
+        _not_embedded("document conversion (to_markdown)")
+
+    # ------------------------------------------------------------------ HTTP
+
+    def _known_server(self) -> AiServer:
+        if self._server is None:
+            raise UnsupportedBindingError(
+                f"{self._binding}: no model is embedded. Name a server that speaks OpenAI's API, for example Ollama: "
+                "CORE_AI_URL=http://127.0.0.1:11434/v1 and CORE_AI_MODEL=llama3.2 in .dev.vars "
+                "(CORE_AI_KEY for one that wants a key), or use FakeAi in a test"
+            )
+        return self._server
+
+    async def _json(self, method: str, path: str, body: Mapping[str, Any] | None, headers: Mapping[str, str]) -> Any:
+        from core.http.json import loads
+
+        exchange = await self._send(method, path, body, headers)
+        if exchange.status >= 400:
+            await _refused(exchange)
+        data = b"".join([chunk async for chunk in exchange.body()])
+        try:
+            return loads(data)
+        except ValueError as error:
+            raise AiError(f"{exchange.place} answered what is not JSON: {data[:200]!r}") from error
+
+    async def _send(
+        self, method: str, path: str, body: Mapping[str, Any] | None, headers: Mapping[str, str]
+    ) -> _Exchange:
+        from core.http.json import dumps
+
+        server = self._known_server()
+        parts = urlsplit(server.url)
+        data = b"" if body is None else dumps(body).encode()
+        tls = ssl.create_default_context() if parts.scheme == "https" else None
+        place = f"the AI server {server.url}"
+        try:
+            async with asyncio.timeout(_CONNECT_TIMEOUT):
+                reader, writer = await asyncio.open_connection(
+                    parts.hostname, parts.port or (443 if tls else 80), ssl=tls, limit=_LONGEST_LINE
+                )
+        except (OSError, TimeoutError) as error:
+            raise AiError(f"{place} cannot be reached: {error}. Start it, or name another with CORE_AI_URL") from error
+        exchange = _Exchange(reader, writer, place, server.timeout)
+        fields = {
+            "Host": parts.netloc.rpartition("@")[2],
+            "Accept": "application/json, text/event-stream",
+            "Connection": "close",
+            "Content-Length": str(len(data)),
+            **({} if body is None else {"Content-Type": "application/json"}),
+            **({} if server.api_key is None else {"Authorization": f"Bearer {server.api_key}"}),
+            **headers,
+        }
+        for name, value in fields.items():
+            if "\r" in f"{name}{value}" or "\n" in f"{name}{value}":
+                writer.close()
+                raise AiError(f"the header {name!r} has a line break in it")
+        head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+        try:
+            writer.write(f"{method} {parts.path.rstrip('/')}{path} HTTP/1.1\r\n{head}\r\n".encode("latin-1") + data)
+            await writer.drain()
+            await exchange.read_head()
+        except BaseException:
+            exchange.close()
+            raise
+        return exchange
+
+
+def _not_embedded(what: str) -> NoReturn:
+    raise UnsupportedBindingError(f"Ai: {what} are not embedded: only the platform has them. Use FakeAi in a test")
+
+
+@attrs.frozen
+class _Task:
+    """What a run is on the server: where it goes, what with, and how its answer is read."""
+
+    kind: Literal["chat", "completion", "embeddings"]
+    body: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, server: AiServer, model: str, inputs: Mapping[str, Any]) -> _Task:
+        body: dict[str, Any] = {"model": server.name_of(model)}
+        if "messages" in inputs or "prompt" in inputs:
+            body |= {name: inputs[name] for name in _GENERATION if inputs.get(name) is not None}
+            if "messages" in inputs:
+                return cls("chat", {**body, "messages": inputs["messages"]})
+            if inputs.get("raw"):
+                return cls("completion", {**body, "prompt": inputs["prompt"]})
+            return cls("chat", {**body, "messages": [{"role": "user", "content": inputs["prompt"]}]})
+        if "text" in inputs:
+            return cls("embeddings", {**body, "input": inputs["text"]})
+        raise AiError(
+            f"{model}: inputs with {', '.join(map(repr, inputs)) or 'nothing'} are of no task that is embedded. Embedded "
+            "are text generation (messages or prompt) and text embeddings (text); use FakeAi in a test for others"
+        )
+
+    @property
+    def path(self) -> str:
+        match self.kind:
+            case "chat":
+                return "/chat/completions"
+            case "completion":
+                return "/completions"
+            case "embeddings":
+                return "/embeddings"
+
+    def answer(self, given: Any) -> Any:
+        """The server's answer in the platform's shape."""
+        try:
+            if self.kind == "embeddings":
+                vectors = [entry["embedding"] for entry in sorted(given["data"], key=lambda entry: entry["index"])]
+                return {"shape": [len(vectors), len(vectors[0]) if vectors else 0], "data": vectors}
+            choice = given["choices"][0]
+            message = choice.get("message", {})
+            answer: dict[str, Any] = {"response": message.get("content") if self.kind == "chat" else choice["text"]}
+            calls = [call["function"] for call in message.get("tool_calls") or []]
+        except (KeyError, IndexError, TypeError, AttributeError) as error:
+            raise AiError(f"the AI server's answer has not the shape of OpenAI's API: {given!r:.200}") from error
+        if calls:
+            answer["tool_calls"] = [{"name": call["name"], "arguments": _arguments(call)} for call in calls]
+        if isinstance(usage := given.get("usage"), dict):
+            names = ("prompt_tokens", "completion_tokens", "total_tokens")
+            answer["usage"] = {name: usage.get(name, 0) for name in names}
+        return answer
+
+
+def _arguments(call: Mapping[str, Any]) -> Any:
+    """A tool's arguments. Servers write them as JSON in a text, and models do not always write JSON."""
+    from core.http.json import loads
+
+    arguments = call.get("arguments")
+    if isinstance(arguments, str):
+        with contextlib.suppress(ValueError):
+            return loads(arguments)
+    return arguments
+
+
+async def _events(exchange: _Exchange) -> AsyncIterator[bytes]:
+    """The server's events as the platform's: `data: {"response": "…"}`, and `data: [DONE]` at the end."""
+    from core.http.json import dumps, loads
+
+    usage: Any = None
+    pending = b""
+    try:
+        async for chunk in exchange.body():
+            *lines, pending = (pending + chunk).split(b"\n")
+            for line in lines:
+                if not line.startswith(b"data:"):
+                    continue
+                data = line[5:].strip()
+                if data == b"[DONE]":
+                    break
+                event = loads(data)
+                if isinstance(event.get("error"), dict):
+                    raise AiError(f"{exchange.place}: {event['error'].get('message')}")
+                usage = event.get("usage") or usage
+                for choice in event.get("choices", []):
+                    piece = choice.get("text") or (choice.get("delta") or {}).get("content")
+                    if piece:
+                        yield f"data: {dumps({'response': piece})}\n\n".encode()
+        if usage is not None:
+            yield f"data: {dumps({'response': '', 'usage': usage})}\n\n".encode()
+        yield b"data: [DONE]\n\n"
+    finally:
+        exchange.close()
+
+
+async def _refused(exchange: _Exchange) -> NoReturn:
+    from core.http.json import loads
+
+    data = b"".join([chunk async for chunk in exchange.body()])
+    message = data.decode("utf-8", "replace")[:500]
+    with contextlib.suppress(ValueError, AttributeError, TypeError, KeyError):
+        error = loads(data)["error"]
+        message = error["message"] if isinstance(error, dict) else str(error)
+    refusal = AiError(f"{exchange.place} answered {exchange.status}: {message}")
+    refusal.status = exchange.status
+    raise refusal
+
+
+class _Exchange:
+    """One request's answer over HTTP/1.1. The connection is for this one only."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, place: str, timeout: float) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._timeout = timeout
+        self.place = place
+        self.status = 0
+        self.headers: dict[str, str] = {}
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._writer.close()
+
+    async def read_head(self) -> None:
+        """Read up to the body. Raises AiError for what is no answer."""
+        while True:
+            line = await self._line()
+            version, _, rest = line.partition(" ")
+            if not version.startswith("HTTP/1.") or not rest[:3].isdigit():
+                raise AiError(f"{self.place} does not speak HTTP/1.1: it answered {line[:80]!r}")
+            self.status = int(rest[:3])
+            self.headers = {}
+            while line := await self._line():
+                name, _, value = line.partition(":")
+                self.headers[name.strip().lower()] = value.strip()
+            if self.status != 100:
+                return
+
+    async def body(self) -> AsyncIterator[bytes]:
+        """The chunks of the body."""
+        try:
+            if "chunked" in self.headers.get("transfer-encoding", "").lower():
+                while (size := self._size(await self._line())) > 0:
+                    yield await self._wait(self._reader.readexactly(size))
+                    await self._line()
+                return
+            left = int(self.headers["content-length"]) if "content-length" in self.headers else None
+            while left is None or left > 0:
+                chunk = await self._wait(self._reader.read(_CHUNK if left is None else min(left, _CHUNK)))
+                if not chunk:
+                    if left is None:
+                        return
+                    raise AiError(f"{self.place} ended in the middle of its answer")
+                left = None if left is None else left - len(chunk)
+                yield chunk
+        finally:
+            self.close()
+
+    def _size(self, line: str) -> int:
+        try:
+            return int(line.partition(";")[0], 16)
+        except ValueError:
+            raise AiError(f"{self.place} does not speak HTTP/1.1: {line[:80]!r} is no length of a chunk") from None
+
+    async def _line(self) -> str:
+        line = await self._wait(self._reader.readline())
+        if not line.endswith(b"\n"):
+            raise AiError(f"{self.place} ended in the middle of its answer")
+        return line.decode("latin-1").rstrip("\r\n")
+
+    async def _wait(self, reading: Any) -> bytes:
+        try:
+            async with asyncio.timeout(self._timeout):
+                data: bytes = await reading
+                return data
+        except TimeoutError:
+            raise AiError(f"{self.place} said nothing for {self._timeout:g} seconds") from None
+        except (OSError, asyncio.IncompleteReadError, ValueError) as error:
+            raise AiError(f"{self.place} ended in the middle of its answer: {error}") from error
