@@ -221,7 +221,8 @@ def require_async(callable_: object, where: str) -> None:
         if inner is None or inspect.isfunction(target):
             break
         target = inner
-    call = getattr(type(target), "__call__", None)
+    kind: type = type(target)
+    call = getattr(kind, "__call__", None)
     if inspect.iscoroutinefunction(target) or inspect.iscoroutinefunction(call):
         return
     if not callable(callable_):

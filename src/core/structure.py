@@ -150,9 +150,17 @@ def _build(source: _Source, detailed: bool) -> Converter:
 
     from attrs import has
     from cattrs import Converter
-    from cattrs.cols import is_any_set, is_frozenset, is_mapping, is_sequence, list_structure_factory
+    from cattrs.cols import (
+        is_any_set,  # pyright: ignore[reportUnknownVariableType]  # its type names a TypeVar of cattrs
+        is_frozenset,
+        is_mapping,
+        is_sequence,
+        list_structure_factory,
+    )
     from cattrs.gen import make_dict_structure_fn
-    from cattrs.gen.typeddicts import make_dict_structure_fn as make_typeddict_structure_fn
+    from cattrs.gen.typeddicts import (
+        make_dict_structure_fn as make_typeddict_structure_fn,  # pyright: ignore[reportUnknownVariableType]  # as above
+    )
 
     strings, rows = source == "strings", source == "rows"
     converter = Converter(detailed_validation=detailed)
@@ -221,7 +229,7 @@ def _build(source: _Source, detailed: bool) -> Converter:
         ),
         (
             lambda t: is_typeddict(get_origin(t) or t),
-            lambda t: _guard(make_typeddict_structure_fn(t, converter), dict, "must be an object"),
+            lambda t: _guard(cast("Any", make_typeddict_structure_fn)(t, converter), dict, "must be an object"),
         ),
     ]
     for predicate, factory in factories:

@@ -32,7 +32,7 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 log = logging.getLogger("core")
 
-CLIENT_IP = b"edge-connecting-ip"
+CLIENT_IP = "edge-connecting-ip"
 
 
 class BackgroundContext:
@@ -106,23 +106,23 @@ class AsgiRequest(Request[Any, Any, Any]):
         cached: http.Headers | None = self.__dict__.get("_headers")
         if cached is None:
             for key, value in self._scope["headers"]:
-                if key == CLIENT_IP:
-                    continue
                 name, text = key.decode("latin-1").lower(), value.decode("latin-1")
+                if name == CLIENT_IP:
+                    continue
                 if name in values:
                     values[name] = f"{values[name]}{'; ' if name == 'cookie' else ', '}{text}"
                 else:
                     values[name] = text
             ip = self.ip
             if ip is not None:
-                values["edge-connecting-ip"] = ip
+                values[CLIENT_IP] = ip
             cached = self.__dict__["_headers"] = http.Headers.trusted(values, [])
         return cached
 
     def header(self, name: str, /) -> str | None:
         """The value of a header, or None."""
         key = name.lower()
-        if key == "edge-connecting-ip":
+        if key == CLIENT_IP:
             return self.ip
         wanted = key.encode("latin-1", "replace")
         found: str | None = None

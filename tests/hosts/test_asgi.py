@@ -1,0 +1,308 @@
+"""The ASGI host: what it reads from a scope, what it sends, and what a client cannot make it believe."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from core import App, Request, Response, create_app
+from core.hosts.asgi import BackgroundContext, asgi
+
+Message = dict[str, Any]
+
+
+def scope_of(path: str = "/", **changes: Any) -> dict[str, Any]:
+    scope: dict[str, Any] = {
+        "type": "http",
+        "method": "GET",
+        "scheme": "http",
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": b"",
+        "headers": [(b"host", b"example.test")],
+        "client": ("203.0.113.5", 1234),
+        "server": ("127.0.0.1", 8000),
+    }
+    return scope | changes
+
+
+async def ask(app: App[Any], scope: dict[str, Any], *received: Message, env: object = None) -> list[Message]:
+    """Everything that is sent for one scope."""
+    sent: list[Message] = []
+    queue = [*received] or [{"type": "http.request", "body": b"", "more_body": False}]
+
+    async def receive() -> Message:
+        if queue:
+            return queue.pop(0)
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    await asgi(app, env)(scope, receive, send)
+    return sent
+
+
+async def seen(read: Any, scope: dict[str, Any]) -> Any:
+    """What `read(req)` gives inside a handler."""
+    app = create_app()
+    found: list[Any] = []
+
+    @app.all("/*")
+    async def handler(req: Request, res: Response) -> None:
+        found.append(read(req))
+        res.json({})
+
+    await ask(app, scope)
+    return found[0]
+
+
+async def test_a_response_is_a_start_with_its_length_and_one_body() -> None:
+    app = create_app()
+
+    @app.get("/")
+    async def handler(req: Request, res: Response) -> None:
+        res.status(201).header("X-A", "é").cookie("a", "1").json({"ü": 1})
+
+    start, body = await ask(app, scope_of())
+    assert start["status"] == 201
+    assert sorted(start["headers"]) == [
+        (b"content-length", b"8"),
+        (b"content-type", b"application/json"),
+        (b"set-cookie", b"a=1; Path=/"),
+        (b"x-a", b"\xe9"),
+    ]
+    assert body == {"type": "http.response.body", "body": '{"ü":1}'.encode()}
+
+
+@pytest.mark.parametrize(("status", "length"), [(200, [b"0"]), (404, [b"0"]), (205, [b"0"]), (204, []), (304, [])])
+async def test_a_response_without_a_body_says_so_where_a_length_is_allowed(status: int, length: list[bytes]) -> None:
+    app = create_app()
+
+    @app.get("/")
+    async def handler(req: Request, res: Response) -> None:
+        res.status(status).send()
+
+    start, body = await ask(app, scope_of())
+    assert [value for name, value in start["headers"] if name == b"content-length"] == length
+    assert body["body"] == b""
+
+
+async def test_head_has_the_length_of_the_body_it_leaves_out() -> None:
+    app = create_app()
+
+    @app.get("/")
+    async def handler(req: Request, res: Response) -> None:
+        res.text("hello")
+
+    start, body = await ask(app, scope_of(method="HEAD"))
+    assert (b"content-length", b"5") in start["headers"]
+    assert body["body"] == b""
+
+
+@pytest.mark.parametrize(
+    ("raw", "decoded", "param"),
+    [
+        (b"/a%2Fb", "/a/b", "a/b"),
+        (b"/%C3%A9", "/é", "é"),
+        (b"/a%2520b", "/a%20b", "a%20b"),
+        (b"/x/../a", "/x/../a", "a"),
+        (b"/x/%2e%2e/a", "/x/../a", "a"),
+        (b"/a?b", "/a?b", "a?b"),
+    ],
+)
+async def test_the_path_is_what_was_sent_and_not_what_the_server_decoded(raw: bytes, decoded: str, param: str) -> None:
+    app = create_app()
+    found: list[str] = []
+
+    @app.get("/:name")
+    async def handler(req: Request, res: Response) -> None:
+        found.append(req.params["name"])
+        res.json({})
+
+    await ask(app, scope_of(decoded, raw_path=raw))
+    assert found == [param] or raw == b"/a?b"
+
+
+async def test_a_server_without_raw_path_is_served_too() -> None:
+    scope = scope_of("/é b")
+    del scope["raw_path"]
+    assert await seen(lambda req: (req.path, req.params["*"]), scope) == ("/%C3%A9%20b", "é b")
+
+
+@pytest.mark.parametrize("name", [b"edge-connecting-ip", b"Edge-Connecting-IP"])
+async def test_the_address_is_the_connections_and_never_the_clients_word(name: bytes) -> None:
+    scope = scope_of(headers=[(name, b"198.51.100.1"), (b"x-forwarded-for", b"198.51.100.2")])
+    assert await seen(lambda req: req.ip, scope) == "203.0.113.5"
+    assert await seen(lambda req: req.header("Edge-Connecting-IP"), scope) == "203.0.113.5"
+    assert await seen(lambda req: req.headers["edge-connecting-ip"], scope) == "203.0.113.5"
+    assert await seen(lambda req: req.ip, scope | {"client": None}) is None
+    assert await seen(lambda req: req.headers.get("edge-connecting-ip"), scope | {"client": None}) is None
+
+
+async def test_repeated_headers_are_joined_and_cookies_with_a_semicolon() -> None:
+    headers = [(b"x-a", b"1"), (b"x-a", b"2"), (b"cookie", b"a=1"), (b"cookie", b"b=2")]
+    assert await seen(lambda req: req.header("X-A"), scope_of(headers=headers)) == "1, 2"
+    assert await seen(lambda req: dict(req.cookies), scope_of(headers=headers)) == {"a": "1", "b": "2"}
+
+
+@pytest.mark.parametrize(
+    ("host", "url"),
+    [
+        (b"example.test:8080", "http://example.test:8080/a?b=c"),
+        (b"evil.test/x?y#", "http://127.0.0.1:8000/a?b=c"),
+        (None, "http://127.0.0.1:8000/a?b=c"),
+    ],
+)
+async def test_the_url_is_built_from_a_host_header_that_is_one(host: bytes | None, url: str) -> None:
+    headers = [] if host is None else [(b"host", host)]
+    assert await seen(lambda req: req.url, scope_of("/a", headers=headers, query_string=b"b=c")) == url
+
+
+async def test_a_body_comes_whole_or_in_pieces() -> None:
+    app = create_app()
+
+    @app.post("/whole")
+    async def whole(req: Request, res: Response) -> None:
+        res.text((await req.bytes()).decode())
+
+    @app.post("/pieces")
+    async def pieces(req: Request, res: Response) -> None:
+        res.text("|".join([chunk.decode() async for chunk in req.stream()]))
+
+    received = [
+        {"type": "http.request", "body": b"ab", "more_body": True},
+        {"type": "http.request", "body": b"cd", "more_body": False},
+    ]
+    for path, text in (("/whole", b"abcd"), ("/pieces", b"ab|cd")):
+        sent = await ask(app, scope_of(path, method="POST"), *received)
+        assert sent[1]["body"] == text
+
+
+async def test_a_client_that_goes_away_while_its_body_is_read_is_a_400_nobody_sees() -> None:
+    app = create_app()
+
+    @app.post("/")
+    async def take(req: Request, res: Response) -> None:
+        res.json(await req.json())
+
+    sent = await ask(
+        app,
+        scope_of(method="POST"),
+        {"type": "http.request", "body": b"{", "more_body": True},
+        {"type": "http.disconnect"},
+    )
+    assert sent[0]["status"] == 400
+
+
+async def test_a_stream_leaves_piece_by_piece_and_its_source_is_closed() -> None:
+    closed: list[bool] = []
+    app = create_app()
+
+    @app.get("/")
+    async def handler(req: Request, res: Response) -> None:
+        async def chunks() -> AsyncIterator[str]:
+            try:
+                yield "a"
+                yield "b"
+            finally:
+                closed.append(True)
+
+        res.stream(chunks(), content_type="text/plain")
+
+    sent = await ask(app, scope_of())
+    assert [message.get("body") for message in sent[1:]] == [b"a", b"b", b""]
+    assert sent[-1].get("more_body", False) is False
+    assert closed == [True]
+
+
+async def test_a_client_that_goes_away_ends_the_stream_and_what_feeds_it() -> None:
+    closed: list[bool] = []
+    app = create_app()
+
+    @app.get("/")
+    async def handler(req: Request, res: Response) -> None:
+        async def forever() -> AsyncIterator[bytes]:
+            try:
+                while True:
+                    yield b"tick"
+                    await asyncio.sleep(0)
+            finally:
+                closed.append(True)
+
+        res.stream(forever())
+
+    async with asyncio.timeout(5):
+        await ask(app, scope_of(), {"type": "http.disconnect"})
+    assert closed == [True]
+
+
+async def test_shutdown_waits_for_background_work() -> None:
+    go = asyncio.Event()
+    done: list[bool] = []
+    app = create_app()
+
+    @app.get("/")
+    async def handler(req: Request, res: Response) -> None:
+        async def later() -> None:
+            await go.wait()
+            done.append(True)
+
+        req.ctx.wait_until(later())
+        res.json({})
+
+    server = asgi(app)
+    events: asyncio.Queue[Message] = asyncio.Queue()
+    sent: list[str] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message["type"])
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    life = asyncio.create_task(server({"type": "lifespan"}, events.get, send))
+    await events.put({"type": "lifespan.startup"})
+    await server(scope_of(), receive, send)
+    await events.put({"type": "lifespan.shutdown"})
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert not life.done()
+    go.set()
+    await life
+    assert done == [True]
+    assert sent[-1] == "lifespan.shutdown.complete"
+
+
+async def test_a_mistake_in_the_application_stops_the_server_at_start() -> None:
+    app = create_app()
+    app.get("/nothing")
+    events: asyncio.Queue[Message] = asyncio.Queue()
+    await events.put({"type": "lifespan.startup"})
+    sent: list[Message] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    await asgi(app)({"type": "lifespan"}, events.get, send)
+    assert sent == [
+        {
+            "type": "lifespan.startup.failed",
+            "message": "GET /nothing has no handler. Give one to the call, or decorate one",
+        }
+    ]
+
+
+async def test_background_work_that_fails_is_logged_and_harms_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    context = BackgroundContext()
+
+    async def fails() -> None:
+        raise LookupError("gone")
+
+    context.wait_until(fails())
+    await context.drain()
+    assert "background work given to wait_until failed" in caplog.text
