@@ -171,7 +171,7 @@ def start(tools: Toolchain, bundle: Bundle, background: Background, tmp_path: Pa
     def start(**given: Any) -> Running:
         before: Running | None = given.pop("state_of", None)
         state = tmp_path / f"state{len(started)}" if before is None else before.node.state
-        running = _start(tools, bundle, background, state, **given)
+        running = start_running(tools, bundle, background, state, **given)
         started.append(running)
         return running
 
@@ -185,7 +185,7 @@ def worker(
     tools: Toolchain, bundle: Bundle, background: Background, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Running]:
     """One node that the tests share."""
-    running = _start(
+    running = start_running(
         tools,
         bundle,
         background,
@@ -197,7 +197,7 @@ def worker(
     running.stop()
 
 
-def _start(tools: Toolchain, bundle: Bundle, background: Background, state: Path, **given: Any) -> Running:
+def start_running(tools: Toolchain, bundle: Bundle, background: Background, state: Path, **given: Any) -> Running:
     lines: list[str] = []
     plan = given.pop("plan", PLAN)
     node = background.run(

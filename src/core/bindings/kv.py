@@ -56,7 +56,7 @@ class KVListResult:
     keys: list[KVKey]
     list_complete: bool
     cursor: str | None = None
-    cache_status: str | None = None
+    cache_status: str | None = attrs.field(default=None, eq=False)
 
 
 @attrs.frozen
@@ -65,7 +65,7 @@ class KVValue(Generic[V]):
 
     value: V
     metadata: Any = None
-    cache_status: str | None = None
+    cache_status: str | None = attrs.field(default=None, eq=False)
 
 
 @runtime_checkable

@@ -8,6 +8,7 @@ from typing import Any
 import attrs
 
 from core.backends.workerd.crossing import (
+    ask,
     bare,
     bridge,
     chunks_of,
@@ -15,7 +16,6 @@ from core.backends.workerd.crossing import (
     from_js,
     js_value,
     none_of,
-    raising,
 )
 from core.backends.workerd.fetch import response_of
 from core.bindings.ai import (
@@ -76,7 +76,7 @@ class WorkerdAi:
             given["tags"] = js_value(list(tags))
         if extra_headers is not None:
             given["extraHeaders"] = js_value(dict(extra_headers))
-        answer = await raising(self._ai.run(model, js_value(dict(inputs)), **given), _error)
+        answer = await ask(_error, self._ai.run, model, js_value(dict(inputs)), **given)
         if stream:
             return AiStream(chunks_of(bare(answer)))
         if return_raw_response:
@@ -115,7 +115,7 @@ class WorkerdAi:
             "task": task,
         }
         given = {name: value for name, value in named.items() if value is not None}
-        found = from_js(await raising(self._ai.models(js_value(given)), _error))
+        found = from_js(await ask(_error, self._ai.models, js_value(given)))
         return [
             AiModel(
                 id=model["id"],
@@ -145,7 +145,7 @@ class WorkerdAi:
             )
             for file in files
         ]
-        found = from_js(await raising(self._ai.toMarkdown(across.to_js(documents)), _error))
+        found = from_js(await ask(_error, self._ai.toMarkdown, across.to_js(documents)))
         return [
             MarkdownResult(
                 name=result["name"],
@@ -181,13 +181,13 @@ class WorkerdAiGateway:
         requests = [data] if isinstance(data, AiGatewayUniversalRequest) else list(data)
         outgoing = [attrs.asdict(request) for request in requests]
         given = {} if gateway is None else {"gateway": js_value(_camel(gateway))}
-        return response_of(await raising(self._gateway.run(js_value(outgoing), **given), _error))
+        return response_of(await ask(_error, self._gateway.run, js_value(outgoing), **given))
 
     async def get_log(self, log_id: str) -> AiGatewayLog:
         """What was kept of a request."""
         from datetime import datetime
 
-        found = from_js(await raising(self._gateway.getLog(log_id), _error))
+        found = from_js(await ask(_error, self._gateway.getLog, log_id))
         known = {field.name for field in attrs.fields(AiGatewayLog)}
         given: dict[str, Any] = {
             name: value.isoformat() if isinstance(value, datetime) else value
@@ -207,11 +207,11 @@ class WorkerdAiGateway:
         """Add a judgement to a log."""
         named = {"score": score, "feedback": feedback, "metadata": None if metadata is None else dict(metadata)}
         given = {name: value for name, value in named.items() if value is not None}
-        await raising(self._gateway.patchLog(log_id, js_value(given)), _error)
+        await ask(_error, self._gateway.patchLog, log_id, js_value(given))
 
     async def get_url(self, provider: str | None = None) -> str:
         """The gateway's address."""
-        return str(await raising(self._gateway.getUrl(*(() if provider is None else (provider,))), _error))
+        return str(await ask(_error, self._gateway.getUrl, *(() if provider is None else (provider,))))
 
 
 _NAMES = {

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Bridge",
+    "ask",
     "bare",
     "bridge",
     "bytes_of",
@@ -36,11 +37,11 @@ __all__ = [
     "is_null",
     "js_bytes",
     "js_date",
+    "js_number",
     "js_stream",
     "js_value",
     "none_of",
     "options",
-    "raising",
     "rows_of",
     "structured",
 ]
@@ -243,7 +244,7 @@ def js_value(value: Any) -> Any:
         case bool() | str() | float():
             return value
         case int():
-            return value
+            return js_number(value)
         case bytes() | bytearray() | memoryview():
             return js_bytes(value)
         case _:
@@ -258,8 +259,10 @@ def _outgoing(value: Any) -> Any:
     match value:
         case None:
             return bridge().jsnull
-        case bool() | int() | float() | str():
+        case bool() | float() | str():
             return value
+        case int():
+            return js_number(value)
         case bytes() | bytearray() | memoryview():
             return js_bytes(value)
         case datetime():
@@ -284,6 +287,11 @@ def _refuse(value: Any, convert: Callable[[Any], Any], cache: Callable[[Any, Any
         f"a {type(value).__name__} cannot be handed to JavaScript. Give dicts, lists, texts, numbers, bytes, datetimes "
         "or attrs instances"
     )
+
+
+def js_number(value: int) -> int | float:
+    """A whole number as JavaScript's Number where that is exact: pyodide would make a BigInt of a large one."""
+    return float(value) if 2**31 <= abs(value) <= MAX_SAFE_INTEGER else value
 
 
 def js_bytes(value: bytes | bytearray | memoryview) -> Any:
@@ -402,10 +410,10 @@ def error_parts(error: BaseException) -> tuple[str, str, str | None]:
     return name, message, cause_message if isinstance(cause_message, str) else None
 
 
-async def raising(promise: Awaitable[T], translate: Callable[[str, str], BindingError]) -> T:
-    """Await a promise; what it is rejected with is raised as `translate(name, message)` makes it."""
+async def ask(translate: Callable[[str, str], BindingError], method: Any, /, *args: Any, **given: Any) -> Any:
+    """Call a JavaScript method and await its promise; an error of either is raised as `translate(name, message)`."""
     try:
-        return await promise
+        return await method(*args, **given)
     except bridge().JsException as error:
         raise translated(error, translate) from None
 

@@ -13,12 +13,13 @@ from typing_extensions import TypeForm
 
 from core.backends.workerd.crossing import (
     MAX_SAFE_INTEGER,
+    ask,
     bare,
     bridge,
     is_null,
     js_bytes,
+    js_number,
     none_of,
-    raising,
     rows_of,
     translated,
 )
@@ -55,13 +56,17 @@ class WorkerdD1PreparedStatement:
     async def first(self, what: Any = None, /) -> Any:
         """Return the first row, its column, or the row as a `T`. See `D1PreparedStatement.first`."""
         if isinstance(what, str):
-            value = await raising(self._statement.first(what), _error)
+            value = await ask(_error, self._statement.first, what)
             return _cell(rows_of(value) if not is_null(value) else None)
-        row = await raising(self._statement.first(), _error)
+        row = await ask(_error, self._statement.first)
         if is_null(row):
             return None
         found = _row(rows_of(row))
-        return found if what is None else _structured(found, what)
+        if what is None:
+            return found
+        from core.structure import structure_row
+
+        return structure_row(found, what)
 
     @overload
     async def all(self, /) -> D1Result[D1Row]: ...
@@ -69,18 +74,20 @@ class WorkerdD1PreparedStatement:
     async def all(self, type_: TypeForm[T], /) -> D1Result[T]: ...
     async def all(self, type_: Any = None, /) -> Any:
         """Return every row. See `D1PreparedStatement.all`."""
-        result = _result(await raising(self._statement.all(), _error))
+        result = _result(await ask(_error, self._statement.all))
         if type_ is None:
             return result
-        return D1Result(_structured_rows(result.results, type_), result.meta, result.success)
+        from core.structure import structure_rows
+
+        return D1Result(structure_rows(result.results, type_), result.meta, result.success)
 
     async def run(self) -> D1Result[D1Row]:
         """Run the statement. See `D1PreparedStatement.run`."""
-        return _result(await raising(self._statement.run(), _error))
+        return _result(await ask(_error, self._statement.run))
 
     async def raw(self, column_names: bool = False) -> list[list[Any]]:
         """Return every row as a list of its values. See `D1PreparedStatement.raw`."""
-        rows: list[list[Any]] = rows_of(await raising(self._statement.raw(columnNames=bool(column_names)), _error))
+        rows: list[list[Any]] = rows_of(await ask(_error, self._statement.raw, columnNames=bool(column_names)))
         if column_names:
             return [rows[0], *([_cell(value) for value in row] for row in rows[1:])]
         return [[_cell(value) for value in row] for row in rows]
@@ -107,7 +114,7 @@ class WorkerdD1Session:
             if not isinstance(statement, WorkerdD1PreparedStatement):
                 raise D1TypeError(f"batch() takes statements, as prepare() gives them, not {type(statement).__name__}")
             outgoing.append(statement._statement)
-        results = await raising(self._database.batch(bridge().to_js(outgoing)), _error)
+        results = await ask(_error, self._database.batch, bridge().to_js(outgoing))
         return [_result_of(result) for result in rows_of(results)]
 
     def get_bookmark(self) -> str | None:
@@ -123,7 +130,7 @@ class WorkerdD1Database(WorkerdD1Session):
 
     async def exec(self, sql: str, /) -> D1ExecResult:
         """Run a text line by line. See `D1Database.exec`."""
-        result = rows_of(await raising(self._database.exec(sql), _error))
+        result = rows_of(await ask(_error, self._database.exec, sql))
         return D1ExecResult(result["count"], result["duration"])
 
     def with_session(self, constraint_or_bookmark: str | None = None, /) -> WorkerdD1Session:
@@ -148,7 +155,7 @@ def _bindable(value: D1Value) -> Any:
                     f"D1_TYPE_ERROR: {value} is beyond 2**53 - 1, which no number of the platform can hold. "
                     "Bind it as a text"
                 )
-            return value
+            return js_number(value)
         case bytes() | bytearray() | memoryview():
             # The runtime binds an ArrayBuffer or an array of numbers, and takes a view for its whole buffer.
             return js_bytes(value).buffer
@@ -212,18 +219,6 @@ _ZERO: Final = {"duration": 0, "changes": 0, "last_row_id": 0, "size_after": 0, 
 def _meta(meta: Mapping[str, Any]) -> D1Meta:
     given = {name: meta[name] for name in _META if meta.get(name) is not None}
     return D1Meta(served_by=meta.get("served_by") or "", **{**_ZERO, "changed_db": False, **given})
-
-
-def _structured(row: D1Row, type_: Any) -> Any:
-    from core.structure import structure
-
-    return structure(row, type_)
-
-
-def _structured_rows(rows: list[D1Row], type_: Any) -> list[Any]:
-    from core.structure import structure
-
-    return [structure(row, type_) for row in rows]
 
 
 def _error(name: str, message: str) -> BindingError:

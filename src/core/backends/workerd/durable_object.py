@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import Any, Final, TypeVar
 
 from core.backends.workerd.crossing import (
+    ask,
     bare,
     bridge,
     bytes_of,
@@ -24,7 +25,6 @@ from core.backends.workerd.crossing import (
     js_value,
     none_of,
     options,
-    raising,
     translated,
 )
 from core.bindings.durable_object import DurableObjectId
@@ -229,7 +229,7 @@ class WorkerdDurableObjectState:
 
         proxy = bridge().create_proxy(run)
         try:
-            await raising(self._state.blockConcurrencyWhile(proxy), _error)
+            await ask(_error, self._state.blockConcurrencyWhile, proxy)
         except BaseException:
             if failed:
                 raise failed[0] from None
@@ -260,7 +260,7 @@ class _Operations:
     async def get(self, keys: Any, /, *, allow_concurrency: bool = False, no_cache: bool = False) -> Any:
         """The value under a key or None; of a list of keys a dict."""
         given = _given(allow_concurrency, no_cache=no_cache)
-        return from_js(await raising(self._storage.get(_keys(keys), **given), _error))
+        return from_js(await ask(_error, self._storage.get, _keys(keys), **given))
 
     async def list(
         self,
@@ -277,7 +277,7 @@ class _Operations:
         """The values of a range of keys."""
         given = _range(start, start_after, end, prefix, reverse, limit)
         given.update(_given(allow_concurrency, no_cache=no_cache))
-        found: dict[str, Any] = from_js(await raising(self._storage.list(**given), _error))
+        found: dict[str, Any] = from_js(await ask(_error, self._storage.list, **given))
         return found
 
     async def put(
@@ -295,9 +295,9 @@ class _Operations:
         if isinstance(key, str):
             if value is _GIVEN_NOTHING:
                 raise DurableObjectTypeError("put() takes a key and a value, or a dict of both")
-            await raising(self._storage.put(key, js_value(value), **given), _error)
+            await ask(_error, self._storage.put, key, js_value(value), **given)
         else:
-            await raising(self._storage.put(js_value(dict(key)), **given), _error)
+            await ask(_error, self._storage.put, js_value(dict(key)), **given)
 
     async def delete(
         self,
@@ -310,11 +310,11 @@ class _Operations:
     ) -> Any:
         """Delete a key, or several."""
         given = _given(allow_concurrency, allow_unconfirmed, no_cache)
-        return from_js(await raising(self._storage.delete(_keys(keys), **given), _error))
+        return from_js(await ask(_error, self._storage.delete, _keys(keys), **given))
 
     async def get_alarm(self, *, allow_concurrency: bool = False) -> int | None:
         """When the alarm goes off, in milliseconds since 1970, or None."""
-        found = none_of(await raising(self._storage.getAlarm(**_given(allow_concurrency)), _error))
+        found = none_of(await ask(_error, self._storage.getAlarm, **_given(allow_concurrency)))
         return None if found is None else int(found)
 
     async def set_alarm(
@@ -326,11 +326,11 @@ class _Operations:
     ) -> None:
         """Have `alarm` called at a time."""
         given = _given(allow_concurrency, allow_unconfirmed)
-        await raising(self._storage.setAlarm(_time(scheduled_time), **given), _error)
+        await ask(_error, self._storage.setAlarm, _time(scheduled_time), **given)
 
     async def delete_alarm(self, *, allow_concurrency: bool = False, allow_unconfirmed: bool = False) -> None:
         """Take the alarm back."""
-        await raising(self._storage.deleteAlarm(**_given(allow_concurrency, allow_unconfirmed)), _error)
+        await ask(_error, self._storage.deleteAlarm, **_given(allow_concurrency, allow_unconfirmed))
 
 
 class WorkerdTransaction(_Operations):
@@ -355,7 +355,7 @@ class WorkerdStorage(_Operations):
 
     async def delete_all(self, *, allow_concurrency: bool = False, allow_unconfirmed: bool = False) -> None:
         """Delete everything."""
-        await raising(self._storage.deleteAll(**_given(allow_concurrency, allow_unconfirmed)), _error)
+        await ask(_error, self._storage.deleteAll, **_given(allow_concurrency, allow_unconfirmed))
 
     async def transaction(self, closure: Callable[[Any], Awaitable[T]], /) -> T:
         """Run `closure` in a transaction."""
@@ -371,7 +371,7 @@ class WorkerdStorage(_Operations):
 
         proxy = bridge().create_proxy(run)
         try:
-            await raising(self._storage.transaction(proxy), _error)
+            await ask(_error, self._storage.transaction, proxy)
         except BaseException:
             if failed:
                 raise failed[0] from None
@@ -407,19 +407,19 @@ class WorkerdStorage(_Operations):
 
     async def sync(self) -> None:
         """Return when all that was written so far is safe."""
-        await raising(self._storage.sync(), _error)
+        await ask(_error, self._storage.sync)
 
     async def get_current_bookmark(self) -> str:
         """A mark of the present state."""
-        return str(await raising(self._storage.getCurrentBookmark(), _error))
+        return str(await ask(_error, self._storage.getCurrentBookmark))
 
     async def get_bookmark_for_time(self, timestamp: datetime | float, /) -> str:
         """A mark of the state at a time."""
-        return str(await raising(self._storage.getBookmarkForTime(_time(timestamp)), _error))
+        return str(await ask(_error, self._storage.getBookmarkForTime, _time(timestamp)))
 
     async def on_next_session_restore_bookmark(self, bookmark: str, /) -> str:
         """Come back to a mark when the object starts next."""
-        return str(await raising(self._storage.onNextSessionRestoreBookmark(bookmark), _error))
+        return str(await ask(_error, self._storage.onNextSessionRestoreBookmark, bookmark))
 
     @property
     def sql(self) -> WorkerdSqlStorage:

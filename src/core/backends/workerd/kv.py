@@ -13,6 +13,7 @@ from typing import Any, Final, Literal, NoReturn, TypeVar, overload
 from typing_extensions import TypeForm
 
 from core.backends.workerd.crossing import (
+    ask,
     bare,
     bridge,
     bytes_of,
@@ -22,7 +23,6 @@ from core.backends.workerd.crossing import (
     js_stream,
     none_of,
     options,
-    raising,
 )
 from core.bindings.kv import KVKey, KVListResult, KVPutValue, KVType, KVValue
 from core.errors import BindingError, KVError, KVSyntaxError, KVTypeError
@@ -73,8 +73,8 @@ class WorkerdKVNamespace:
         if not isinstance(key, str):
             return await self._bulk(self._kv.get, key, type, cache_ttl)
         if type == "text" and cache_ttl is None:
-            return none_of(await raising(self._kv.get(key), _error))
-        value = await raising(self._kv.get(key, type=_TYPES.get(type, type), **_cache(cache_ttl)), _error)
+            return none_of(await ask(_error, self._kv.get, key))
+        value = await ask(_error, self._kv.get, key, type=_TYPES.get(type, type), **_cache(cache_ttl))
         return _read_as(value, type)
 
     async def get_json(self, key: str, type_: TypeForm[T], /, *, cache_ttl: int | None = None) -> T | None:
@@ -120,7 +120,7 @@ class WorkerdKVNamespace:
                 name: None if entry is None else KVValue(entry["value"], entry.get("metadata"))
                 for name, entry in found.items()
             }
-        one = await raising(self._kv.getWithMetadata(key, type=_TYPES.get(type, type), **_cache(cache_ttl)), _error)
+        one = await ask(_error, self._kv.getWithMetadata, key, type=_TYPES.get(type, type), **_cache(cache_ttl))
         return KVValue(_read_as(one.value, type), from_js(one.metadata), none_of(getattr(one, "cacheStatus", None)))
 
     async def put(
@@ -151,7 +151,7 @@ class WorkerdKVNamespace:
             given["expirationTtl"] = _number("expiration_ttl", expiration_ttl)
         if metadata is not None:
             given["metadata"] = _metadata(metadata)
-        await raising(self._kv.put(key, outgoing, **given), _error)
+        await ask(_error, self._kv.put, key, outgoing, **given)
 
     async def put_json(
         self,
@@ -174,14 +174,14 @@ class WorkerdKVNamespace:
     async def delete(self, key: str) -> None:
         """Remove `key`. See `KVNamespace.delete`."""
         _check_key(key)
-        await raising(self._kv.delete(key), _error)
+        await ask(_error, self._kv.delete, key)
 
     async def list(self, *, prefix: str | None = None, limit: int = 1000, cursor: str | None = None) -> KVListResult:
         """Return one page of keys. See `KVNamespace.list`."""
         if cursor is not None and not isinstance(cursor, str):
             raise KVTypeError(f"A cursor must be a str, not {type(cursor).__name__}. Pass the last page's cursor")
         given = options(prefix=prefix, limit=limit, cursor=cursor)
-        page = from_js(await raising(self._kv.list(**given), _error))
+        page = from_js(await ask(_error, self._kv.list, **given))
         return KVListResult(
             [KVKey(key["name"], key.get("expiration"), key.get("metadata")) for key in page["keys"]],
             page["list_complete"],
@@ -195,7 +195,7 @@ class WorkerdKVNamespace:
         for key in keys:
             if not isinstance(key, str):
                 _wrong_key(key)
-        found = await raising(method(bridge().to_js(list(keys)), type=type, **_cache(cache_ttl)), _error)
+        found = await ask(_error, method, bridge().to_js(list(keys)), type=type, **_cache(cache_ttl))
         # A Map; its entries are in the order of the answer, which is not the order asked.
         entries: Mapping[str, Any] = from_js(found)
         return {key: entries.get(key) for key in keys}
@@ -249,8 +249,13 @@ def _number(name: str, value: float) -> float:
 
 
 def _check_key(key: object) -> None:
+    """The platform checks a key before the value and the options, so it is done first here, too."""
     if not isinstance(key, str):
         _wrong_key(key)
+    if not key:
+        raise KVTypeError("Key name cannot be empty.")
+    if key in (".", ".."):
+        raise KVTypeError(f'"{key}" is not allowed as a key name.')
 
 
 def _wrong_key(key: object) -> NoReturn:

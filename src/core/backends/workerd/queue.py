@@ -11,13 +11,13 @@ from datetime import datetime
 from typing import Any
 
 from core.backends.workerd.crossing import (
+    ask,
     bare,
     bridge,
     date_of,
     from_js,
     js_bytes,
     js_value,
-    raising,
 )
 from core.bindings.queue import (
     MessageBatchMetadata,
@@ -47,7 +47,7 @@ class WorkerdQueue:
         given: dict[str, Any] = {"contentType": content_type}
         if delay_seconds is not None:
             given["delaySeconds"] = delay_seconds
-        return _response(await raising(self._queue.send(_outgoing(body, content_type), **given), _error))
+        return _response(await ask(_error, self._queue.send, _outgoing(body, content_type), **given))
 
     async def send_batch(
         self, messages: Iterable[MessageSendRequest[Any] | Mapping[str, Any]], *, delay_seconds: int | None = None
@@ -66,11 +66,11 @@ class WorkerdQueue:
         if not outgoing:
             raise BindingTypeError("sendBatch() requires at least one message")
         given = {} if delay_seconds is None else {"delaySeconds": delay_seconds}
-        return _response(await raising(self._queue.sendBatch(across.to_js(outgoing), **given), _error))
+        return _response(await ask(_error, self._queue.sendBatch, across.to_js(outgoing), **given))
 
     async def metrics(self) -> QueueMetrics:
         """How much waits in the queue. See `Queue.metrics`."""
-        return _metrics(from_js(await raising(self._queue.metrics(), _error)))
+        return _metrics(from_js(await ask(_error, self._queue.metrics)))
 
 
 class WorkerdMessage:

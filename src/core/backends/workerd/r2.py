@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from core.backends.workerd.crossing import (
+    ask,
     bare,
     bridge,
     bytes_of,
@@ -23,7 +24,6 @@ from core.backends.workerd.crossing import (
     js_bytes,
     js_date,
     none_of,
-    raising,
     translated,
 )
 from core.bindings.r2 import (
@@ -55,7 +55,7 @@ class WorkerdR2Bucket:
 
     async def head(self, key: str) -> R2Object | None:
         """The object under `key` without its body, or None."""
-        found = await raising(self._bucket.head(_key(key)), _error)
+        found = await ask(_error, self._bucket.head, _key(key))
         return None if is_null(found) else _object(found)
 
     async def get(self, key: str, *, only_if: Any = None, range: Any = None, ssec_key: Any = None) -> Any:
@@ -67,7 +67,7 @@ class WorkerdR2Bucket:
             given["range"] = _range(range)
         if ssec_key is not None:
             given["ssecKey"] = _hash(ssec_key)
-        found = await raising(self._bucket.get(_key(key), **given), _error)
+        found = await ask(_error, self._bucket.get, _key(key), **given)
         if is_null(found):
             return None
         # An object whose condition failed comes without a body.
@@ -98,7 +98,7 @@ class WorkerdR2Bucket:
                 given[name] = _hash(checksum)
 
         async def store(outgoing: Any) -> Any:
-            return await raising(self._bucket.put(_key(key), outgoing, **given), _error)
+            return await ask(_error, self._bucket.put, _key(key), outgoing, **given)
 
         stored = await _with_value(value, store)
         return None if is_null(stored) else _object(stored)
@@ -106,7 +106,7 @@ class WorkerdR2Bucket:
     async def delete(self, keys: str | Iterable[str]) -> None:
         """Delete one object or many."""
         outgoing = _key(keys) if isinstance(keys, str) else bridge().to_js([_key(key) for key in keys])
-        await raising(self._bucket.delete(outgoing), _error)
+        await ask(_error, self._bucket.delete, outgoing)
 
     async def list(
         self,
@@ -129,7 +129,7 @@ class WorkerdR2Bucket:
         given: dict[str, Any] = {name: value for name, value in named.items() if value is not None}
         if include is not None:
             given["include"] = bridge().to_js([_INCLUDE.get(name, name) for name in include])
-        page = await raising(self._bucket.list(**given), _error)
+        page = await ask(_error, self._bucket.list, **given)
         wanted = set(() if include is None else (_INCLUDE.get(name, name) for name in include))
         return R2Objects(
             objects=[_object(found, included=wanted) for found in page.objects],
@@ -149,7 +149,7 @@ class WorkerdR2Bucket:
     ) -> WorkerdR2MultipartUpload:
         """Begin to upload an object in parts."""
         given = _metadata(http_metadata, custom_metadata, storage_class, ssec_key)
-        return WorkerdR2MultipartUpload(await raising(self._bucket.createMultipartUpload(_key(key), **given), _error))
+        return WorkerdR2MultipartUpload(await ask(_error, self._bucket.createMultipartUpload, _key(key), **given))
 
     def resume_multipart_upload(self, key: str, upload_id: str) -> WorkerdR2MultipartUpload:
         """An upload that was begun before."""
@@ -182,7 +182,7 @@ class WorkerdR2MultipartUpload:
         given = {} if ssec_key is None else {"ssecKey": _hash(ssec_key)}
 
         async def store(outgoing: Any) -> Any:
-            return await raising(self._upload.uploadPart(part_number, outgoing, **given), _error)
+            return await ask(_error, self._upload.uploadPart, part_number, outgoing, **given)
 
         part = await _with_value(value, store)
         return R2UploadedPart(int(part.partNumber), str(part.etag))
@@ -197,11 +197,11 @@ class WorkerdR2MultipartUpload:
             for part in uploaded_parts
         ]
         outgoing = across.to_js(parts, dict_converter=across.from_entries)
-        return _object(await raising(self._upload.complete(outgoing), _error))
+        return _object(await ask(_error, self._upload.complete, outgoing))
 
     async def abort(self) -> None:
         """Drop the upload and its parts."""
-        await raising(self._upload.abort(), _error)
+        await ask(_error, self._upload.abort)
 
 
 # Values out -----------------------------------------------------------------------------------------------------------

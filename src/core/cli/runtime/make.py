@@ -43,16 +43,20 @@ async def make_bundle(
     attribute: str | None = None,
     snapshot: bool = True,
     extra: Iterable[str] = (),
+    files: Mapping[str, bytes] | None = None,
     env: Mapping[str, str] | None = None,
     progress: Callable[[str], None] = lambda line: None,
 ) -> Bundle:
     """Make the bundle of an application in `out`, which is emptied first.
 
-    `plan` is what the configuration asks for, `attribute` the application's name where it is not `app`; `env` has the secrets, by their names, so that the look at the
-    application finds them. Raises BundleError with every reason why it would not run.
+    `plan` is what the configuration asks for, `attribute` the application's name where it is not `app`; `env` has the secrets, by
+    their names, so that the look at the application finds them. `extra` names further distributions to take along,
+    `files` are further Python files. Raises BundleError with every reason why it would not run.
     """
     progress("collecting the application and what it depends on")
     collected = collect(main, project=project, extra=extra)
+    if files:
+        collected = attrs.evolve(collected, files={**collected.files, **files})
     glue = await glue_of(toolchain)
     progress("importing it in a worker")
     root, module = main_module(main)

@@ -50,6 +50,7 @@ async def start_node(
     ip_header: str | None = None,
     private_network: bool = False,
     sockets: Mapping[str, Socket] | None = None,
+    bindings: Sequence[Mapping[str, Any]] = (),
     test_clock: bool = False,
     on_line: Callable[[str, str], None] = lambda stream, line: None,
 ) -> Node:
@@ -57,10 +58,11 @@ async def start_node(
 
     `listener` is a socket that is open already, which several nodes may share; `address` is where to listen without
     one. `ip_header` names the request header whose word on the client's address is to be believed: give it only behind
-    a proxy that sets it. `env` is the environment of the process, with the secrets in it.
+    a proxy that sets it. `env` is the environment of the process, with the secrets in it; `bindings` are
+    further ones, in Cap'n Proto's form.
     """
     listening = {"http": Socket(address), "health": Socket("127.0.0.1:0", "Health"), **(sockets or {})}
-    extra: list[Mapping[str, Any]] = []
+    extra = list(bindings)
     if ip_header is not None:
         extra.append({"name": IP_HEADER_BINDING, "text": ip_header})
     config = _prepare(
