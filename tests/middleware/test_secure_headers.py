@@ -1,0 +1,210 @@
+"""`secure_hdrs`: every option and default of the specification, on everything that leaves."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from core.app import App
+from core.errors import CoreError, OptionError
+from core.middleware.cors import cors
+from core.middleware.rate_limit import rate_limit
+from core.middleware.secure_headers import NONCE, secure_hdrs, secure_headers
+from core.request import Request
+from core.response import Response
+from core.testing import Client, FakeExecutionContext, FakeKVNamespace
+
+DEFAULTS = {
+    "content_security_policy": "default-src 'self'",
+    "strict_transport_security": "max-age=31536000; includeSubDomains",
+    "x_frame_options": "DENY",
+    "x_content_type_options": "nosniff",
+    "referrer_policy": "strict-origin-when-cross-origin",
+    "x_xss_protection": "0",
+    "permissions_policy": "geolocation=(), camera=(), microphone=()",
+}
+OFF = [
+    "cross_origin_embedder_policy",
+    "cross_origin_opener_policy",
+    "cross_origin_resource_policy",
+    "content_security_policy_report_only",
+    "origin_agent_cluster",
+    "x_dns_prefetch_control",
+    "x_download_options",
+    "x_permitted_cross_domain_policies",
+    "reporting_endpoints",
+]
+
+
+def only(option: str, value: object) -> dict[str, Any]:
+    return {option: value}
+
+
+class Env:
+    def __init__(self, kv: FakeKVNamespace) -> None:
+        self.COUNTERS = kv
+
+
+def client_with(*middleware: Any) -> Client[Any]:
+    app: App[Any] = App()
+    app.use(*middleware)
+
+    @app.get("/")
+    async def show(req: Request[Any], res: Response) -> None:
+        res.json({"nonce": req.state.get("csp_nonce")})
+
+    @app.get("/fails")
+    async def fail(req: Request[Any], res: Response) -> None:
+        raise CoreError(400, "Bad")
+
+    @app.get("/breaks")
+    async def breaks(req: Request[Any], res: Response) -> None:
+        raise RuntimeError("a bug")
+
+    @app.get("/unchanged")
+    async def unchanged(req: Request[Any], res: Response) -> None:
+        res.status(304).send()
+
+    @app.get("/upgrade")
+    async def upgrade(req: Request[Any], res: Response) -> None:
+        res.status(101).header("Upgrade", "websocket").header("Sec-WebSocket-Accept", "x").send()
+
+    @app.get("/own")
+    async def own(req: Request[Any], res: Response) -> None:
+        res.header("X-Frame-Options", "SAMEORIGIN").json({})
+
+    return Client(app, Env(FakeKVNamespace()))
+
+
+def test_secure_headers_is_another_name_of_it() -> None:
+    assert secure_headers is secure_hdrs
+
+
+async def test_the_defaults_of_the_specification_exactly() -> None:
+    response = await client_with(secure_hdrs()).get("/")
+    for option, value in DEFAULTS.items():
+        assert response.headers[option.replace("_", "-")] == value
+    for option in OFF:
+        assert option.replace("_", "-") not in response.headers
+
+
+@pytest.mark.parametrize("option", [*DEFAULTS, *OFF])
+async def test_each_option_overrides_its_value(option: str) -> None:
+    client = client_with(secure_hdrs(**only(option, "a value")))
+    assert (await client.get("/")).headers[option.replace("_", "-")] == "a value"
+
+
+@pytest.mark.parametrize("option", [*DEFAULTS, *OFF])
+async def test_false_disables_each(option: str) -> None:
+    client = client_with(secure_hdrs(**only(option, False)))
+    assert option.replace("_", "-") not in (await client.get("/")).headers
+
+
+@pytest.mark.parametrize(
+    ("path", "status"), [("/fails", 400), ("/breaks", 500), ("/nowhere", 404), ("/unchanged", 304), ("/%zz", 400)]
+)
+async def test_on_every_response(path: str, status: int) -> None:
+    response = await client_with(secure_hdrs()).get(path)
+    assert response.status == status
+    assert response.headers["x-frame-options"] == "DENY"
+
+
+async def test_on_429s_and_preflights_too() -> None:
+    limiter = rate_limit(kv_binding="COUNTERS", limit=1, window=60)
+    client = client_with(secure_hdrs(), cors(origins=["https://a.test"]), limiter)
+    preflight = {"Origin": "https://a.test", "Access-Control-Request-Method": "PUT"}
+    responses = [await client.options("/", headers=preflight), await client.get("/"), await client.get("/")]
+    assert [response.status for response in responses] == [204, 200, 429]
+    assert all(response.headers["x-frame-options"] == "DENY" for response in responses)
+    assert isinstance(client.ctx, FakeExecutionContext)
+    await client.ctx.drain()
+
+
+@pytest.mark.parametrize("override", [False, True])
+async def test_but_not_on_upgrades(override: bool) -> None:
+    app = client_with(secure_hdrs(override=override)).app
+    from core import http
+
+    res = Response()
+    await app.dispatcher.respond(Request(http.Request("https://a.test/upgrade"), None, FakeExecutionContext()), res)
+    assert res.status_code == 101
+    assert res.staged == {"upgrade": "websocket", "sec-websocket-accept": "x"}
+
+
+async def test_a_header_that_a_handler_set_itself_is_kept() -> None:
+    response = await client_with(secure_hdrs()).get("/own")
+    assert response.headers["x-frame-options"] == "SAMEORIGIN"
+
+
+async def test_override_puts_the_value_back() -> None:
+    response = await client_with(secure_hdrs(override=True)).get("/own")
+    assert response.headers["x-frame-options"] == "DENY"
+
+
+async def test_of_two_on_one_chain_the_inner_ones_values_count() -> None:
+    response = await client_with(secure_hdrs(), secure_hdrs(x_frame_options="SAMEORIGIN")).get("/")
+    assert response.headers["x-frame-options"] == "SAMEORIGIN"
+
+
+async def test_a_policy_is_built_of_directives() -> None:
+    policy: dict[str, str | list[str] | bool] = {
+        "default_src": "'self'",
+        "img-src": ["'self'", "data:"],
+        "upgrade_insecure_requests": True,
+        "sandbox": False,
+    }
+    response = await client_with(secure_hdrs(content_security_policy=policy)).get("/")
+    expected = "default-src 'self'; img-src 'self' data:; upgrade-insecure-requests"
+    assert response.headers["content-security-policy"] == expected
+
+
+async def test_a_nonce_is_new_for_each_request_and_stands_in_the_state() -> None:
+    policy: dict[str, list[str]] = {"script_src": ["'self'", NONCE]}
+    client = client_with(secure_hdrs(content_security_policy=policy, content_security_policy_report_only=policy))
+    seen: set[str] = set()
+    for _ in range(3):
+        response = await client.get("/")
+        nonce = (await response.json())["nonce"]
+        assert re.fullmatch(r"[A-Za-z0-9+/]{22}==", nonce)
+        assert response.headers["content-security-policy"] == f"script-src 'self' 'nonce-{nonce}'"
+        assert response.headers["content-security-policy-report-only"] == f"script-src 'self' 'nonce-{nonce}'"
+        seen.add(nonce)
+    assert len(seen) == 3
+
+
+async def test_without_a_nonce_in_the_policy_none_is_made() -> None:
+    assert await (await client_with(secure_hdrs()).get("/")).json() == {"nonce": None}
+
+
+async def test_reporting_endpoints_take_names_to_urls() -> None:
+    response = await client_with(secure_hdrs(reporting_endpoints={"csp": "https://r.test/a", "b": "/b"})).get("/")
+    assert response.headers["reporting-endpoints"] == 'csp="https://r.test/a", b="/b"'
+
+
+@pytest.mark.parametrize("value", ["a\r\nSet-Cookie: x=1", "a\nb", "a\r", "a\0", "trailing\n", "ŝ", ""])
+@pytest.mark.parametrize("option", ["content_security_policy", "x_frame_options", "reporting_endpoints"])
+def test_values_with_cr_or_lf_are_refused_at_registration(option: str, value: str) -> None:
+    with pytest.raises(OptionError, match=rf"^secure_hdrs\({option}="):
+        secure_hdrs(**only(option, value))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"x_frame_options": True},
+        {"x_frame_options": None},
+        {"content_security_policy": {}},
+        {"content_security_policy": {"default_src": ["a; script-src *"]}},
+        {"content_security_policy": {"default_src": ["a, script-src *"]}},
+        {"content_security_policy": {"default_src": [7]}},
+        {"content_security_policy": {"default src": "'self'"}},
+        {"content_security_policy": {"script_src": [NONCE, "a\nb"]}},
+        {"reporting_endpoints": {"a": 'https://a/"'}},
+        {"reporting_endpoints": {"a b": "https://a/"}},
+    ],
+)
+def test_a_bad_option_is_a_clear_error_when_it_is_built(options: Any) -> None:
+    with pytest.raises(OptionError, match=rf"^secure_hdrs\({next(iter(options))}="):
+        secure_hdrs(**options)
