@@ -10,7 +10,7 @@ STAMP  := .make
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help dev test check lint types typing unit runtime docs docs-serve bench traces fuzz format node clean mypy-range pythons
+.PHONY: lock help dev test check lint types typing unit runtime docs docs-serve bench traces fuzz format node clean mypy-range pythons
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | awk -F ':.*?## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -75,6 +75,9 @@ unit: $(STAMP)/house  ## pytest with coverage, without the tests inside workerd
 
 runtime: $(STAMP)/house $(STAMP)/node  ## The tests inside workerd
 	$(BIN)/pytest -q -m runtime tests/runtime
+
+lock: $(STAMP)/house  ## Pin what is installed now in constraints.txt
+	@$(BIN)/python -m pip freeze --exclude-editable --quiet > constraints.txt
 
 format: $(STAMP)/house  ## Format and fix what can be fixed
 	$(BIN)/ruff check --fix --quiet .

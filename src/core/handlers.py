@@ -11,7 +11,7 @@ of a registration.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from typing_extensions import TypeVar
 
@@ -221,8 +221,7 @@ def require_async(callable_: object, where: str) -> None:
         if inner is None or inspect.isfunction(target):
             break
         target = inner
-    kind: type = type(target)
-    call = getattr(kind, "__call__", None)
+    call = getattr(cast("object", target).__class__, "__call__", None)
     if inspect.iscoroutinefunction(target) or inspect.iscoroutinefunction(call):
         return
     if not callable(callable_):
