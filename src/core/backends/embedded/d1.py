@@ -54,6 +54,8 @@ _LIMITS: Final = {
 _ALONE: Final = frozenset({"SELECT", "VALUES", "INSERT", "REPLACE", "UPDATE", "DELETE", "WITH"})
 _READING: Final = frozenset({"SELECT", "VALUES", "EXPLAIN"})
 _KEPT_PLANS: Final = 1000
+# How many rows may change until size_after is looked up again; a change of the schema is looked up at once.
+_MEASURE_EVERY: Final = 100
 
 _SPACE: Final = " \t\n\v\f\r\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
 _TRIM: Final = "".join(chr(code) for code in range(0x2000, 0x200B)) + _SPACE.replace("\u2000-\u200a", "")
@@ -82,10 +84,11 @@ class Refused(Exception):
 class _Step:
     """One statement of a text, ready to run."""
 
-    __slots__ = ("checked", "names", "piece", "sql")
+    __slots__ = ("checked", "empty", "names", "piece", "sql")
 
     def __init__(self, piece: Piece) -> None:
         self.piece = piece
+        self.empty = not piece.words
         self.sql = piece.text
         # Named parameters are bound in the order in which they first appear, which the sqlite3 module does not do for
         # a sequence from Python 3.14 on.
@@ -95,7 +98,7 @@ class _Step:
         ):
             self.sql, self.names = _numbered(piece), []
         # The state of the schema that its names in double quotes were checked against.
-        self.checked = -1 if piece.has_double_quotes else sys.maxsize
+        self.checked = -1 if self.empty or piece.has_double_quotes else sys.maxsize
 
     def bindings(self, values: tuple[Any, ...]) -> Any:
         """`values` as the sqlite3 module wants them."""
@@ -146,8 +149,17 @@ class EmbeddedD1PreparedStatement:
 
     def bind(self, *values: D1Value) -> EmbeddedD1PreparedStatement:
         """Return a new statement with `values`. See `D1PreparedStatement.bind`."""
-        bound = tuple([value if value.__class__ is str else _bindable(value) for value in values])
-        return EmbeddedD1PreparedStatement(self._database, self.sql, bound, self._session)
+        bound: list[Any] = []
+        for value in values:
+            # The most usual kinds first: this runs before every query.
+            kind = value.__class__
+            if kind is str or value is None:
+                bound.append(value)
+            elif kind is int and -MAX_SAFE_INTEGER <= cast("int", value) <= MAX_SAFE_INTEGER:
+                bound.append(float(cast("int", value)))
+            else:
+                bound.append(_bindable(value))
+        return EmbeddedD1PreparedStatement(self._database, self.sql, tuple(bound), self._session)
 
     @overload
     async def first(self, /) -> D1Row | None: ...
@@ -323,6 +335,7 @@ class Engine:
     def __init__(self, database: Database, clock: Clock) -> None:
         self.database = database
         self._clock = clock
+        self._now = clock.monotonic
         self._connection = connection = database.connection
         self._plans: dict[str, _Plan] = {}
         # Counts the changes of the schema that this connection made.
@@ -330,6 +343,7 @@ class Engine:
         self._step: _Step | None = None
         self._last_row_id = 0
         self._bookmark = 0
+        self._unmeasured = 0
         self._denied_transaction = False
         # Whether what SQLite prepares is ours. It is not while a statement of the application runs, and only then.
         self._trusted = True
@@ -353,16 +367,18 @@ class Engine:
 
     def single(self, sql: str, values: tuple[Any, ...]) -> Answer:
         """Run one text, in a transaction of its own."""
-        plan = self._plans.get(sql) or self._plan(sql)
+        plan = self._plans.get(sql)
+        if plan is None:
+            plan = self._plan(sql)
         if not plan.alone:
             return self.transaction([(sql, values)])[0]
         try:
-            return self._query(plan, values)
+            return self._run(plan.steps[0], values, plan.reading)
         except sqlite3.OperationalError as error:
             if not str(error).startswith(_DECODING):
                 raise
             with self._replacing_text():
-                return self._query(plan, values)
+                return self._run(plan.steps[0], values, plan.reading)
 
     def transaction(self, queries: Sequence[Query]) -> list[Answer]:
         """Run texts in one transaction. Blank ones are left out; none at all is refused."""
@@ -412,27 +428,50 @@ class Engine:
         return plan
 
     def _query(self, plan: _Plan, values: tuple[Any, ...]) -> Answer:
-        """Run one text inside the transaction there is, or SQLite's own."""
+        """Run one text inside the transaction there is."""
         if plan.too_long:
             self._step = None
             raise Refused("statement too long: SQLITE_TOOBIG")
-        connection = self._connection
-        started = self._clock.monotonic()
-        before = connection.total_changes
-        steps = plan.steps
-        if not steps:
+        if not plan.steps:
             raise Refused(_NOTHING)
-        schema = None if plan.alone or plan.reading else self._schema_version()
-        self._trusted = False
-        cursor: sqlite3.Cursor | None = None
-        try:
-            for step in steps[:-1]:
-                if step.piece.parameters:
-                    raise Refused(_ONLY_LAST)
-                # One step only, as the platform takes it: its rows are nobody's.
+        if plan.alone or (plan.reading and len(plan.steps) == 1):
+            return self._run(plan.steps[0], values, plan.reading)
+        connection = self._connection
+        version, changes = self._schema_version(), connection.total_changes
+        for step in plan.steps[:-1]:
+            if step.piece.parameters:
+                raise Refused(_ONLY_LAST)
+            # One step only, as the platform takes it: its rows are nobody's.
+            self._trusted = False
+            try:
                 self._execute(step, ()).close()
-            cursor = self._execute(steps[-1], values)
-            rows = cursor.fetchall()
+            finally:
+                self._trusted = True
+        changes = connection.total_changes - changes
+        columns, rows, numbers = self._run(plan.steps[-1], values, plan.reading)
+        if not plan.reading:
+            size, self._size = self._size, self._measure()
+            changed = numbers[3] or changes != 0 or size != self._size or version != self._schema_version()
+            changes += numbers[1]
+            numbers = (numbers[0], changes, numbers[2], changed, self._size, numbers[5], changes)
+        return columns, rows, numbers
+
+    def _run(self, step: _Step, values: tuple[Any, ...], reading: bool) -> Answer:
+        """Run one statement. This is what every query waits for, so it calls little and looks up nothing twice."""
+        connection = self._connection
+        now = self._now
+        started = now()
+        before = connection.total_changes
+        cursor: sqlite3.Cursor | None = None
+        self._trusted = False
+        try:
+            cursor = self._execute(step, values)
+            described = cursor.description
+            if described is None:
+                columns, rows = [], []
+            else:
+                columns = [column[0] for column in described]
+                rows = [_outgoing(row) for row in cursor.fetchall()]
         except BaseException:
             self._trusted = True
             # A statement that still stands in the middle of its rows would keep the transaction from its end.
@@ -442,35 +481,27 @@ class Engine:
             self._last_row_id = connection.execute("SELECT last_insert_rowid()").fetchone()[0]
             raise
         self._trusted = True
-        changes = connection.total_changes - before
         last_row_id = cursor.lastrowid or 0
-        changed = changes != 0 or last_row_id != self._last_row_id
+        changes = 0
+        changed = False
+        if not reading:
+            changes = connection.total_changes - before
+            changed = changes != 0 or last_row_id != self._last_row_id
+            self._unmeasured += changes
+            if self._unmeasured >= _MEASURE_EVERY:
+                self._size = self._measure()
         self._last_row_id = last_row_id
-        if not plan.reading and (changed or not plan.alone):
-            size, self._size = self._size, self._measure()
-            changed = changed or size != self._size or (schema is not None and schema != self._schema_version())
-        columns = [] if cursor.description is None else [column[0] for column in cursor.description]
-        numbers = (
-            (self._clock.monotonic() - started) * 1000,
-            changes,
-            last_row_id,
-            changed,
-            self._size,
-            len(rows) or changes,
-            changes,
-        )
-        return columns, [_outgoing(row) for row in rows], numbers
+        return columns, rows, ((now() - started) * 1000, changes, last_row_id, changed, self._size, len(rows), changes)
 
     def _execute(self, step: _Step, values: tuple[Any, ...]) -> sqlite3.Cursor:
         self._step = step
-        self._denied_transaction = False
-        if not step.piece.words:
-            raise Refused(_NO_STATEMENT)
-        if step.checked < self._schema and self._lenient_quotes:
-            self._check_quotes(step)
-        bindings = step.bindings(values) if step.names else values
+        if step.checked < self._schema:
+            if step.empty:
+                raise Refused(_NO_STATEMENT)
+            if self._lenient_quotes:
+                self._check_quotes(step)
         try:
-            return self._connection.execute(step.sql, bindings)
+            return self._connection.execute(step.sql, step.bindings(values) if step.names else values)
         except UnicodeEncodeError:
             # Half a surrogate pair has no UTF-8; the platform writes U+FFFD for it.
             whole = tuple([_SURROGATES.sub("\ufffd", v) if isinstance(v, str) else v for v in values])
@@ -506,6 +537,7 @@ class Engine:
         return version
 
     def _measure(self) -> int:
+        self._unmeasured = 0
         pages: int = self._connection.execute("PRAGMA page_count").fetchone()[0]
         return pages * self._page_size
 
@@ -521,6 +553,7 @@ class Engine:
                 _WRONG_COUNT if message.startswith(("Incorrect number of bindings", "You did not supply")) else message
             )
         if self._denied_transaction:
+            self._denied_transaction = False
             return _NO_TRANSACTION
         name = _CODES.get(code & 0xFF, "SQLITE_ERROR")
         token = None if self._step is None else locate(self._step.piece, message)
@@ -941,8 +974,9 @@ def _number(value: Any) -> Any:
 
 def _result(answer: Answer) -> D1Result[D1Row]:
     columns, rows, numbers = answer
-    meta = D1Meta(SERVED_BY, *numbers, served_by_primary=True)
-    return D1Result([dict(zip(columns, row, strict=True)) for row in rows], meta)
+    # By position, and no comprehension where there is nothing: most writes end here.
+    meta = D1Meta(SERVED_BY, *numbers, None, True)
+    return D1Result([dict(zip(columns, row, strict=True)) for row in rows] if rows else [], meta)
 
 
 def _numbered(piece: Piece) -> str:

@@ -558,6 +558,18 @@ class _Object:
         if self._alarm_task is None:
             self._alarm_task = asyncio.get_running_loop().create_task(self._alarm())
 
+    async def sound_now(self) -> bool:
+        """Let the alarm go off whatever the time, and say whether one was set."""
+        row = self.storage.alarm_row()
+        if row is None:
+            return False
+        self.storage.postpone(row, math.floor(self.objects.clock.time() * 1000), retries=row.retries)
+        self.ring()
+        task = self._alarm_task
+        if task is not None:
+            await asyncio.shield(task)
+        return True
+
     async def _alarm(self) -> None:
         try:
             await self._sound()
@@ -590,7 +602,9 @@ class _Object:
                 "it is tried again" if again else "it failed too often and is given up",
             )
             wait = ALARM_BACKOFF * 2**row.retries
-            storage.postpone(row, math.floor((self.objects.clock.time() + wait) * 1000) if again else None)
+            storage.postpone(
+                row, math.floor((self.objects.clock.time() + wait) * 1000) if again else None, retries=row.retries + 1
+            )
         else:
             storage.sounding = None
             storage.postpone(row, None)
@@ -1014,13 +1028,13 @@ class ObjectStorage(_Operations):
         """Take the alarm back."""
         self.writing().execute("DELETE FROM _cf_ALARM")
 
-    def postpone(self, row: _AlarmRow, time: int | None) -> None:
-        """Set an alarm that was handled for another try, or be done with it, unless it was set anew meanwhile."""
+    def postpone(self, row: _AlarmRow, time: int | None, *, retries: int = 0) -> None:
+        """Move an alarm, or be done with it, unless it was set anew meanwhile."""
         connection = self._object.objects.database(self._object.id).connection
         if time is None:
             connection.execute("DELETE FROM _cf_ALARM WHERE mark = ?", (row.mark,))
         else:
-            connection.execute("UPDATE _cf_ALARM SET time = ?, retries = retries + 1 WHERE mark = ?", (time, row.mark))
+            connection.execute("UPDATE _cf_ALARM SET time = ?, retries = ? WHERE mark = ?", (time, retries, row.mark))
 
     def _tell_alarm(self) -> None:
         """After a transaction, the alarm may be another than was noted within it."""

@@ -45,7 +45,17 @@ from core.bindings.queue import (
 from core.context import Clock, TimerHandle
 from core.errors import QueueError, QueueTypeError
 
-__all__ = ["ConsumerSettings", "DeliveredMessage", "Delivery", "EmbeddedQueue", "QueueBroker", "broker_of"]
+__all__ = [
+    "Consumer",
+    "ConsumerSettings",
+    "DeliveredMessage",
+    "Delivery",
+    "EmbeddedQueue",
+    "QueueBroker",
+    "StoredMessage",
+    "broker_of",
+    "lock_file",
+]
 
 T = TypeVar("T", default=Any)
 
@@ -122,7 +132,7 @@ class _Outgoing:
 
 
 @attrs.frozen
-class _Row:
+class StoredMessage:
     """A message as it is stored. Times are in milliseconds since 1970."""
 
     seq: int
@@ -131,6 +141,20 @@ class _Row:
     body: bytes
     sent: int
     failures: int
+
+    def read(self) -> Any:
+        """The body, as what was sent."""
+        match self.content_type:
+            case "text":
+                return self.body.decode("utf-8", "replace")
+            case "bytes":
+                return self.body
+            case "json":
+                from core.http.json import loads
+
+                return loads(self.body)
+            case "v8":
+                return load(self.body)
 
 
 class EmbeddedQueue(Generic[T]):
@@ -349,7 +373,7 @@ class QueueBroker:
         self.clock: Clock = store.clock
         self._database = store.database("queues", "messages")
         self._connection = self._database.connection
-        self._consumers: dict[str, _Consumer] = {}
+        self._consumers: dict[str, Consumer] = {}
         self._looking: asyncio.Task[None] | None = None
         self._data_version = 0
         self._database.insist(self._set_up)
@@ -367,7 +391,7 @@ class QueueBroker:
         """
         if name in self._consumers:
             raise ValueError(f"the queue {name!r} has a consumer already. A queue has one consumer")
-        consumer = self._consumers[name] = _Consumer(self, name, handler, settings or ConsumerSettings())
+        consumer = self._consumers[name] = Consumer(self, name, handler, settings or ConsumerSettings())
         consumer.start()
         if self._database.path is not None and self._looking is None:
             self._looking = asyncio.get_running_loop().create_task(self._look())
@@ -435,10 +459,10 @@ class QueueBroker:
             "SELECT seq, due FROM queue_messages WHERE queue = ? ORDER BY due, seq", (name,)
         ).fetchall()
 
-    def rows(self, seqs: Sequence[int]) -> list[_Row]:
+    def rows(self, seqs: Sequence[int]) -> list[StoredMessage]:
         """The messages of these numbers that are still there, in this order."""
         found = {
-            row[0]: _Row(*row)
+            row[0]: StoredMessage(*row)
             for row in self._connection.execute(
                 "SELECT seq, id, content_type, body, sent, failures FROM queue_messages"
                 f" WHERE seq IN ({','.join('?' * len(seqs))})",
@@ -450,9 +474,9 @@ class QueueBroker:
     def settle(
         self,
         name: str,
-        done: Sequence[_Row],
-        again: Sequence[tuple[_Row, int]],
-        dead: Sequence[_Row],
+        done: Sequence[StoredMessage],
+        again: Sequence[tuple[StoredMessage, int]],
+        dead: Sequence[StoredMessage],
         letters: str | None,
     ) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
         """Write down what became of a batch, as one transaction. Gives the retried and the dead ones' new places."""
@@ -472,6 +496,16 @@ class QueueBroker:
                     values = (letters, row.id, row.content_type, row.body, row.sent, now, 0)
                     moved.append((cast("int", connection.execute(_INSERT, values).lastrowid), now))
         return retried, moved
+
+    def put_back(self, name: str, rows: Sequence[StoredMessage]) -> None:
+        """Store messages again that were delivered and acknowledged, with their id, time and attempts."""
+        now = self.now()
+        with self._database.transaction() as connection:
+            stored = []
+            for row in rows:
+                values = (name, row.id, row.content_type, row.body, row.sent, now, row.failures)
+                stored.append((cast("int", connection.execute(_INSERT, values).lastrowid), now))
+        self.arrived(name, stored)
 
     def arrived(self, name: str, stored: Sequence[tuple[int, int]]) -> None:
         """Tell the consumer of a queue, if it has one here, what came into it."""
@@ -529,7 +563,7 @@ class _Pending:
         self.timer = timer
 
 
-class _Consumer:
+class Consumer:
     """One queue's way to its handler: what is due, what is delayed, and when the next batch goes."""
 
     def __init__(self, broker: QueueBroker, name: str, handler: Handler, settings: ConsumerSettings) -> None:
@@ -630,28 +664,34 @@ class _Consumer:
 
     async def _hand_over(self, seqs: Sequence[int]) -> None:
         rows = await self.broker.wait("delivery", lambda: self.broker.rows(seqs))
-        if not rows:
-            return
+        if rows:
+            await self.hand_over(rows)
+
+    async def hand_over(self, rows: Sequence[StoredMessage]) -> tuple[Delivery[Any], Exception | None]:
+        """Give messages to the handler as one batch, and do what it decided. Gives the batch, and what it raised."""
         batch: Delivery[Any] = Delivery(
             self.name,
             self.broker.metrics(self.name, without=len(rows), bytes_without=sum(len(row.body) for row in rows)),
         )
         batch.messages = [
-            DeliveredMessage(batch, row.id, _date(row.sent), _deserialise(row), row.failures + 1) for row in rows
+            DeliveredMessage(batch, row.id, _date(row.sent), row.read(), row.failures + 1) for row in rows
         ]
-        failed = False
+        failure: Exception | None = None
         try:
             await self.handler(batch)
-        except Exception:
-            failed = True
-            _log.exception("the consumer of the queue %s failed; what it did not acknowledge is retried", self.name)
-        await self._settle(rows, batch, failed)
+        except Exception as error:
+            failure = error
+            _log.error(
+                "the consumer of the queue %s failed; what it did not acknowledge is retried", self.name, exc_info=error
+            )
+        await self._settle(rows, batch, failure is not None)
+        return batch, failure
 
-    async def _settle(self, rows: Sequence[_Row], batch: Delivery[Any], failed: bool) -> None:
+    async def _settle(self, rows: Sequence[StoredMessage], batch: Delivery[Any], failed: bool) -> None:
         settings = self.settings
-        done: list[_Row] = []
-        again: list[tuple[_Row, int]] = []
-        dead: list[_Row] = []
+        done: list[StoredMessage] = []
+        again: list[tuple[StoredMessage, int]] = []
+        dead: list[StoredMessage] = []
         for row in rows:
             if not batch.is_retried(row.id, failed=failed):
                 done.append(row)
@@ -775,20 +815,6 @@ def _wrong_kind(kind: str, wanted: str, body: object) -> NoReturn:
         case _:
             got = "object"
     raise QueueTypeError(f'Content Type "{kind}" requires a value of type {wanted}, but received: {got}')
-
-
-def _deserialise(row: _Row) -> Any:
-    match row.content_type:
-        case "text":
-            return row.body.decode("utf-8", "replace")
-        case "bytes":
-            return row.body
-        case "json":
-            from core.http.json import loads
-
-            return loads(row.body)
-        case "v8":
-            return load(row.body)
 
 
 def _statements(script: str) -> Iterator[str]:

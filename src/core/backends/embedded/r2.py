@@ -405,6 +405,18 @@ class EmbeddedR2Bucket:
         self._empty_garbage()
         return R2Object(**_fields(row))
 
+    def store(self, key: str, data: bytes) -> None:
+        """Store an object without metadata, at once: what a fake holds from the start."""
+        digest = hashlib.md5(data, usedforsecurity=False).digest()
+        stored = _Stored(len(data), data, None, {"md5": digest})
+        etag = digest.hex()
+        checksums = json.dumps({"md5": etag})
+        version = secrets.token_hex(16)
+        row: Row = (_key("put", key), version, len(data), etag, self._now(), checksums, "{}", "{}", "Standard", None)
+        with self._database.transaction() as connection:
+            connection.execute(_PUT, row)
+            self._put_piece(version, 1, stored, etag)
+
     async def delete(self, keys: str | Iterable[str]) -> None:
         """Delete objects. See `R2Bucket.delete`."""
         names = [keys] if isinstance(keys, str) else [*keys]
