@@ -12,16 +12,44 @@ import core
 SOURCES = Path(core.__file__).parent
 MODULES = sorted(SOURCES.rglob("*.py"))
 
-PROMISED = """
-Ai App Authenticator Bindings CoreError D1Database D1PreparedStatement DurableObjectNamespace EdgeMetadata
-ErrorHandler ExecutionContext Handler KVNamespace Middleware Next Params Query Queue R2Bucket Request Response Router
-Secret create_app http
-""".split()
+PROMISED = [
+    "Ai",
+    "App",
+    "Authenticator",
+    "Bindings",
+    "CoreError",
+    "D1Database",
+    "D1PreparedStatement",
+    "DurableObjectNamespace",
+    "EdgeMetadata",
+    "ErrorHandler",
+    "ExecutionContext",
+    "Handler",
+    "KVNamespace",
+    "Middleware",
+    "Next",
+    "Params",
+    "Query",
+    "Queue",
+    "R2Bucket",
+    "Request",
+    "Response",
+    "Router",
+    "Secret",
+    "create_app",
+    "http",
+]
 
 
 def exported(module: Path) -> list[str] | None:
     for node in ast.parse(module.read_text()).body:
-        target = node.target if isinstance(node, ast.AnnAssign) else node.targets[0] if isinstance(node, ast.Assign) else None
+        target = (
+            node.target
+            if isinstance(node, ast.AnnAssign)
+            else node.targets[0]
+            if isinstance(node, ast.Assign)
+            else None
+        )
         if isinstance(target, ast.Name) and target.id == "__all__":
             assert isinstance(node, ast.Assign | ast.AnnAssign)
             assert node.value is not None

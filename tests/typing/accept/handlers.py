@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Protocol, TypedDict
+from typing import Any, Literal, Protocol, TypedDict, assert_type
 
 import attrs
-from typing_extensions import assert_type
 
 from core import (
     App,
