@@ -267,9 +267,9 @@ class EmbeddedAi:
     def _known_server(self) -> AiServer:
         if self._server is None:
             raise UnsupportedBindingError(
-                f"{self._binding}: no model is embedded. Name a server that speaks OpenAI's API, for example Ollama: "
-                "CORE_AI_URL=http://127.0.0.1:11434/v1 and CORE_AI_MODEL=llama3.2 in .dev.vars "
-                "(CORE_AI_KEY for one that wants a key), or use FakeAi in a test"
+                f"{self._binding}: no model is embedded. Name a server that speaks OpenAI's API in the configuration file, "
+                'for example Ollama: [core.ai] with url = "http://127.0.0.1:11434/v1" and model = "llama3.2" '
+                "(and key = the name of a secret, for one that wants a key), or use FakeAi in a test"
             )
         return self._server
 
@@ -301,7 +301,7 @@ class EmbeddedAi:
                     parts.hostname, parts.port or (443 if tls else 80), ssl=tls, limit=_LONGEST_LINE
                 )
         except (OSError, TimeoutError) as error:
-            raise AiError(f"{place} cannot be reached: {error}. Start it, or name another with CORE_AI_URL") from error
+            raise AiError(f"{place} cannot be reached: {error}. Start it, or name another in [core.ai] url") from error
         exchange = _Exchange(reader, writer, place, server.timeout)
         fields = {
             "Host": parts.netloc.rpartition("@")[2],

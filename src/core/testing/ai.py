@@ -1,0 +1,139 @@
+"""`FakeAi`: models that answer what a test wrote down, whole or as a stream."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import attrs
+
+from core.backends.embedded.ai import EmbeddedAi
+from core.bindings.ai import AiModel, MarkdownDocument, MarkdownResult
+from core.context import Clock, system_clock
+from core.errors import AiError
+from core.testing.faults import Faults, Faulty
+
+if TYPE_CHECKING:
+    from core.http import Response
+
+__all__ = ["Answer", "FakeAi"]
+
+Answer: TypeAlias = "str | Sequence[str] | Mapping[str, Any] | BaseException | Callable[[str, Mapping[str, Any]], Any]"
+"""What a model says: a text; texts, which a stream gives one by one; the whole answer as the model gives it; an
+exception, which is raised; or a function of the model's name and the inputs that gives one of these."""
+
+
+@attrs.define
+class _Scripted:
+    answer: Any
+    model: str | None
+    times: int | None
+
+
+class FakeAi(Faulty, EmbeddedAi):
+    """An `Ai` for tests, whose models answer what was scripted.
+
+        ai = FakeAi("Hello, Ada")
+        ai.script(["Hel", "lo"], model="@cf/meta/llama-3.1-8b-instruct", times=1)
+
+    `answer`: what every model says, again and again; a dict of such answers by model when it is a dict of which every
+    key begins with `@`. Without any, a run raises AiError and says what to write. `latency`: seconds on the clock that
+    every run takes, and every piece of a stream.
+    """
+
+    def __init__(self, answer: Answer | None = None, *, clock: Clock = system_clock, latency: float = 0.0) -> None:
+        self.clock = clock
+        self.faults = Faults(clock, latency=latency)
+        super().__init__(None, gate=self.faults)
+        self._scripts: list[_Scripted] = []
+        if isinstance(answer, Mapping) and answer and all(str(name).startswith("@") for name in answer):
+            for model, said in answer.items():
+                self.script(said, model=model)
+        elif answer is not None:
+            self.script(answer)
+
+    def script(self, answer: Answer, *, model: str | None = None, times: int | None = None) -> None:
+        """Let `model`, or any, say `answer`: always, or `times` times. What was scripted for a time comes first.
+
+        Of two answers that are for a time, and of two that are for always, a newer one for always replaces the older,
+        and those for a time come in their order.
+        """
+        if times is None:
+            self._scripts = [s for s in self._scripts if s.times is not None or s.model != model]
+        self._scripts.append(_Scripted(answer, model, times))
+
+    def _said(self, model: str, inputs: Mapping[str, Any]) -> Any:
+        fitting = [s for s in self._scripts if s.model in (None, model)]
+        # For a time before always, and for this model before any.
+        fitting.sort(key=lambda s: (s.times is None, s.model is None))
+        if not fitting:
+            raise AiError(f'FakeAi has no answer for {model}. Write ai.script("...", model="{model}") before the run')
+        scripted = fitting[0]
+        if scripted.times is not None:
+            scripted.times -= 1
+            if scripted.times == 0:
+                self._scripts.remove(scripted)
+        answer = scripted.answer
+        if callable(answer) and not isinstance(answer, BaseException):
+            answer = answer(model, inputs)
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+    async def answer(self, model: str, inputs: Mapping[str, Any], headers: Mapping[str, str]) -> Any:
+        """The scripted answer."""
+        said = self._said(model, inputs)
+        if isinstance(said, str):
+            return {"response": said}
+        if isinstance(said, Sequence) and all(isinstance(piece, str) for piece in said):
+            return {"response": "".join(said)}
+        return said
+
+    async def answer_raw(self, model: str, inputs: Mapping[str, Any], headers: Mapping[str, str]) -> Response:
+        """The scripted answer, as JSON of a response."""
+        from core.http import Response
+        from core.http.json import dumps
+
+        body = dumps(await self.answer(model, inputs, headers))
+        return Response(body, headers={"content-type": "application/json"})
+
+    async def open_stream(
+        self, model: str, inputs: Mapping[str, Any], headers: Mapping[str, str]
+    ) -> AsyncIterator[bytes]:
+        """The scripted answer in pieces; a text word by word."""
+        said = self._said(model, inputs)
+        if isinstance(said, str):
+            words = said.split(" ")
+            pieces: list[Any] = [word + (" " if place < len(words) - 1 else "") for place, word in enumerate(words)]
+        elif isinstance(said, Mapping):
+            pieces = [said]
+        else:
+            pieces = [*said]
+        return self._events(pieces)
+
+    async def _events(self, pieces: Sequence[Any]) -> AsyncIterator[bytes]:
+        from core.http.json import dumps
+
+        for piece in pieces:
+            if self.latency > 0:
+                await self.clock.sleep(self.latency)
+            event = piece if isinstance(piece, Mapping) else {"response": piece}
+            yield f"data: {dumps(event)}\n\n".encode()
+        yield b"data: [DONE]\n\n"
+
+    async def list_models(self) -> list[AiModel]:
+        """The models that something was scripted for."""
+        names = dict.fromkeys(script.model for script in self._scripts if script.model is not None)
+        return [AiModel(id=name, name=name) for name in names]
+
+    async def convert(self, files: Sequence[MarkdownDocument]) -> list[MarkdownResult]:
+        """The scripted answer for `to_markdown`, one for each file: a text."""
+        return [
+            MarkdownResult(
+                name=file.name,
+                mime_type=file.content_type or "application/octet-stream",
+                data=str(self._said("to_markdown", {"name": file.name, "content": file.content})),
+                tokens=0,
+            )
+            for file in files
+        ]

@@ -1,0 +1,41 @@
+"""`FakeDurableObjectNamespace`: the embedded Durable Objects in memory, with a call log and faults."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from core.backends.embedded.durable_object import EmbeddedDurableObjectNamespace, ObjectStorage
+from core.backends.embedded.store import Store
+from core.bindings.durable_object import DurableObject
+from core.context import Clock, system_clock
+from core.testing.faults import Faults, Faulty
+
+__all__ = ["FakeDurableObjectNamespace"]
+
+D = TypeVar("D", bound=DurableObject[Any])
+
+
+class FakeDurableObjectNamespace(Faulty, EmbeddedDurableObjectNamespace[D]):
+    """A `DurableObjectNamespace[T]` in memory for tests: real objects of the class, one per id.
+
+        counters = FakeDurableObjectNamespace(Counter, clock=clock)
+        assert await counters.get_by_name("visits").increment() == 1
+        assert await counters.storage("visits").get("count") == 1
+
+    `env`: what the objects get as `env`, or a function that gives it when the first object is made. `clock`: what
+    alarms follow. `latency`: seconds on the clock that every call takes. A call is logged under the method's name,
+    with the object's name (its id when it has none) before the arguments: `Call("increment", ("visits",))`.
+    """
+
+    def __init__(self, cls: type[D], env: Any = None, *, clock: Clock = system_clock, latency: float = 0.0) -> None:
+        self.clock = clock
+        self.faults = Faults(clock, latency=latency)
+        super().__init__(Store(clock=clock), cls.__name__, cls, env, gate=self.faults)
+
+    def storage(self, name: str) -> ObjectStorage:
+        """The storage of the object of that name, to look into or to fill. The object is not made for it."""
+        return self.objects.object(self.id_from_name(name)).storage
+
+    async def run_alarm(self, name: str) -> bool:
+        """Let the alarm of the object of that name go off now, and say whether one was set."""
+        return await self.objects.object(self.id_from_name(name)).sound_now()

@@ -1,0 +1,181 @@
+"""`FakeQueue`: the embedded queue in memory, with what was sent, deliveries at a test's word, and faults.
+
+`message_batch` makes a batch out of nothing, for `app.consume`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from datetime import UTC, datetime
+from typing import Any, Generic
+
+import attrs
+from typing_extensions import TypeVar
+
+from core.backends.embedded.queue import (
+    Consumer,
+    ConsumerSettings,
+    Delivery,
+    EmbeddedQueue,
+    StoredMessage,
+    broker_of,
+)
+from core.backends.embedded.store import Store
+from core.bindings.queue import (
+    MessageBatch,
+    MessageSendRequest,
+    MessageSendRequestDict,
+    QueueContentType,
+    QueueSendResponse,
+)
+from core.context import Clock, system_clock
+from core.testing.faults import Faults, Faulty
+
+__all__ = ["FakeQueue", "SentMessage", "message_batch"]
+
+T = TypeVar("T", default=Any)
+
+Handler = Callable[[MessageBatch[Any]], Awaitable[None]]
+
+
+@attrs.frozen
+class SentMessage(Generic[T]):
+    """A message as it was sent: the very object, and the options that were given."""
+
+    body: T
+    content_type: QueueContentType = "json"
+    delay_seconds: int | None = None
+
+
+class FakeQueue(Faulty, EmbeddedQueue[T]):
+    """A `Queue[T]` in memory for tests, with the semantics of the embedded one.
+
+        jobs: FakeQueue[Job] = FakeQueue(clock=clock)
+        ...
+        assert jobs.sent == [Job("welcome", "ada")]
+        await jobs.deliver(lambda batch: app.consume(batch, env, ctx))
+
+    `name`: the queue's name, as a batch has it. `clock`: what delays and timestamps follow. `latency`: seconds on the
+    clock that every call takes. `settings`: how it is consumed, the platform's defaults when None. Without a delivery
+    nothing is consumed: what was sent waits.
+    """
+
+    def __init__(
+        self,
+        name: str = "queue",
+        *,
+        clock: Clock = system_clock,
+        latency: float = 0.0,
+        delivery_delay: int = 0,
+        settings: ConsumerSettings | None = None,
+    ) -> None:
+        self.clock = clock
+        self.faults = Faults(clock, latency=latency)
+        self.settings = settings or ConsumerSettings()
+        self.messages: list[SentMessage[T]] = []
+        """Every message that was sent, in order, with its options."""
+        store = Store(clock=clock)
+        super().__init__(store, name, delivery_delay=delivery_delay, gate=self.faults)
+        self._store = store
+        self._delivered: list[StoredMessage] = []
+
+    @property
+    def sent(self) -> list[T]:
+        """The body of every message that was sent, in order: the very objects."""
+        return [message.body for message in self.messages]
+
+    async def send(
+        self, body: T, *, content_type: QueueContentType = "json", delay_seconds: int | None = None
+    ) -> QueueSendResponse:
+        """Send one message. See `Queue.send`."""
+        response = await super().send(body, content_type=content_type, delay_seconds=delay_seconds)
+        self.messages.append(SentMessage(body, content_type, delay_seconds))
+        return response
+
+    async def send_batch(
+        self,
+        messages: Iterable[MessageSendRequest[T] | MessageSendRequestDict[T]],
+        *,
+        delay_seconds: int | None = None,
+    ) -> QueueSendResponse:
+        """Send several messages. See `Queue.send_batch`."""
+        requests = [*messages]
+        response = await super().send_batch(requests, delay_seconds=delay_seconds)
+        for request in requests:
+            if not isinstance(request, MessageSendRequest):
+                request = MessageSendRequest(request["body"], request.get("content_type"), request.get("delay_seconds"))
+            delay = delay_seconds if request.delay_seconds is None else request.delay_seconds
+            self.messages.append(SentMessage(request.body, request.content_type or "json", delay))
+        return response
+
+    # ------------------------------------------------------------------ the other end
+
+    @property
+    def waiting(self) -> int:
+        """How many messages wait, delayed ones included."""
+        return len(broker_of(self._store).waiting(self.name))
+
+    async def deliver(self, handler: Handler) -> list[Delivery[Any]]:
+        """Hand all that is due now to `handler`, in batches of the settings' size, and return the batches.
+
+        Each batch says what was decided: `acked`, `retried`, `all_acked`, `all_retried`. Retried messages are in the
+        queue again, due after their delay; after the last attempt they are in `dead`, if the settings name a dead
+        letter queue. What the handler raised is raised, after its batch was retried.
+        """
+        broker = broker_of(self._store)
+        now = broker.now()
+        due = [seq for seq, at in broker.waiting(self.name) if at <= now]
+        consumer = Consumer(broker, self.name, handler, self.settings)
+        size = self.settings.max_batch_size
+        batches: list[Delivery[Any]] = []
+        self._delivered = []
+        for start in range(0, len(due), size):
+            rows = broker.rows(due[start : start + size])
+            self._delivered += rows
+            batch, failure = await consumer.hand_over(rows)
+            batches.append(batch)
+            if failure is not None:
+                raise failure
+        return batches
+
+    def redeliver(self) -> int:
+        """Put back what the last `deliver` delivered, as the platform may: every message comes at least once.
+
+        Returns how many messages that were. They keep id, timestamp and attempts. Those that wait already, since they
+        were retried, are not doubled.
+        """
+        broker = broker_of(self._store)
+        waiting = {row.id for row in broker.rows([seq for seq, _ in broker.waiting(self.name)])}
+        again = [row for row in self._delivered if row.id not in waiting]
+        broker.put_back(self.name, again)
+        return len(again)
+
+    def dead(self) -> list[Any]:
+        """The bodies in the dead letter queue, in order."""
+        letters = self.settings.dead_letter_queue
+        if letters is None:
+            return []
+        broker = broker_of(self._store)
+        rows = broker.rows([seq for seq, _ in broker.waiting(letters)])
+        return [row.read() for row in rows]
+
+    def consume(self, handler: Handler) -> None:
+        """Deliver to `handler` from now on, as the clock moves: `await clock.advance(5)`. Needs the running loop."""
+        broker_of(self._store).consume(self.name, handler, self.settings)
+
+    async def stop(self) -> None:
+        """End what `consume` began."""
+        await broker_of(self._store).cancel(self.name)
+
+
+def message_batch(
+    queue: str, bodies: Iterable[T], *, attempts: int = 1, timestamp: datetime | None = None
+) -> Delivery[T]:
+    """A batch for `app.consume`, of these bodies, with ids `1`, `2`, ...
+
+    What the consumer decided is on it: `acked` and `retried` by id, `all_acked`, `all_retried`.
+    """
+    batch: Delivery[T] = Delivery(queue)
+    for number, body in enumerate(bodies, 1):
+        batch.add(str(number), timestamp or datetime(2026, 1, 1, tzinfo=UTC), body, attempts)
+    return batch
