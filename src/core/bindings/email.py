@@ -1,0 +1,133 @@
+"""Email: what a worker may send, and what it gets when an email comes to it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
+
+import attrs
+
+if TYPE_CHECKING:
+    from core.http import Headers
+
+__all__ = [
+    "EmailAddress",
+    "EmailAttachment",
+    "EmailBuilder",
+    "EmailDestination",
+    "EmailMessage",
+    "EmailSendResult",
+    "ForwardableEmailMessage",
+    "SendEmail",
+]
+
+
+@attrs.frozen
+class EmailAddress:
+    """An address with the name that is shown for it."""
+
+    email: str
+    name: str
+
+
+EmailDestination: TypeAlias = str | EmailAddress | Sequence[str | EmailAddress]
+"""Where an email goes: an address, or several."""
+
+
+@attrs.frozen
+class EmailAttachment:
+    """A file of an email. An inline one has the `content_id` that the HTML names it by (`cid:logo`)."""
+
+    filename: str
+    type: str
+    content: str | bytes
+    disposition: Literal["attachment", "inline"] = "attachment"
+    content_id: str | None = None
+
+
+@attrs.frozen
+class EmailMessage:
+    """An email as it stands: the whole text of RFC 5322, with the addresses of its envelope."""
+
+    from_: str
+    to: str
+    raw: str | bytes | AsyncIterable[bytes]
+
+
+@attrs.frozen(kw_only=True)
+class EmailBuilder:
+    """An email to be put together: at least one of `to`, `cc` and `bcc`, and of `text` and `html`."""
+
+    from_: str | EmailAddress
+    subject: str
+    to: EmailDestination | None = None
+    cc: EmailDestination | None = None
+    bcc: EmailDestination | None = None
+    reply_to: str | EmailAddress | None = None
+    headers: Mapping[str, str] | None = None
+    text: str | None = None
+    html: str | None = None
+    attachments: Sequence[EmailAttachment] = ()
+
+
+@attrs.frozen
+class EmailSendResult:
+    """The email was taken in, under this id."""
+
+    message_id: str
+
+
+@runtime_checkable
+class SendEmail(Protocol):
+    """Sends email, to the addresses that the configuration allows."""
+
+    async def send(self, message: EmailMessage | EmailBuilder, /) -> EmailSendResult:
+        """Send one. Raises BindingError when the address is not allowed or the email is malformed."""
+        ...
+
+
+@runtime_checkable
+class ForwardableEmailMessage(Protocol):
+    """An email that came to the worker."""
+
+    @property
+    def from_(self) -> str:
+        """The sender of its envelope."""
+        ...
+
+    @property
+    def to(self) -> str:
+        """The recipient of its envelope."""
+        ...
+
+    @property
+    def headers(self) -> Headers:
+        """Its headers."""
+        ...
+
+    @property
+    def raw(self) -> AsyncIterable[bytes]:
+        """All of it, which can be read once."""
+        ...
+
+    @property
+    def raw_size(self) -> int:
+        """Its size in bytes."""
+        ...
+
+    @property
+    def can_be_forwarded(self) -> bool:
+        """Whether `forward` is possible."""
+        ...
+
+    def set_reject(self, reason: str, /) -> None:
+        """Refuse it, with a permanent SMTP error."""
+        ...
+
+    async def forward(self, rcpt_to: str, headers: Headers | None = None, /) -> EmailSendResult:
+        """Pass it on to a verified address. Only headers that begin with `X-` can be added."""
+        ...
+
+    async def reply(self, message: EmailMessage | EmailBuilder, /) -> EmailSendResult:
+        """Answer its sender, once."""
+        ...

@@ -1,0 +1,125 @@
+"""The Images binding: what is known of an image, and images made of it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
+
+import attrs
+from typing_extensions import TypedDict
+
+if TYPE_CHECKING:
+    from core.http import Response
+
+__all__ = [
+    "ImageFormat",
+    "ImageInfo",
+    "ImageSource",
+    "ImageTransform",
+    "ImageTransformationResult",
+    "ImageTransformer",
+    "Images",
+]
+
+ImageSource: TypeAlias = bytes | AsyncIterable[bytes]
+"""An image: JPEG, PNG, GIF, WebP, AVIF, HEIC or SVG."""
+
+ImageFormat: TypeAlias = Literal["image/jpeg", "image/png", "image/gif", "image/webp", "image/avif", "rgb", "rgba"]
+"""What an image can be written as."""
+
+
+@attrs.frozen
+class ImageInfo:
+    """What is known of an image. An SVG has a format and nothing else. `file_size` is in bytes."""
+
+    format: str
+    file_size: int | None = None
+    width: int | None = None
+    height: int | None = None
+
+
+class ImageTransform(TypedDict, total=False):
+    """What is to be done to an image, in this order of the platform's. Lengths are in pixels."""
+
+    width: int
+    height: int
+    background: str
+    blur: float
+    border: Mapping[str, Any]
+    brightness: float
+    contrast: float
+    fit: Literal["scale-down", "contain", "pad", "squeeze", "cover", "crop"]
+    flip: Literal["h", "v", "hv"]
+    gamma: float
+    gravity: str | Mapping[str, Any]
+    rotate: Literal[0, 90, 180, 270]
+    saturation: float
+    segment: Literal["foreground"]
+    sharpen: float
+    trim: str | Mapping[str, Any]
+
+
+@runtime_checkable
+class ImageTransformationResult(Protocol):
+    """An image that was made."""
+
+    def response(self) -> Response:
+        """It as a response, with its content type."""
+        ...
+
+    def content_type(self) -> str:
+        """Its content type."""
+        ...
+
+    def image(self) -> AsyncIterable[bytes]:
+        """Its bytes."""
+        ...
+
+
+@runtime_checkable
+class ImageTransformer(Protocol):
+    """An image, and what is to be done to it. Each call gives another one."""
+
+    def transform(self, transform: ImageTransform, /) -> ImageTransformer:
+        """Do this to it."""
+        ...
+
+    def draw(
+        self,
+        image: ImageSource | ImageTransformer,
+        /,
+        *,
+        opacity: float | None = None,
+        repeat: bool | Literal["x", "y"] | None = None,
+        composite: Literal["over", "in", "atop", "out", "xor", "lighter"] | None = None,
+        top: int | None = None,
+        left: int | None = None,
+        bottom: int | None = None,
+        right: int | None = None,
+    ) -> ImageTransformer:
+        """Draw another image over it."""
+        ...
+
+    async def output(
+        self,
+        *,
+        format: ImageFormat,
+        quality: int | None = None,
+        background: str | None = None,
+        anim: bool | None = None,
+    ) -> ImageTransformationResult:
+        """Make it. `quality` is 1 to 100. Raises BindingError for what is no image."""
+        ...
+
+
+@runtime_checkable
+class Images(Protocol):
+    """Images, taken apart and made anew."""
+
+    async def info(self, image: ImageSource, /) -> ImageInfo:
+        """What is known of an image. Raises BindingError for what is none."""
+        ...
+
+    def input(self, image: ImageSource, /) -> ImageTransformer:
+        """Begin with an image."""
+        ...

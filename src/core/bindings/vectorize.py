@@ -1,0 +1,128 @@
+"""A Vectorize index: vectors under ids, found by likeness."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
+
+import attrs
+
+__all__ = [
+    "Vectorize",
+    "VectorizeAsyncMutation",
+    "VectorizeFilter",
+    "VectorizeIndexInfo",
+    "VectorizeMatch",
+    "VectorizeMatches",
+    "VectorizeMetadata",
+    "VectorizeMetadataValue",
+    "VectorizeVector",
+]
+
+VectorizeMetadataValue: TypeAlias = str | int | float | bool | list[str]
+VectorizeMetadata: TypeAlias = Mapping[str, VectorizeMetadataValue | Mapping[str, VectorizeMetadataValue]]
+"""What is kept beside a vector; at most 10 KiB as JSON."""
+
+_Plain: TypeAlias = str | int | float | bool | None
+VectorizeFilter: TypeAlias = Mapping[
+    str,
+    _Plain | Mapping[Literal["$eq", "$ne", "$lt", "$lte", "$gt", "$gte", "$in", "$nin"], _Plain | Sequence[_Plain]],
+]
+"""Conditions on metadata that is indexed; all must hold. At most 2048 bytes as JSON."""
+
+
+@attrs.frozen
+class VectorizeVector:
+    """A vector: its id (at most 64 bytes), as many numbers as the index has dimensions, and what is kept beside it."""
+
+    id: str
+    values: Sequence[float]
+    namespace: str | None = None
+    metadata: VectorizeMetadata | None = None
+
+
+@attrs.frozen
+class VectorizeMatch:
+    """A vector that was found. `score` is by the index's metric; values and metadata only when they were asked for."""
+
+    id: str
+    score: float
+    values: Sequence[float] | None = None
+    namespace: str | None = None
+    metadata: VectorizeMetadata | None = None
+
+
+@attrs.frozen
+class VectorizeMatches:
+    """What a query found, the most like first."""
+
+    matches: list[VectorizeMatch]
+    count: int
+
+
+@attrs.frozen
+class VectorizeAsyncMutation:
+    """A change that was taken in. It is seen a few seconds later, in the order of these ids."""
+
+    mutation_id: str
+
+
+@attrs.frozen
+class VectorizeIndexInfo:
+    """The index: how many vectors of how many dimensions, and up to which change, and ISO 8601 time, it is processed."""
+
+    vector_count: int
+    dimensions: int
+    processed_up_to_datetime: str | None = None
+    processed_up_to_mutation: str | None = None
+
+
+@runtime_checkable
+class Vectorize(Protocol):
+    """An index of vectors. A change is seen some seconds after it was made."""
+
+    async def describe(self) -> VectorizeIndexInfo:
+        """What the index holds."""
+        ...
+
+    async def query(
+        self,
+        vector: Sequence[float],
+        *,
+        top_k: int = 5,
+        namespace: str | None = None,
+        return_values: bool = False,
+        return_metadata: bool | Literal["all", "indexed", "none"] = "none",
+        filter: VectorizeFilter | None = None,
+    ) -> VectorizeMatches:
+        """The `top_k` vectors most like `vector`: at most 100, or 20 with values or all metadata."""
+        ...
+
+    async def query_by_id(
+        self,
+        vector_id: str,
+        *,
+        top_k: int = 5,
+        namespace: str | None = None,
+        return_values: bool = False,
+        return_metadata: bool | Literal["all", "indexed", "none"] = "none",
+        filter: VectorizeFilter | None = None,
+    ) -> VectorizeMatches:
+        """The vectors most like one of the index."""
+        ...
+
+    async def insert(self, vectors: Sequence[VectorizeVector]) -> VectorizeAsyncMutation:
+        """Add vectors, at most 1000. Those whose id is there already are left as they are."""
+        ...
+
+    async def upsert(self, vectors: Sequence[VectorizeVector]) -> VectorizeAsyncMutation:
+        """Add vectors, at most 1000, in place of those of the same ids."""
+        ...
+
+    async def delete_by_ids(self, ids: Sequence[str]) -> VectorizeAsyncMutation:
+        """Delete vectors. Missing ones are fine."""
+        ...
+
+    async def get_by_ids(self, ids: Sequence[str]) -> list[VectorizeVector]:
+        """Vectors by id, at most 20, without the missing ones."""
+        ...

@@ -1,0 +1,123 @@
+"""Workflows: runs of many steps that survive failures, as a handler starts and watches them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Generic, Literal, Protocol, TypeAlias, runtime_checkable
+
+import attrs
+from typing_extensions import TypeVar
+
+__all__ = [
+    "Workflow",
+    "WorkflowError",
+    "WorkflowInstance",
+    "WorkflowInstanceCreateOptions",
+    "WorkflowInstanceStatus",
+    "WorkflowRetention",
+    "WorkflowStatus",
+]
+
+P_co = TypeVar("P_co", covariant=True, default=Any)
+P_contra = TypeVar("P_contra", contravariant=True, default=Any)
+
+WorkflowInstanceStatus: TypeAlias = Literal[
+    "queued",
+    "running",
+    "paused",
+    "errored",
+    "terminated",
+    "complete",
+    "waiting",
+    "waitingForPause",
+    "rollingBack",
+    "unknown",
+]
+"""Where a run is."""
+
+
+@attrs.frozen
+class WorkflowError:
+    """Why a run failed."""
+
+    name: str
+    message: str
+
+
+@attrs.frozen
+class WorkflowStatus:
+    """Where a run is, what it gave when it is complete, and why it failed when it is errored."""
+
+    status: WorkflowInstanceStatus
+    error: WorkflowError | None = None
+    output: Any = None
+
+
+@attrs.frozen
+class WorkflowRetention:
+    """How long an ended run is kept, such as `"3 days"`."""
+
+    success_retention: str | int | None = None
+    error_retention: str | int | None = None
+
+
+@attrs.frozen
+class WorkflowInstanceCreateOptions(Generic[P_co]):
+    """A run to start: its id (at most 100 characters, made up when None), and what it gets."""
+
+    id: str | None = None
+    params: P_co | None = None
+    retention: WorkflowRetention | None = None
+
+
+@runtime_checkable
+class WorkflowInstance(Protocol):
+    """A run."""
+
+    @property
+    def id(self) -> str:
+        """Its id."""
+        ...
+
+    async def pause(self) -> None:
+        """Stop after the step that is running."""
+        ...
+
+    async def resume(self) -> None:
+        """Go on after a pause."""
+        ...
+
+    async def terminate(self) -> None:
+        """End it. Raises BindingError when it has ended already."""
+        ...
+
+    async def restart(self) -> None:
+        """Begin from the start; what it has done so far is forgotten."""
+        ...
+
+    async def status(self) -> WorkflowStatus:
+        """Where it is."""
+        ...
+
+    async def send_event(self, *, type: str, payload: Any) -> None:
+        """Hand an event to a step that waits for its `type`, or will."""
+        ...
+
+
+@runtime_checkable
+class Workflow(Protocol[P_contra]):
+    """A workflow whose runs get a `P`."""
+
+    async def create(
+        self, *, id: str | None = None, params: P_contra | None = None, retention: WorkflowRetention | None = None
+    ) -> WorkflowInstance:
+        """Start a run. Raises BindingError when there is one of that id."""
+        ...
+
+    async def create_batch(self, batch: Sequence[WorkflowInstanceCreateOptions[P_contra]]) -> list[WorkflowInstance]:
+        """Start at most 100 runs. Those whose id exists are passed over."""
+        ...
+
+    async def get(self, id: str) -> WorkflowInstance:
+        """A run by its id. Raises BindingError when there is none."""
+        ...
