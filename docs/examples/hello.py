@@ -1,6 +1,4 @@
-"""The smallest application: one route, one Env, and what a handler may do with them."""
-
-from __future__ import annotations
+"""The smallest application: one binding, one route."""
 
 import attrs
 
@@ -9,8 +7,6 @@ from core import Bindings, CoreError, KVNamespace, Request, Response, create_app
 
 @attrs.frozen
 class Env(Bindings):
-    """One attribute per binding of wrangler.toml."""
-
     GREETINGS: KVNamespace
 
 
@@ -19,8 +15,7 @@ app = create_app(Env)
 
 @app.get("/hello/:name")
 async def hello(req: Request[Env], res: Response) -> None:
-    """Greet by name, in the words that are kept for it."""
     greeting = await req.env.GREETINGS.get(req.params["name"])
     if greeting is None:
         raise CoreError(404, "Nobody of that name")
-    res.json({"greeting": greeting})
+    res.json({"hello": greeting})

@@ -173,7 +173,11 @@ class RsgiApplication:
         headers = _header_pairs(res)
         body = res.body
         if body is None:
-            if res.status_code not in (101, 204, 304) and scope.method != "HEAD" and not _has(headers, "content-length"):
+            if (
+                res.status_code not in (101, 204, 304)
+                and scope.method != "HEAD"
+                and not _has(headers, "content-length")
+            ):
                 headers.append(("content-length", "0"))
             protocol.response_empty(res.status_code, headers)
         elif isinstance(body, str):

@@ -95,7 +95,7 @@ class _Serving:
             style=style,
         )
         config = uvicorn.Config(
-            application,  # type: ignore[arg-type]  # its own ASGI types are narrower than the standard's
+            application,
             lifespan="off",
             log_config=None,
             access_log=False,

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Final, TextIO
 
 __all__ = ["Style", "table"]
@@ -75,7 +76,7 @@ def wants_colour(stream: TextIO) -> bool:
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
-def table(rows: list[tuple[str, ...]], *, indent: str = "  ", gap: str = "  ") -> list[str]:
+def table(rows: Sequence[tuple[str, ...]], *, indent: str = "  ", gap: str = "  ") -> list[str]:
     """Rows as lines of aligned columns. Cells are plain text: paint the lines, or paint nothing."""
     if not rows:
         return []

@@ -28,6 +28,7 @@ __all__ = [
     "durable_object_call",
     "fetch",
     "find_app",
+    "migrate",
     "problems",
     "queue",
     "report",
@@ -85,6 +86,24 @@ def problems(env: Any) -> str | None:
     except EnvError as error:
         return str(error)
     return None
+
+
+def migrate(env: Any, text: str) -> Any:
+    """Apply what is pending of a database's migrations, for the supervisor; a JSON text of what was applied."""
+    return _run(_migrate(env, text))
+
+
+async def _migrate(env: Any, text: str) -> str:
+    import json
+
+    from core.backends.workerd.migrations import apply
+    from core.errors import D1Error
+
+    job = json.loads(text)
+    try:
+        return json.dumps({"applied": await apply(getattr(env, job["binding"]), job["table"], job["files"])})
+    except D1Error as error:
+        return json.dumps({"error": str(error)})
 
 
 def _env(env: Any) -> Any:

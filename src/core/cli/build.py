@@ -1,0 +1,71 @@
+"""`core build`: a bundle that workerd runs by itself, with everything that would go wrong in it said beforehand."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from core.cli.project import find_configuration
+
+__all__ = ["add", "run"]
+
+_DESCRIPTION = """\
+Make a folder that workerd runs by itself: the application, its pure-Python dependencies, CPython, and a memory
+snapshot with all of it imported. The application is looked at in a real worker first: what it raises at import,
+which bindings it lacks, and whether it draws randomness, opens files or connections while it is imported.
+
+workerd and pyodide are fetched from npm the first time."""
+
+
+def add(subparsers: Any) -> None:
+    """Add the command's options."""
+    parser = subparsers.add_parser("build", help="make a bundle for workerd", description=_DESCRIPTION)
+    group = parser.add_argument_group("project")
+    group.add_argument("--config", metavar="FILE", type=Path, help="configuration file (default: the nearest above)")
+    group.add_argument("--env", metavar="NAME", dest="environment", help="a named environment of the file")
+    group = parser.add_argument_group("bundle")
+    group.add_argument("--out", metavar="FOLDER", type=Path, help="where to write it (default: dist beside the file)")
+    group.add_argument(
+        "--no-snapshot", dest="snapshot", action="store_false", help="no memory snapshot: smaller, slower to start"
+    )
+    group.add_argument(
+        "--with", metavar="PACKAGE", dest="extra", action="append", default=[], help="take an installed package along"
+    )
+    group.add_argument(
+        "--without", metavar="PACKAGE", dest="left_out", action="append", default=[], help="leave a dependency out"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command."""
+    import asyncio
+    import sys
+
+    from core.cli.runtime.make import make_bundle, size_report
+    from core.cli.runtime.project import open_project
+    from core.cli.runtime.toolchain import toolchain
+
+    project = open_project(find_configuration(args.config), environment=args.environment)
+    for sentence in project.without:
+        print(f"note: {sentence}.", file=sys.stderr)
+    out = (args.out or project.folder / "dist").resolve()
+    bundle = asyncio.run(
+        make_bundle(
+            project.main,
+            project=project.folder,
+            plan=project.plan,
+            out=out,
+            toolchain=toolchain(),
+            attribute=project.attribute,
+            snapshot=args.snapshot,
+            extra=args.extra,
+            left_out=args.left_out,
+            migrations=project.migrations,
+            env=project.environment,
+            progress=lambda line: print(f"{line} …", file=sys.stderr),
+        )
+    )
+    print(size_report(bundle))
+    print(f"\nThe bundle is in {out}. Run it with: core serve {args.out or 'dist'}")
+    return 0
