@@ -166,23 +166,31 @@ def _withdraw(staged: dict[str, str]) -> None:
 
 def _vary(res: Response, name: str) -> None:
     """Name a request header in `Vary`, now and again when the response leaves: a handler may have replaced it."""
-    res.append("vary", name)
+    staged = res.staged
+    if staged is None:
+        res.staged = {"vary": name}
+    elif "vary" in staged:
+        res.append("vary", name)
+    else:
+        staged["vary"] = name
 
     def again(status: int, duration_ms: float) -> None:
         # The hooks run before the host reads the headers.
         staged = res.staged
-        if status == 101:
+        there = None if staged is None else staged.get("vary")
+        if there == name or status == 101:
             return
         if staged is None:
             res.staged = {"vary": name}
-            return
-        there = staged.get("vary")
-        if there is None:
+        elif there is None:
             staged["vary"] = name
-        elif there != name and there != "*" and name.lower() not in map(str.strip, there.lower().split(",")):
+        elif there != "*" and name.lower() not in map(str.strip, there.lower().split(",")):
             staged["vary"] = f"{there}, {name}"
 
-    res.on_send(again)
+    if res.hooks is None:
+        res.hooks = [again]
+    else:
+        res.hooks.append(again)
 
 
 def _asked_for(header: str | None) -> str:

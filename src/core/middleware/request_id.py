@@ -90,13 +90,20 @@ def request_id(
         if hooks is None:
             hooks = res.hooks = []
 
+        last = False
+
         def restore(status: int, duration_ms: float) -> None:
+            # It goes to the end of the line first, so that all other hooks still log with the id; then an application
+            # that this one was called from finds its own again.
+            nonlocal last
+            if not last:
+                last = True
+                hooks.append(restore)
+                return
             with suppress(ValueError):  # it was set in a task of its own, which took it along
                 var.reset(token)
 
-        # The last of all hooks takes the id back, so that those before it still log with it, and an application that
-        # this one was called from finds its own again.
-        hooks.append(lambda status, duration_ms: hooks.append(restore))
+        hooks.append(restore)
         return next()
 
     return declare(identify, name="request_id", provides=("req.id",))

@@ -14,7 +14,12 @@ from core.middleware import options
 from core.request import Request
 from core.response import Response
 
-__all__ = ["NONCE", "Directives", "secure_hdrs", "secure_headers"]
+__all__ = [
+    "Directives",
+    "NONCE",
+    "secure_hdrs",
+    "secure_headers",
+]
 
 NONCE: Final = "{nonce}"
 """Stands in a directive for `'nonce-…'`, a new random one per request, which handlers find in `req.state["csp_nonce"]`."""
