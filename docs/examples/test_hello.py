@@ -1,8 +1,7 @@
 """Its test: a fake in the place of the binding, and no server."""
 
-from hello import Env, app
-
 from core.testing import Client, FakeKVNamespace
+from hello import Env, app
 
 
 async def test_a_friend_is_greeted() -> None:

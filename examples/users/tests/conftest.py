@@ -6,11 +6,11 @@ from pathlib import Path
 
 import jwt
 import pytest
-from users_api.env import Env
-from users_api.main import app
 
 from core import Secret
 from core.testing import Client, FakeClock, FakeD1Database, FakeExecutionContext, FakeKVNamespace
+from users_api.env import Env
+from users_api.main import app
 
 MIGRATIONS = Path(__file__).parent.parent / "migrations"
 SECRET = "a-secret-for-tests-that-is-long-enough"

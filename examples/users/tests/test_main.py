@@ -1,10 +1,10 @@
 """The application as a whole: headers, unknown paths, unexpected errors."""
 
 import attrs
-from users_api.env import Env
-from users_api.main import app
 
 from core.testing import Client, FakeD1Database
+from users_api.env import Env
+from users_api.main import app
 
 
 async def test_every_answer_has_an_id_and_secure_headers(client: Client[Env]) -> None:

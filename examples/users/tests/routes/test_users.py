@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 import pytest
-from users_api.env import Env
 
 from core.testing import Client, FakeExecutionContext
+from users_api.env import Env
 
 Token = Callable[..., dict[str, str]]
 ADA = {"name": "Ada", "email": "ada@example.com"}
