@@ -1,6 +1,8 @@
 """What a bundle is: a folder that workerd can run by itself, and a manifest that says what is in it.
 
     config.capnp    start it with: workerd serve --experimental config.capnp
+    migrations.json the SQL migrations of its D1 databases
+    assets/         static files
     manifest.json   name, main module, Durable Object classes, sizes
     modules/        the worker: JavaScript, pyodide, glue, Python files in one piece, the memory snapshot
 
@@ -19,11 +21,17 @@ from typing import Any
 
 import attrs
 
-from core.cli.runtime.capnp import Module
+from core.cli.runtime.capnp import Consumer, Module, Plan
 from core.cli.runtime.toolchain import PINNED, Toolchain
 from core.errors import DeveloperError
 
-__all__ = ["HOST", "Bundle", "BundleError", "PackageSize", "write_bundle"]
+__all__ = [
+    "Bundle",
+    "BundleError",
+    "HOST",
+    "PackageSize",
+    "write_bundle",
+]
 
 FORMAT = 1
 # The Python module that answers the worker's events.
@@ -53,6 +61,14 @@ class PackageSize:
 
 
 @attrs.frozen
+class Migrations:
+    """The migrations of a database: each file's name and statements, and the table that records them."""
+
+    table: str
+    files: Sequence[tuple[str, Sequence[str]]]
+
+
+@attrs.frozen
 class Bundle:
     """A bundle on disk. `classes` has the methods of each Durable Object class."""
 
@@ -63,6 +79,38 @@ class Bundle:
     modules: Sequence[Module]
     packages: Sequence[PackageSize]
     manifest: Mapping[str, Any]
+
+    @property
+    def root(self) -> Path:
+        """Where the application's files were when the bundle was made."""
+        return Path(self.manifest.get("root", "."))
+
+    @property
+    def plan(self) -> Plan:
+        """What the configuration asked for when the bundle was made. Raises BundleError for a bundle without it."""
+        data = self.manifest.get("plan")
+        if data is None:
+            raise BundleError(f"{self.folder} says nothing of the bindings it needs. Run `core build` again.")
+        assets = data["assets"]
+        return Plan(
+            **{
+                **data,
+                "consumers": [Consumer(**consumer) for consumer in data["consumers"]],
+                "assets": None if assets is None else (assets[0], str(self.folder.resolve() / assets[1]), assets[2]),
+            }
+        )
+
+    @property
+    def migrations(self) -> Mapping[str, Migrations]:
+        """The SQL migrations of each D1 binding."""
+        try:
+            data = json.loads((self.folder / "migrations.json").read_bytes())
+        except OSError:
+            return {}
+        return {
+            binding: Migrations(found["table"], [(name, tuple(sql)) for name, sql in found["files"]])
+            for binding, found in data.items()
+        }
 
     @classmethod
     def read(cls, folder: Path) -> Bundle:
@@ -97,6 +145,7 @@ def write_bundle(
     snapshot: bytes | None = None,
     host: str = HOST,
     workshop: bool = False,
+    migrations: Mapping[str, Migrations] | None = None,
     details: Mapping[str, Any] | None = None,
 ) -> Bundle:
     """Write the modules and the manifest into `folder`, which is emptied first.
@@ -156,6 +205,10 @@ def write_bundle(
         "modules": [attrs.asdict(module) for module in modules],
         **(details or {}),
     }
+    if migrations:
+        (folder / "migrations.json").write_text(
+            json.dumps({binding: attrs.asdict(found) for binding, found in migrations.items()}, indent=1), "utf-8"
+        )
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n", "utf-8")
     return Bundle(
         folder=folder, name=name, main=main, classes=classes, modules=modules, packages=packages, manifest=manifest

@@ -68,8 +68,9 @@ def main_module(main: Path) -> tuple[Path, str]:
     return folder, ".".join(parts)
 
 
-def collect(main: Path, *, project: Path, extra: Iterable[str] = ()) -> Collected:
-    """The files for the application whose main file is `main`. `extra` names further distributions to take along.
+def collect(main: Path, *, project: Path, extra: Iterable[str] = (), left_out: Iterable[str] = ()) -> Collected:
+    """The files for the application whose main file is `main`. `extra` names further distributions to take
+    along, `left_out` those that stay behind with all that only they require.
 
     Raises BundleError for a dependency that is not installed or not pure Python.
     """
@@ -78,7 +79,7 @@ def collect(main: Path, *, project: Path, extra: Iterable[str] = ()) -> Collecte
     wanted = [_FRAMEWORK, *_declared(project), *extra, *_imported(own)]
     problems: list[str] = []
     parts: list[tuple[str, str, dict[str, bytes]]] = [("application", "", own)]
-    for name, chain in _closure(wanted, problems):
+    for name, chain in _closure(wanted, frozenset(map(_normal, left_out)), problems):
         if _normal(name) == _FRAMEWORK:
             parts.append((_FRAMEWORK, _version(name), dict(_framework())))
         else:
@@ -166,16 +167,18 @@ def _declared(project: Path) -> list[str]:
     return list(table.get("project", {}).get("dependencies", []))
 
 
-def _closure(wanted: Iterable[str], problems: list[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _closure(
+    wanted: Iterable[str], left_out: frozenset[str], problems: list[str]
+) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Every distribution that is needed, once, each with the chain of requirements that led to it."""
-    seen: set[str] = set()
+    seen: set[str] = {"pyodide-py", "workers-py", *left_out}
     queue: list[tuple[str, tuple[str, ...]]] = [(requirement, ()) for requirement in wanted]
     index = 0
     while index < len(queue):
         requirement, chain = queue[index]
         index += 1
         name, extras, applies = _requirement(requirement, frozenset())
-        if not applies or _normal(name) in seen or _normal(name) in ("pyodide-py", "workers-py"):
+        if not applies or _normal(name) in seen:
             continue
         seen.add(_normal(name))
         try:
@@ -278,7 +281,8 @@ def _distribution(name: str, chain: Sequence[str], problems: list[str]) -> Itera
         needed = f" (needed by {' <- '.join(reversed(chain))})" if chain else ""
         problems.append(
             f"{name} {distribution.version}{needed} is not pure Python: it has {native[0].name}. A worker loads pure "
-            f"Python only. Use another package, or a version of it with a py3-none-any wheel"
+            f"Python only. Use another package, a version of it with a py3-none-any wheel, "
+            f"or leave it out where it is optional: core build --without {name}"
         )
         return
     if any(file.suffix == ".py" and ".dist-info" not in str(file) for file in files):

@@ -6,6 +6,7 @@ Everything that would go wrong in the worker is told here, all at once, in the w
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,7 +15,7 @@ from typing import Any
 
 import attrs
 
-from core.cli.runtime.bundle import Bundle, BundleError, PackageSize, compressed_size, write_bundle
+from core.cli.runtime.bundle import Bundle, BundleError, Migrations, PackageSize, compressed_size, write_bundle
 from core.cli.runtime.capnp import Plan, Socket, Storage, worker_config
 from core.cli.runtime.collect import Collected, collect, main_module
 from core.cli.runtime.toolchain import Toolchain
@@ -43,7 +44,9 @@ async def make_bundle(
     attribute: str | None = None,
     snapshot: bool = True,
     extra: Iterable[str] = (),
+    left_out: Iterable[str] = (),
     files: Mapping[str, bytes] | None = None,
+    migrations: Mapping[str, Migrations] | None = None,
     env: Mapping[str, str] | None = None,
     progress: Callable[[str], None] = lambda line: None,
 ) -> Bundle:
@@ -51,10 +54,10 @@ async def make_bundle(
 
     `plan` is what the configuration asks for, `attribute` the application's name where it is not `app`; `env` has the secrets, by
     their names, so that the look at the application finds them. `extra` names further distributions to take along,
-    `files` are further Python files. Raises BundleError with every reason why it would not run.
+    `left_out` those to leave behind; `files` are further Python files. Raises BundleError with every reason why it would not run.
     """
     progress("collecting the application and what it depends on")
-    collected = collect(main, project=project, extra=extra)
+    collected = collect(main, project=project, extra=extra, left_out=left_out)
     if files:
         collected = attrs.evolve(collected, files={**collected.files, **files})
     glue = await glue_of(toolchain)
@@ -79,6 +82,10 @@ async def make_bundle(
             )
             image = await ask(toolchain, shop, "/snapshot", Plan(name=plan.name))
     _check_out(out)
+    assets_from = ""
+    if plan.assets is not None:
+        binding, assets_from, settings = plan.assets
+        plan = attrs.evolve(plan, assets=(binding, "assets", settings))
     bundle = write_bundle(
         out,
         toolchain,
@@ -89,8 +96,11 @@ async def make_bundle(
         classes={cls: seen.classes[cls] for cls in plan.classes},
         packages=collected.packages,
         snapshot=image,
-        details={"root": str(root), "plan": _plan_json(plan)},
+        migrations=migrations,
+        details={"root": str(root), "plan": attrs.asdict(plan)},
     )
+    if plan.assets is not None:
+        shutil.copytree(assets_from, out / "assets")
     config = worker_config(plan, bundle.modules, storage=Storage("state"), sockets={"http": Socket("127.0.0.1:8787")})
     (out / "config.capnp").write_text(config, "utf-8")
     return bundle
@@ -182,10 +192,6 @@ def _check_out(out: Path) -> None:
 def _without_events(plan: Plan) -> Plan:
     """The plan without what would call the worker by itself while it is only looked at."""
     return attrs.evolve(plan, consumers=(), crons=(), assets=None)
-
-
-def _plan_json(plan: Plan) -> Mapping[str, Any]:
-    return attrs.asdict(plan)
 
 
 # What is wrong, in words ----------------------------------------------------------------------------------------------

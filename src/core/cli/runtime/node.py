@@ -21,7 +21,7 @@ from core.cli.runtime.capnp import Cluster, Module, Plan, Socket, Storage, stora
 from core.cli.runtime.process import Workerd
 from core.cli.runtime.toolchain import Toolchain
 
-__all__ = ["Node", "ask_health", "start_node"]
+__all__ = ["Node", "ask_health", "post_json", "start_node"]
 
 IP_HEADER_BINDING = "CORE_CLIENT_ADDRESS_HEADER"
 
@@ -70,12 +70,8 @@ async def start_node(
         storage_folders(plan, cluster),
         worker_config(
             plan,
-            # The configuration is not in the bundle's folder, which may belong to somebody else.
-            [
-                Module(module.name, module.kind, os.path.abspath(bundle.folder / module.path))
-                for module in bundle.modules
-            ],
-            storage=Storage(os.path.abspath(state)),
+            _modules_of(bundle),
+            storage=_storage_of(state),
             sockets=listening,
             cluster=cluster,
             extra_bindings=extra,
@@ -97,13 +93,14 @@ async def start_node(
     return Node(workerd, state, workerd.ports.get("http", 0), workerd.ports["health"])
 
 
-def _absolute(bundle: Bundle) -> list[Module]:
+def _modules_of(bundle: Bundle) -> list[Module]:
     """The modules by absolute paths: the configuration is not in the bundle's folder, which may be somebody else's."""
-    return [Module(module.name, module.kind, _absolute_path(bundle.folder / module.path)) for module in bundle.modules]
+    folder = bundle.folder.absolute()
+    return [Module(module.name, module.kind, str(folder / module.path)) for module in bundle.modules]
 
 
-def _absolute_path(path: Path) -> str:
-    return os.path.abspath(path)
+def _storage_of(state: Path) -> Storage:
+    return Storage(state.absolute())
 
 
 def _prepare(state: Path, folders: Sequence[str], text: str) -> Path:
@@ -121,26 +118,45 @@ def _prepare(state: Path, folders: Sequence[str], text: str) -> Path:
 async def ask_health(port: int, *, seconds: float = 60.0) -> str | None:
     """What keeps a node from answering, or None. The first question has it load Python and the application."""
     try:
-        async with asyncio.timeout(seconds):
-            reader, writer = await asyncio.open_connection("127.0.0.1", port)
-            try:
-                writer.write(b"GET / HTTP/1.1\r\nHost: health\r\nConnection: close\r\n\r\n")
-                await writer.drain()
-                answer = await reader.read()
-            finally:
-                writer.close()
+        status, body = await _exchange(port, "GET", "/", b"", seconds)
     except TimeoutError:
         return f"it did not answer within {seconds:.0f} s"
     except OSError as error:
         return f"it does not answer: {error}"
-    head, _, body = answer.partition(b"\r\n\r\n")
-    if head.startswith(b"HTTP/1.1 200"):
+    if status == 200:
         return None
-    text = _unchunked(body) if b"transfer-encoding: chunked" in head.lower() else body
     try:
-        return str(json.loads(text)["problems"])
+        return str(json.loads(body)["problems"])
     except (ValueError, KeyError):
-        return text.decode("utf-8", "replace") or "it closed the connection"
+        return body.decode("utf-8", "replace") or "it closed the connection"
+
+
+async def post_json(port: int, path: str, value: object, *, seconds: float = 300.0) -> dict[str, Any]:
+    """Have a node do something that its health endpoint can, such as migrate a database."""
+    try:
+        _, body = await _exchange(port, "POST", path, json.dumps(value).encode(), seconds)
+        answer: dict[str, Any] = json.loads(body)
+        return answer
+    except (OSError, ValueError, TimeoutError) as error:
+        return {"error": f"the node did not answer: {type(error).__name__} {error}"}
+
+
+async def _exchange(port: int, method: str, path: str, body: bytes, seconds: float) -> tuple[int, bytes]:
+    async with asyncio.timeout(seconds):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        try:
+            head = (
+                f"{method} {path} HTTP/1.1\r\nHost: health\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n"
+            )
+            writer.write(head.encode() + body)
+            await writer.drain()
+            answer = await reader.read()
+        finally:
+            writer.close()
+    top, _, content = answer.partition(b"\r\n\r\n")
+    parts = top.split(b" ", 2)
+    status = int(parts[1]) if len(parts) > 1 and parts[1].isdigit() else 0
+    return status, _unchunked(content) if b"transfer-encoding: chunked" in top.lower() else content
 
 
 def _unchunked(body: bytes) -> bytes:

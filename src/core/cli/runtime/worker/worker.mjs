@@ -45,10 +45,16 @@ export default {
   scheduled: (event, env, ctx) => call(ctx, 'scheduled', event, env, ctx),
 };
 
-/** Whether this isolate can answer: Python is loaded, the application imported, every binding there. */
+/**
+ * Whether this isolate can answer: Python is loaded, the application imported, every binding there. It listens for the
+ * supervisor alone, which also has it apply SQL migrations.
+ */
 export class Health extends WorkerEntrypoint {
-  async fetch() {
+  async fetch(request) {
     try {
+      if (request.method === 'POST') {
+        return new Response(await call(this.ctx, 'migrate', this.env, await request.text()));
+      }
       const problems = await call(this.ctx, 'problems', this.env);
       return Response.json(problems ? { status: 'failing', problems } : { status: 'ok' }, { status: problems ? 503 : 200 });
     } catch (error) {

@@ -1,0 +1,45 @@
+"""SQL migrations inside the runtime: each file whole or not at all, in one transaction with its record.
+
+The record is the platform's own table, so that a database may go from here to there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from core.backends.workerd.d1 import WorkerdD1Database
+from core.errors import D1Error
+
+__all__ = ["apply"]
+
+_SCHEMA = (
+    "CREATE TABLE IF NOT EXISTS {table} (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT UNIQUE, "
+    "applied_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP NOT NULL)"
+)
+
+
+async def apply(database: Any, table: str, files: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
+    """Apply the files that `table` does not record yet, in order, and give their names.
+
+    Raises D1Error that names the file; what came before it stays applied.
+    """
+    if not re.fullmatch(r"[A-Za-z_]\w*", table):
+        raise D1Error(f"{table!r} is no name of a table for migrations. Use letters, digits and _")
+    db = WorkerdD1Database(database)
+    await db.prepare(_SCHEMA.format(table=table)).run()
+    known = {row["name"] for row in (await db.prepare(f"SELECT name FROM {table}").all()).results}
+    applied = []
+    for name, statements in files:
+        if name in known:
+            continue
+        record = db.prepare(f"INSERT INTO {table} (name) VALUES (?)").bind(name)
+        try:
+            await db.batch([*(db.prepare(statement) for statement in statements), record])
+        except D1Error as error:
+            if "UNIQUE constraint failed: " + table in str(error):
+                continue  # another node was quicker
+            raise D1Error(f"{name}: {error}") from None
+        applied.append(name)
+    return applied

@@ -1,0 +1,70 @@
+"""What workerd writes, for people: its lines as they come, Python's tracebacks with the application's frames first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+__all__ = ["LogReader"]
+
+_FRAME = re.compile(r'  File "(?P<path>[^"]+)", line (?P<line>\d+)(?:, in (?P<name>.+))?$')
+_START = "Traceback (most recent call last):"
+_SITE = "/core/"
+# Lines of workerd's own that say again, and worse, what the line before said.
+_NOISE = re.compile(r"For more information about the cause of this error, use `pyodide\.setDebug\(true\)`")
+
+
+class LogReader:
+    """Takes the lines of one stream and gives them on to `write`, tracebacks as a whole.
+
+    `root` is the folder of the application's files: its frames stand first, by their paths there, and what is between
+    them and the error is counted, not shown. With `full` every frame is shown.
+    """
+
+    def __init__(self, write: Callable[[str], None], root: Path, *, full: bool = False) -> None:
+        self._write = write
+        self._root = root
+        self._full = full
+        self._frames: list[list[str]] | None = None
+
+    def line(self, line: str) -> None:
+        """One line of output."""
+        if self._frames is None:
+            if line == _START:
+                self._frames = []
+            elif not _NOISE.search(line):
+                self._write(line)
+            return
+        if _FRAME.match(line):
+            self._frames.append([line])
+        elif line.startswith("  ") and self._frames:
+            self._frames[-1].append(line)
+        else:
+            self._told(self._frames, line)
+            self._frames = None
+
+    def _told(self, frames: list[list[str]], error: str) -> None:
+        own = []
+        hidden = 0
+        for frame in frames:
+            match = _FRAME.match(frame[0])
+            path = match["path"] if match else ""
+            inside = path.removeprefix(_SITE) if path.startswith(_SITE) else ""
+            place = self._root / inside
+            if inside and place.is_file():
+                name = f", in {match['name']}" if match and match["name"] else ""
+                own.append([f'  File "{place}", line {match["line"] if match else 0}{name}', *frame[1:]])
+            elif self._full or not frames:
+                own.append(frame)
+            else:
+                hidden += 1
+        if not own:
+            # Nothing of the application is in it: then all of it is worth seeing.
+            own, hidden = frames, 0
+        self._write(error)
+        for frame in own:
+            for line in frame:
+                self._write(line)
+        if hidden:
+            self._write(f"  … and {hidden} {'frame' if hidden == 1 else 'frames'} of the framework and its libraries")
