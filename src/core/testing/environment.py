@@ -85,7 +85,13 @@ def env(
             values[field.name] = value
     if problems:
         raise EnvError(problems)
-    return inject(env_class, values)
+    made = inject(env_class, values)
+    for value in values.values():
+        # Durable Objects have the Env that they are in; a fake that came with an Env of its own keeps it.
+        objects = getattr(value, "objects", None)
+        if objects is not None and getattr(objects, "env", made) is None:
+            objects.env = made
+    return made
 
 
 _UNSET = object()
@@ -109,6 +115,8 @@ def _made(field: EnvField, configuration: Configuration | None, clock: Clock) ->
             migrations = configuration.migrations_of(field.name)
             if migrations is not None:
                 options["migrations"] = migrations
+        if fake[1] == "FakeDurableObjectNamespace":
+            return maker(_class_of(field), **options)
         return maker(**options)
     if configuration is not None and field.name in configuration.vars:
         return configuration.vars[field.name]
@@ -118,6 +126,21 @@ def _made(field: EnvField, configuration: Configuration | None, clock: Clock) ->
     if plain is None:
         raise _NoFakeError(f"nothing is known of {field.annotation}. Pass a value: env(Env, {field.name}=…)")
     return plain(field.name)
+
+
+def _class_of(field: EnvField) -> object:
+    """The class of Durable Objects that an annotation names: `DurableObjectNamespace[Counter]`."""
+    from typing import get_args
+
+    from core.bindings.durable_object import DurableObject
+
+    arguments = get_args(field.annotation)
+    if arguments and isinstance(arguments[0], type) and issubclass(arguments[0], DurableObject):
+        return arguments[0]
+    raise _NoFakeError(
+        "no class of Durable Objects is named. Write DurableObjectNamespace[Counter], or pass your own: "
+        f"env(Env, {field.name}=FakeDurableObjectNamespace(Counter))"
+    )
 
 
 def _loaded(config: str | Path | Configuration | None) -> Configuration | None:
