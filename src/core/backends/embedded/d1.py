@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, cast, overload
 
-from core.backends.embedded.sql import Piece, locate, split
+from core.backends.embedded.sql import MAX_PARAMETER, Piece, locate, split
 from core.backends.embedded.store import Database, Gate, Store, StoreBusyError, is_busy
 from core.bindings.d1 import D1ExecResult, D1Meta, D1Result, D1Row, D1Value
 from core.context import Clock, system_clock
@@ -84,29 +84,27 @@ class Refused(Exception):
 class _Step:
     """One statement of a text, ready to run."""
 
-    __slots__ = ("checked", "empty", "names", "piece", "sql")
+    __slots__ = ("checked", "empty", "order", "piece", "sql")
 
     def __init__(self, piece: Piece) -> None:
         self.piece = piece
         self.empty = not piece.words
         self.sql = piece.text
-        # Named parameters are bound in the order in which they first appear, which the sqlite3 module does not do for
-        # a sequence from Python 3.14 on.
-        self.names = list(dict.fromkeys(token.text for token in piece.parameters if token.text[0] != "?"))
-        if self.names and (
-            len(self.names) < piece.parameter_count or len({n[1:] for n in self.names}) < len(self.names)
-        ):
-            self.sql, self.names = _numbered(piece), []
+        # Python's sqlite3 takes a sequence for plain question marks alone (for others from 3.14 on not at all), so a
+        # statement with numbers or names is run with question marks, each given the value it stands for.
+        self.order: list[int] | None = None
+        if any(token.text != "?" for token in piece.parameters) and not _beyond(piece):
+            self.sql, self.order = _plain(piece)
         # The state of the schema that its names in double quotes were checked against.
         self.checked = -1 if self.empty or piece.has_double_quotes else sys.maxsize
 
-    def bindings(self, values: tuple[Any, ...]) -> Any:
+    def bindings(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
         """`values` as the sqlite3 module wants them."""
-        if not self.names:
+        if self.order is None:
             return values
-        if len(values) != len(self.names):
+        if len(values) != max(self.order) + 1:
             raise Refused(_WRONG_COUNT)
-        return {name[1:]: value for name, value in zip(self.names, values, strict=True)}
+        return tuple([values[place] for place in self.order])
 
 
 class _Plan:
@@ -501,7 +499,7 @@ class Engine:
             if self._lenient_quotes:
                 self._check_quotes(step)
         try:
-            return self._connection.execute(step.sql, step.bindings(values) if step.names else values)
+            return self._connection.execute(step.sql, step.bindings(values) if step.order else values)
         except UnicodeEncodeError:
             # Half a surrogate pair has no UTF-8; the platform writes U+FFFD for it.
             whole = tuple([_SURROGATES.sub("\ufffd", v) if isinstance(v, str) else v for v in values])
@@ -851,9 +849,17 @@ def _harden(connection: sqlite3.Connection) -> None:
         cast("Any", connection).setconfig(getattr(settings, name), value)
 
 
+class _Scratch(sqlite3.Connection):
+    """A connection that closes with its last user; Python 3.13 warns of one that is only forgotten."""
+
+    def __del__(self) -> None:
+        self.close()
+
+
 def _follow(connection: sqlite3.Connection, clock: Clock) -> None:
     """Let SQL's own dates come from a test's clock: `CURRENT_TIMESTAMP`, `datetime('now')` and their like."""
-    machine = sqlite3.connect(":memory:", check_same_thread=False)
+    # Closed with the connection that calls it: that holds the functions below, and they hold this.
+    machine = _Scratch(":memory:", check_same_thread=False)
 
     def now() -> str:
         moment = dt.datetime.fromtimestamp(clock.time(), dt.UTC)
@@ -979,27 +985,35 @@ def _result(answer: Answer) -> D1Result[D1Row]:
     return D1Result([dict(zip(columns, row, strict=True)) for row in rows] if rows else [], meta)
 
 
-def _numbered(piece: Piece) -> str:
-    """A statement with `?1`, `?2` for its names, where names and numbers are mixed."""
+def _beyond(piece: Piece) -> bool:
+    """Whether a parameter has a number that SQLite refuses, in words of its own."""
+    numbers = [int(token.text[1:]) for token in piece.parameters if token.text[0] == "?" and token.text != "?"]
+    return any(not 1 <= number <= MAX_PARAMETER for number in numbers)
+
+
+def _plain(piece: Piece) -> tuple[str, list[int]]:
+    """A statement with `?` for every parameter, and for each the place of its value.
+
+    Numbers are places themselves; a name has that of its first appearance. Blanks keep the text as long as it was,
+    so that the offsets in SQLite's messages stay right.
+    """
     given: dict[str, int] = {}
     highest = 0
+    order: list[int] = []
     parts: list[str] = []
     end = 0
     for token in piece.parameters:
         if token.text == "?":
-            highest += 1
-            number = highest
+            number = highest + 1
         elif token.text[0] == "?":
             number = int(token.text[1:])
-            highest = max(highest, number)
         else:
-            number = given.get(token.text, 0)
-            if not number:
-                highest += 1
-                number = given[token.text] = highest
-        parts += (piece.text[end : token.start], f"?{number}")
+            number = given.setdefault(token.text, highest + 1)
+        highest = max(highest, number)
+        order.append(number - 1)
+        parts += (piece.text[end : token.start], "?".ljust(len(token.text)))
         end = token.start + len(token.text)
-    return "".join(parts) + piece.text[end:]
+    return "".join(parts) + piece.text[end:], order
 
 
 def _backquoted(piece: Piece) -> str:
