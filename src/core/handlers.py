@@ -11,7 +11,7 @@ of a registration.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from typing_extensions import TypeVar
 
@@ -64,6 +64,13 @@ class Middleware(Protocol[E_contra, U_contra]):
     ) -> Awaitable[Response | None]:
         """Send something on `res`, or `await next()`."""
         ...
+
+
+if TYPE_CHECKING:
+    N_co = TypeVar("N_co", bound=str, covariant=True, default=str)
+
+    class BoundMiddleware(Middleware[E_contra, U_contra], Protocol[E_contra, U_contra, N_co]):
+        """A middleware that finds a binding by the name `N`, for the mypy plugin: it carries the name to the router."""
 
 
 class ErrorHandler(Protocol[E_contra]):
