@@ -7,13 +7,7 @@ let ready;
 
 /** One boot for all. It runs under `waitUntil`: a first client that hangs up must not take it down with it. */
 function boot(ctx) {
-  loading ??= start().then(
-    (python) => (ready = python),
-    (error) => {
-      console.error(String(error?.message ?? error));
-      throw error;
-    },
-  );
+  loading ??= start().then((python) => (ready = python));
   ctx.waitUntil(loading.catch(() => {}));
   return loading;
 }
