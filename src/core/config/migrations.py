@@ -19,9 +19,9 @@ import attrs
 from core.config.sql_text import StatementText, Token, culprit, statements_of, words
 
 __all__ = [
-    "REFUSED_STATEMENTS",
     "Migrated",
     "MigrationProblem",
+    "REFUSED_STATEMENTS",
     "TableColumn",
     "TableInfo",
     "allowed_pragma",
@@ -29,6 +29,7 @@ __all__ = [
     "migration_digest",
     "migration_files",
     "pragma_name",
+    "problem_text",
 ]
 
 REFUSED_STATEMENTS: Final = frozenset(["BEGIN", "COMMIT", "END", "ROLLBACK", "SAVEPOINT", "RELEASE"])
@@ -61,6 +62,13 @@ class MigrationProblem:
     file: Path
     line: int
     message: str
+
+
+def problem_text(problem: MigrationProblem, directory: Path) -> str:
+    """A problem as it is told beside the database: the file from the configuration's directory on, and the line."""
+    file = problem.file
+    shown = file.relative_to(directory) if file.is_relative_to(directory) else file
+    return f"{shown.as_posix()}:{problem.line}: {problem.message}. Until it is corrected, no table counts as known"
 
 
 @attrs.frozen

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -36,22 +36,34 @@ class Sources:
 
     `bases` are the names, without their modules, that stand among the bases of a class. `prefixes` are the names of
     parameters in what may be a prefix. `complete` is False where there are too many files, or a prefix is put together
-    at run time: then any name may come from a prefix, and any class may be derived from.
+    at run time: then any name may come from a prefix, and any class may be derived from. `others` are the paths of
+    files that were asked for beside the sources.
     """
 
     bases: frozenset[str]
     prefixes: frozenset[str]
     complete: bool
+    others: tuple[Path, ...] = ()
 
 
-def read_sources(root: Path) -> Sources:
-    """Read the `.py` files below `root`, without environments, packages of others and hidden folders."""
+def read_sources(root: Path, others: Sequence[str] = ()) -> Sources:
+    """Read the `.py` files below `root`, without environments, packages of others and hidden folders.
+
+    `others` are names of files that are to be found on the way.
+    """
     bases: set[str] = set()
     prefixes: set[str] = set()
+    found: list[Path] = []
     complete = True
-    for number, path in enumerate(_files(root)):
-        if number >= FILES_AT_MOST:
-            return Sources(frozenset(bases), frozenset(prefixes), complete=False)
+    left = FILES_AT_MOST
+    for path in _files(root, others):
+        if not path.endswith(".py"):
+            found.append(Path(path))
+            continue
+        left -= 1
+        if left < 0:
+            complete = False
+            continue
         try:
             with open(path, encoding="utf-8", errors="replace") as file:
                 text = file.read()
@@ -65,10 +77,10 @@ def read_sources(root: Path) -> Sources:
                 prefixes.update(_PARAMETER.findall(match[1] or match[2] or ""))
         if "use(" in text and _FORMATTED.search(text):
             complete = False
-    return Sources(frozenset(bases), frozenset(prefixes), complete)
+    return Sources(frozenset(bases), frozenset(prefixes), complete, tuple(sorted(found)))
 
 
-def _files(root: Path) -> Iterator[str]:
+def _files(root: Path, others: Sequence[str]) -> Iterator[str]:
     for folder, folders, names in os.walk(root):
         folders[:] = [
             name
@@ -78,7 +90,7 @@ def _files(root: Path) -> Iterator[str]:
             and not os.path.exists(os.path.join(folder, name, "pyvenv.cfg"))
         ]
         for name in names:
-            if name.endswith(".py"):
+            if name.endswith(".py") or name in others:
                 yield os.path.join(folder, name)
 
 

@@ -50,6 +50,7 @@ __all__ = [
     "Schema",
     "SqlProblem",
     "Statement",
+    "blank_schema",
     "check_column",
     "check_row",
     "check_scalar",
@@ -115,6 +116,14 @@ class Statement:
 
 
 _schemas: dict[str, Schema] = {}
+_blank: list[Schema] = []
+
+
+def blank_schema() -> Schema:
+    """The schema of a database of which nothing is known: what is wrong in any database is still told."""
+    if not _blank:
+        _blank.append(Schema(migrate(Path("/nowhere"))))
+    return _blank[0]
 
 
 def schema_of(folder: Path) -> Schema:

@@ -1,0 +1,328 @@
+"""What one module's own statements say, found once: what is assigned to a name, and what is registered where.
+
+mypy's hooks see one expression at a time. That a name was assigned once and to what, that a function is decorated by
+`app.get("/users/:id")`, that `logger()` came before: for these the statements of the module are walked, in order.
+Only statements; mypy's own visitor cannot be derived from in interpreted code (python/mypy#19456).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import attrs
+from mypy.constant_fold import constant_fold_expr
+from mypy.nodes import (
+    AssignmentStmt,
+    AwaitExpr,
+    Block,
+    CallExpr,
+    ClassDef,
+    Decorator,
+    Expression,
+    ExpressionStmt,
+    ForStmt,
+    FuncDef,
+    IfStmt,
+    MatchStmt,
+    MemberExpr,
+    MypyFile,
+    NameExpr,
+    Node,
+    OperatorAssignmentStmt,
+    OverloadedFuncDef,
+    RefExpr,
+    ReturnStmt,
+    Statement,
+    StrExpr,
+    TryStmt,
+    TupleExpr,
+    WhileStmt,
+    WithStmt,
+)
+
+from core.config.routes import METHODS, MIDDLEWARE, Placed, Promise, reversals
+
+__all__ = ["Index", "Registration", "callee_name", "index_of"]
+
+_ROUTES = METHODS | {"on"}
+
+
+@attrs.define(eq=False)
+class Registration:
+    """A call that registers: `receiver.method(…)`.
+
+    `where` is the way to it through the blocks of the module, so that of two it can be told whether one always runs
+    before the other.
+    """
+
+    call: CallExpr
+    receiver: Expression
+    method: str
+    where: tuple[int, ...]
+    decorated: FuncDef | None = None
+
+    @property
+    def is_route(self) -> bool:
+        """Whether it registers a route."""
+        return self.method in _ROUTES
+
+    @property
+    def handlers(self) -> Sequence[Expression]:
+        """What is registered, without the path."""
+        skipped = {"on": 2, "use": 0}.get(self.method, 1)
+        return self.call.args[skipped:]
+
+
+class Index:
+    """The statements of a module, walked once."""
+
+    def __init__(self, tree: MypyFile) -> None:
+        self.module = tree.fullname
+        self.defs = tree.defs
+        self.registrations: list[Registration] = []
+        self.functions: dict[Node, FuncDef] = {}
+        """Functions by the variable of their first parameter."""
+        self._assigned: dict[Node, Expression | None] = {}
+        self._routes: dict[FuncDef, list[Registration]] = {}
+        self._values: set[Expression] = set()
+        self._order: dict[CallExpr, str] | None = None
+        self.classes: set[str] = set()
+        """The bare names that stand among the bases of a class here."""
+        self._walk(tree.defs, ())
+        self._by_call = {registration.call: registration for registration in self.registrations}
+        for registration in self.registrations:
+            for function in self._functions_of(registration):
+                self._routes.setdefault(function, []).append(registration)
+        self._values.update(value for value in self._assigned.values() if value is not None)
+
+    # -- walking
+
+    def _walk(self, body: Sequence[Statement], where: tuple[int, ...]) -> None:
+        for number, statement in enumerate(body):
+            self._statement(statement, (*where, number))
+
+    def _statement(self, statement: Statement, where: tuple[int, ...]) -> None:
+        if isinstance(statement, ExpressionStmt):
+            self._register(statement.expr, where)
+        elif isinstance(statement, AssignmentStmt):
+            for target in statement.lvalues:
+                self._assign(target, statement.rvalue)
+            self._register(statement.rvalue, where)
+        elif isinstance(statement, FuncDef):
+            self._function(statement, where)
+        elif isinstance(statement, Decorator):
+            for decorator in statement.original_decorators:
+                self._register(decorator, where, statement.func)
+            self._function(statement.func, where)
+        elif isinstance(statement, OverloadedFuncDef):
+            for item in statement.items:
+                self._statement(item, where)
+        elif isinstance(statement, ReturnStmt):
+            if statement.expr is not None:
+                self._register(statement.expr, where)
+        elif isinstance(statement, ClassDef):
+            for base in statement.base_type_exprs:
+                if isinstance(base, RefExpr):
+                    self.classes.add(base.fullname)
+            self._walk(statement.defs.body, (*where, 0))
+        elif isinstance(statement, OperatorAssignmentStmt):
+            self._assign(statement.lvalue, None)
+        elif isinstance(statement, ForStmt):
+            self._assign(statement.index, None)
+            self._blocks([statement.body, statement.else_body], where)
+        elif isinstance(statement, WhileStmt):
+            self._blocks([statement.body, statement.else_body], where)
+        elif isinstance(statement, IfStmt):
+            self._blocks([*statement.body, statement.else_body], where)
+        elif isinstance(statement, WithStmt):
+            for opened in statement.target:
+                if opened is not None:
+                    self._assign(opened, None)
+            self._walk(statement.body.body, where)
+        elif isinstance(statement, TryStmt):
+            # What stands in the body of a try runs first, and what follows the statement sees it.
+            for name in statement.vars:
+                if name is not None:
+                    self._assign(name, None)
+            self._blocks([statement.body, *statement.handlers, statement.else_body, statement.finally_body], where)
+        elif isinstance(statement, MatchStmt):
+            self._blocks(statement.bodies, where)
+        elif isinstance(statement, Block):
+            self._walk(statement.body, where)
+
+    def _blocks(self, blocks: Sequence[Block | None], where: tuple[int, ...]) -> None:
+        for number, block in enumerate(blocks):
+            if block is not None:
+                self._walk(block.body, (*where, -1 - number))
+
+    def _function(self, function: FuncDef, where: tuple[int, ...]) -> None:
+        if function.arguments:
+            self.functions[function.arguments[0].variable] = function
+        self._walk(function.body.body, (*where, 0))
+
+    def _assign(self, target: Expression, value: Expression | None) -> None:
+        if isinstance(target, NameExpr) and target.node is not None:
+            self._assigned[target.node] = None if target.node in self._assigned else value
+        elif isinstance(target, TupleExpr):
+            for item in target.items:
+                self._assign(item, None)
+
+    def _register(self, expression: Expression, where: tuple[int, ...], decorated: FuncDef | None = None) -> None:
+        if isinstance(expression, AwaitExpr):
+            expression = expression.expr
+        if not isinstance(expression, CallExpr):
+            return
+        callee = expression.callee
+        if isinstance(callee, MemberExpr) and (callee.name in _ROUTES or callee.name in ("use", "queue")):
+            self.registrations.append(Registration(expression, callee.expr, callee.name, where, decorated))
+        elif isinstance(callee, CallExpr) and len(expression.args) == 1:
+            # app.get("/x")(handler)
+            handler = expression.args[0]
+            function = self.function(handler)
+            self._register(callee, where, function)
+
+    def _functions_of(self, registration: Registration) -> Iterator[FuncDef]:
+        if registration.decorated is not None:
+            yield registration.decorated
+        if registration.is_route:
+            for handler in registration.handlers:
+                function = self.function(handler)
+                if function is not None:
+                    yield function
+
+    # -- asking
+
+    def value(self, expression: Expression) -> Expression | None:
+        """What a name was assigned, if it was assigned exactly once here; else nothing."""
+        if isinstance(expression, NameExpr) and expression.node is not None:
+            return self._assigned.get(expression.node)
+        return None
+
+    def assigned_once(self, value: Expression) -> bool:
+        """Whether an expression is what some name holds, and nothing else."""
+        return value in self._values
+
+    def text(self, expression: Expression) -> str | None:
+        """The text that an expression is: a literal, a sum of literals, a Final name."""
+        if isinstance(expression, StrExpr):
+            return expression.value
+        folded = constant_fold_expr(expression, self.module)
+        if isinstance(folded, str):
+            return folded
+        value = self.value(expression)
+        return self.text(value) if value is not None and not isinstance(value, NameExpr) else None
+
+    def function(self, expression: Expression) -> FuncDef | None:
+        """The function of this module that a name means."""
+        node = expression.node if isinstance(expression, NameExpr) else None
+        if isinstance(node, Decorator):
+            return node.func
+        return node if isinstance(node, FuncDef) else None
+
+    def path(self, registration: Registration) -> str | None:
+        """The path or prefix of a registration, where it is a text."""
+        args = registration.call.args
+        at = 1 if registration.method == "on" else 0
+        return self.text(args[at]) if len(args) > at else None
+
+    def routes(self, function: FuncDef) -> Sequence[Registration]:
+        """Where a function is registered as a handler or middleware of a route, in this module."""
+        return self._routes.get(function, ())
+
+    def registration(self, call: CallExpr) -> Registration | None:
+        """The registration that a call is."""
+        return self._by_call.get(call)
+
+    # -- order
+
+    @property
+    def order(self) -> dict[CallExpr, str]:
+        """The calls that register what an earlier one has already read, and what is to be said about them."""
+        if self._order is None:
+            self._order = {}
+            calls = [r.call for r in self.registrations]
+            for receiver in dict.fromkeys(filter(None, map(_identity, (r.receiver for r in self.registrations)))):
+                entries = list(self._entries(receiver, "", (), set()))
+                for late in range(len(entries)):
+                    if not entries[late][0].promise.provides:
+                        continue
+                    before = [entry for entry, where in entries[:late] if _runs_before(where, entries[late][1])]
+                    for place, message in reversals([*before, entries[late][0]]):
+                        self._order.setdefault(calls[place], message)
+        return self._order
+
+    def _entries(
+        self, receiver: object, prefix: str, where: tuple[int, ...], seen: set[object]
+    ) -> Iterator[tuple[Placed, tuple[int, ...]]]:
+        """Every known middleware on a router, in order, with those of routers mounted on it."""
+        if receiver in seen:
+            return
+        seen = {*seen, receiver}
+        for number, registration in enumerate(self.registrations):
+            if _identity(registration.receiver) != receiver:
+                continue
+            at = where or registration.where
+            handlers = list(registration.handlers)
+            path: str | None = ""
+            if registration.method == "use":
+                if handlers and (prefix_text := self.text(handlers[0])) is not None:
+                    path, handlers = prefix_text, handlers[1:]
+            elif registration.is_route:
+                path = self.path(registration)
+            else:
+                continue
+            if path is None:
+                continue
+            whole = prefix.rstrip("/") + path if path not in ("", "/") else prefix or "/"
+            for handler in handlers:
+                promise = self._promise(handler)
+                if promise is not None:
+                    yield Placed(promise, whole or "/", registration.is_route, number), at
+                elif registration.method == "use" and (mounted := _identity(handler)) is not None:
+                    yield from (
+                        (attrs.evolve(entry, place=number), at) for entry, _ in self._entries(mounted, whole, at, seen)
+                    )
+
+    def _promise(self, expression: Expression) -> Promise | None:
+        """What a middleware reads and provides, where it is one of the framework's, made here."""
+        value = self.value(expression)
+        if value is not None:
+            expression = value
+        return MIDDLEWARE.get(callee_name(expression))
+
+
+def _identity(expression: Expression) -> object | None:
+    """What tells whether two expressions are one router."""
+    if isinstance(expression, NameExpr) and expression.node is not None:
+        return expression.node
+    if isinstance(expression, MemberExpr) and (inner := _identity(expression.expr)) is not None:
+        return inner, expression.name
+    return None
+
+
+def _runs_before(early: tuple[int, ...], late: tuple[int, ...]) -> bool:
+    """Whether a statement always runs before another one that runs: it stands before it, in a block around it."""
+    if early == late:
+        return True
+    around = len(early) - 1
+    return len(late) > around and early[:around] == late[:around] and early[around] < late[around]
+
+
+def callee_name(expression: Expression) -> str:
+    """The full name of what a call calls, or nothing."""
+    if isinstance(expression, CallExpr) and isinstance(expression.callee, RefExpr):
+        return expression.callee.fullname
+    return ""
+
+
+_kept: dict[str, Index] = {}
+
+
+def index_of(tree: MypyFile) -> Index:
+    """The index of a module, made when it is first asked for, and anew when a daemon has read the module again."""
+    index = _kept.get(tree.fullname)
+    if index is None or index.defs is not tree.defs:
+        if len(_kept) >= 64:
+            _kept.clear()
+        index = _kept[tree.fullname] = Index(tree)
+    return index

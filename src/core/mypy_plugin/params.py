@@ -1,0 +1,165 @@
+"""Path parameters, handlers in their place, and the order of middleware (`core-params`, `core-order`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mypy.nodes import CallExpr, Expression, IndexExpr, MemberExpr, NameExpr, RefExpr, Var
+from mypy.plugin import MethodContext
+from mypy.types import CallableType, Type, get_proper_type
+
+from core.config.check import handler_not_last, handler_parameters, unknown_parameter
+from core.config.routes import parameters_of, path_problem
+from core.mypy_plugin.codes import ORDER, PARAMS
+from core.mypy_plugin.index import Index, Registration
+from core.mypy_plugin.place import index_here, instance_of
+from core.mypy_plugin.settings import Project
+from core.mypy_plugin.types import literal_names, required_arguments
+
+__all__ = ["check_registration", "item"]
+
+
+def item(project: Project, ctx: MethodContext) -> Type:
+    """`req.params["idd"]` in a handler whose paths are all known, and have no `:idd`."""
+    _check_item(project, ctx)
+    return ctx.default_return_type
+
+
+def _check_item(project: Project, ctx: MethodContext) -> None:
+    if not isinstance(ctx.context, IndexExpr):
+        return
+    index = index_here(ctx.api)
+    name = index.text(ctx.context.index)
+    request = _request(ctx.context.base, index)
+    function = index.functions.get(request) if request is not None else None
+    if name is None or function is None:
+        return
+    routes = index.routes(function)
+    known = [_known(route, index) for route in routes]
+    if not routes or any(names is None or name in names for names in known):
+        return
+    if not all(_is_root(route) for route in routes) and _from_prefix(project, name):
+        return
+    path = index.path(routes[0]) or ""
+    ctx.api.fail(unknown_parameter(name, path, known[0] or ()), ctx.context.index, code=PARAMS)
+
+
+def _request(params: Expression, index: Index) -> Var | None:
+    """The variable of the request whose `params` an expression is."""
+    if not isinstance(params, MemberExpr):
+        value = index.value(params)
+        if not isinstance(value, MemberExpr):
+            return None
+        params = value
+    if params.name == "params" and isinstance(params.expr, NameExpr) and isinstance(params.expr.node, Var):
+        return params.expr.node
+    return None
+
+
+def _known(route: Registration, index: Index) -> tuple[str, ...] | None:
+    path = index.path(route)
+    return parameters_of(path) if path is not None else None
+
+
+def _is_root(route: Registration) -> bool:
+    """Whether a route stands on an application, which nothing mounts, and not on a router."""
+    node = route.receiver.node if isinstance(route.receiver, RefExpr) else None
+    return isinstance(node, Var) and instance_of(node.type, "core.app.App") is not None
+
+
+def _from_prefix(project: Project, name: str) -> bool:
+    """Whether a prefix that a router is mounted at may have the parameter."""
+    sources = project.sources
+    return not sources.complete or name in sources.prefixes
+
+
+def check_registration(project: Project, method: str, ctx: MethodContext) -> None:
+    """Check one call of `get`, `use` and the like."""
+    if not isinstance(ctx.context, CallExpr):
+        return
+    index = index_here(ctx.api)
+    message = index.order.get(ctx.context)
+    if message is not None:
+        ctx.api.fail(message, ctx.context, code=ORDER)
+    registration = index.registration(ctx.context)
+    if registration is None:
+        return
+    path = index.path(registration) if method != "use" or _has_prefix(registration, index) else None
+    if path is not None:
+        problem = path_problem(path)
+        if problem is not None:
+            ctx.api.fail(problem, ctx.context, code=PARAMS)
+            return
+    if method == "use":
+        return
+    shown = f'{method}("{path}")' if path is not None else f"{method}(…)"
+    _check_last(registration, shown, ctx)
+    known = parameters_of(path) if path is not None else None
+    if path is None or known is None:
+        return
+    root = instance_of(ctx.type, "core.app.App") is not None
+    told = [(e, t) for e, t in _handlers(ctx) if e in registration.handlers]
+    for expression, type_ in told:
+        _check_names(project, _spelt(expression), type_, path, known, root, expression, ctx)
+    if registration.decorated is not None and registration.decorated.type is not None:
+        function = registration.decorated
+        _check_names(project, function.name, registration.decorated.type, path, known, root, ctx.context, ctx)
+
+
+def _has_prefix(registration: Registration, index: Index) -> bool:
+    return bool(registration.call.args) and index.path(registration) is not None
+
+
+def _handlers(ctx: MethodContext) -> list[tuple[Expression, Type]]:
+    return [
+        (expression, type_)
+        for expressions, types in zip(ctx.args, ctx.arg_types, strict=True)
+        for expression, type_ in zip(expressions, types, strict=False)
+    ]
+
+
+def _check_last(registration: Registration, shown: str, ctx: MethodContext) -> None:
+    """A handler `(req, res)` ends the chain: whatever is registered after it never runs."""
+    types = dict(_handlers(ctx))
+    handlers: Sequence[Expression] = registration.handlers
+    following = [True] * (len(handlers) - 1) + [registration.decorated is not None]
+    if any(kind.is_star() for kind in registration.call.arg_kinds):
+        return
+    for expression, followed in zip(handlers, following, strict=False):
+        type_ = types.get(expression)
+        if followed and type_ is not None and required_arguments(type_) == 2:
+            ctx.api.fail(handler_not_last(_spelt(expression), shown), expression, code=PARAMS)
+            return
+
+
+def _check_names(
+    project: Project,
+    handler: str,
+    type_: Type,
+    path: str,
+    known: tuple[str, ...],
+    root: bool,
+    place: Expression,
+    ctx: MethodContext,
+) -> None:
+    """A handler over `Request[Env, U, Literal["org"]]` on a path without `:org`."""
+    proper = get_proper_type(type_)
+    if not isinstance(proper, CallableType) or not proper.arg_types:
+        return
+    request = instance_of(proper.arg_types[0], "core.request.Request")
+    wanted = literal_names(request.args[2]) if request is not None and len(request.args) == 3 else None
+    if not wanted:
+        return
+    if not root:
+        wanted = tuple(name for name in wanted if name in known or not _from_prefix(project, name))
+    message = handler_parameters(handler, wanted, path, known)
+    if message is not None:
+        ctx.api.fail(message, place, code=PARAMS)
+
+
+def _spelt(expression: Expression) -> str:
+    if isinstance(expression, RefExpr):
+        return expression.name if isinstance(expression, NameExpr | MemberExpr) else "the handler"
+    if isinstance(expression, CallExpr):
+        return f"{_spelt(expression.callee)}()"
+    return "the handler"

@@ -1,0 +1,207 @@
+"""SQL given to `prepare`, the values bound to it, and the classes its rows become (`core-sql`).
+
+Which text a statement has is followed through the chain of calls and through names that are assigned once, by the
+expressions alone: no type has to carry it, so none is ever in the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import attrs
+from mypy.nodes import (
+    AwaitExpr,
+    CallExpr,
+    Expression,
+    ListExpr,
+    MemberExpr,
+    NameExpr,
+    RefExpr,
+    TupleExpr,
+    TypeAlias,
+    TypeInfo,
+)
+from mypy.plugin import CheckerPluginInterface, MethodContext, MethodSigContext
+from mypy.types import FunctionLike, Type, get_proper_type
+from mypy.typevars import fill_typevars_with_any
+
+from core.config.sql import Statement, blank_schema, check_column, check_row, check_scalar, check_values
+from core.mypy_plugin.codes import SQL
+from core.mypy_plugin.index import Index
+from core.mypy_plugin.place import index_here
+from core.mypy_plugin.settings import Project
+from core.mypy_plugin.types import kinds_of, row_fields, shown
+
+__all__ = ["batched", "bound", "prepared", "run"]
+
+
+@attrs.frozen
+class _Chain:
+    """A statement as an expression: the call of `prepare` that it began with, and how many values were bound last.
+
+    `values` is None where nothing was bound, -1 where it cannot be counted.
+    """
+
+    prepare: CallExpr
+    values: int | None
+
+
+def prepared(project: Project, ctx: MethodContext) -> Type:
+    """`db.prepare("…")`: the statement by itself."""
+    if isinstance(ctx.context, CallExpr):
+        found = _statement(project, ctx.context, ctx.api)
+        if found is not None:
+            label, statement = found
+            lines = (index_here(ctx.api).text(ctx.context.args[0]) or "").count("\n")
+            for problem in statement.problems:
+                where = f" (line {problem.line + 1} of the statement)" if lines else ""
+                ctx.api.fail(f"{label}: {problem.message}{where}", ctx.context.args[0], code=SQL)
+    return ctx.default_return_type
+
+
+def bound(project: Project, ctx: MethodContext) -> Type:
+    """`.bind(…)`: as many values as the statement takes."""
+    call = ctx.context
+    if isinstance(call, CallExpr):
+        chain = _chain(call, index_here(ctx.api))
+        found = _statement(project, chain.prepare, ctx.api) if chain is not None else None
+        if chain is not None and found is not None and chain.values not in (None, -1):
+            message = check_values(found[1], chain.values)
+            if message is not None:
+                ctx.api.fail(f"{found[0]}: {message}", call, code=SQL)
+    return ctx.default_return_type
+
+
+def batched(project: Project, ctx: MethodContext) -> Type:
+    """`.batch([…])`: every statement that stands in it was bound, if it takes values."""
+    for expressions in ctx.args:
+        for expression in expressions:
+            items = expression.items if isinstance(expression, ListExpr | TupleExpr) else []
+            for item in items:
+                _check_bound(project, item, item, ctx.api)
+    return ctx.default_return_type
+
+
+def run(project: Project, name: str, ctx: MethodSigContext) -> FunctionLike:
+    """`.first(T)`, `.all(T)`, `.run()` and `.raw()`: values are bound, and the rows fit `T`."""
+    call = ctx.context
+    if isinstance(call, CallExpr) and isinstance(call.callee, MemberExpr):
+        statement = _check_bound(project, call.callee.expr, call, ctx.api)
+        if statement is not None and call.args and name in ("first", "all"):
+            _check_rows(statement, call.args[0], ctx.api)
+    return ctx.default_signature
+
+
+def _check_bound(
+    project: Project, expression: Expression, place: Expression, api: CheckerPluginInterface
+) -> tuple[str, Statement] | None:
+    chain = _chain(expression, index_here(api))
+    found = _statement(project, chain.prepare, api) if chain is not None else None
+    if chain is None or found is None:
+        return None
+    if chain.values is None:
+        message = check_values(found[1], None)
+        if message is not None:
+            api.fail(f"{found[0]}: {message}", place, code=SQL)
+            return None
+    return found
+
+
+def _check_rows(found: tuple[str, Statement], wanted: Expression, api: CheckerPluginInterface) -> None:
+    label, statement = found
+    for message in _row_messages(statement, wanted, index_here(api)):
+        api.fail(f"{label}: {message}", wanted, code=SQL)
+
+
+def _row_messages(statement: Statement, wanted: Expression, index: Index) -> Iterator[str]:
+    column = index.text(wanted)
+    if column is not None:
+        message = check_column(statement, column)
+        if message is not None:
+            yield message
+        return
+    type_ = _type(wanted)
+    if type_ is None:
+        return
+    row = row_fields(type_)
+    if row is not None:
+        for _, message in check_row(statement, *row):
+            yield message
+        return
+    message = check_scalar(statement, shown(type_), kinds_of(type_))
+    if message is not None:
+        yield message
+
+
+def _type(expression: Expression) -> Type | None:
+    """The class or alias that an expression names."""
+    node = expression.node if isinstance(expression, RefExpr) else None
+    if isinstance(node, TypeInfo):
+        if node.typeddict_type is not None:
+            return node.typeddict_type
+        return fill_typevars_with_any(node)
+    if isinstance(node, TypeAlias) and not node.alias_tvars:
+        return get_proper_type(node.target)
+    return None
+
+
+# Which statement it is ----------------------------------------------------------------------------------------------
+
+
+def _chain(expression: Expression, index: Index) -> _Chain | None:
+    """The statement that an expression is."""
+    values: int | None = None
+    counted = False
+    for _ in range(50):
+        if isinstance(expression, NameExpr):
+            value = index.value(expression)
+            if value is None:
+                return None
+            expression = value
+            continue
+        if not isinstance(expression, CallExpr) or not isinstance(expression.callee, MemberExpr):
+            return None
+        if expression.callee.name == "prepare":
+            return _Chain(expression, values)
+        if expression.callee.name != "bind":
+            return None
+        if not counted:
+            counted = True
+            starred = any(kind.is_star() for kind in expression.arg_kinds)
+            values = -1 if starred else len(expression.args)
+        expression = expression.callee.expr
+    return None
+
+
+def _statement(project: Project, call: CallExpr, api: CheckerPluginInterface) -> tuple[str, Statement] | None:
+    """What is known of the text given to `prepare`, and how its database is called."""
+    index = index_here(api)
+    sql = index.text(call.args[0]) if len(call.args) == 1 else None
+    if sql is None or not isinstance(call.callee, MemberExpr):
+        return None
+    attribute = _attribute(call.callee.expr, index)
+    configured = project.configured_for(api.path)
+    found = configured.database(attribute)
+    if found is None:
+        return attribute or "SQL", blank_schema().analyse(sql)
+    configuration, binding = found
+    return binding.name, project.schema(configuration, binding).analyse(sql)
+
+
+def _attribute(expression: Expression, index: Index) -> str | None:
+    """The attribute of Env that a database is, as far as it is written: `req.env.DB`."""
+    for _ in range(50):
+        if isinstance(expression, AwaitExpr):
+            expression = expression.expr
+        elif isinstance(expression, NameExpr):
+            value = index.value(expression)
+            if value is None:
+                return None
+            expression = value
+        elif isinstance(expression, CallExpr) and isinstance(expression.callee, MemberExpr):
+            expression = expression.callee.expr  # with_session(…)
+        elif isinstance(expression, MemberExpr):
+            return expression.name
+        else:
+            return None
+    return None
