@@ -82,7 +82,10 @@ class CoreError(Exception):
     @property
     def body(self) -> dict[str, Any]:
         """The JSON body of the default answer."""
-        return {**self.metadata, "error": self.message} if self.metadata else {"error": self.message}
+        # The message first, and always the message, also when the metadata has a key of that name.
+        body: dict[str, Any] = {"error": self.message, **self.metadata}
+        body["error"] = self.message
+        return body
 
 
 class DeveloperError(Exception):
