@@ -90,7 +90,6 @@ async def measure_kv(folder: Path | None, count: int, rounds: int) -> bool:
             sql = "SELECT key FROM kv WHERE key > '' ORDER BY key LIMIT 1000"
             return [key for (key,) in connection.execute(sql).fetchall()]
 
-        limited = folder is not None
         good &= await compare(f"KV get, {where}", plain_get, lambda i: kv.get(f"key-{i % KEYS}"), count, rounds)
         good &= await compare(f"KV put, {where}", plain_put, lambda i: kv.put(f"key-{i % KEYS}", value), count, rounds)
         await compare(

@@ -84,22 +84,33 @@ class Refused(Exception):
 class _Step:
     """One statement of a text, ready to run."""
 
-    __slots__ = ("checked", "empty", "order", "piece", "sql")
+    __slots__ = ("checked", "empty", "keys", "order", "piece", "plain", "sql")
 
     def __init__(self, piece: Piece) -> None:
         self.piece = piece
         self.empty = not piece.words
         self.sql = piece.text
-        # Python's sqlite3 takes a sequence for plain question marks alone (for others from 3.14 on not at all), so a
-        # statement with numbers or names is run with question marks, each given the value it stands for.
+        # Python's sqlite3 takes a sequence for plain question marks alone, from 3.14 on at the latest, and a dict where
+        # every parameter has a name or a number. What mixes them is run with question marks, each given its value.
         self.order: list[int] | None = None
+        self.keys: list[str] | None = None
         if any(token.text != "?" for token in piece.parameters) and not _beyond(piece):
-            self.sql, self.order = _plain(piece)
+            sql, order = _plain(piece)
+            keys = {place: token.text[1:] for place, token in zip(order, piece.parameters, strict=True)}
+            if "" in keys.values() or len(keys) <= max(order) or len(set(keys.values())) < len(keys):
+                self.sql, self.order = sql, order
+            else:
+                self.keys = [keys[place] for place in range(len(keys))]
+        self.plain = self.order is None and self.keys is None
         # The state of the schema that its names in double quotes were checked against.
         self.checked = -1 if self.empty or piece.has_double_quotes else sys.maxsize
 
-    def bindings(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
+    def bindings(self, values: tuple[Any, ...]) -> Any:
         """`values` as the sqlite3 module wants them."""
+        if self.keys is not None:
+            if len(values) != len(self.keys):
+                raise Refused(_WRONG_COUNT)
+            return dict(zip(self.keys, values, strict=True))
         if self.order is None:
             return values
         if len(values) != max(self.order) + 1:
@@ -499,7 +510,7 @@ class Engine:
             if self._lenient_quotes:
                 self._check_quotes(step)
         try:
-            return self._connection.execute(step.sql, step.bindings(values) if step.order else values)
+            return self._connection.execute(step.sql, values if step.plain else step.bindings(values))
         except UnicodeEncodeError:
             # Half a surrogate pair has no UTF-8; the platform writes U+FFFD for it.
             whole = tuple([_SURROGATES.sub("\ufffd", v) if isinstance(v, str) else v for v in values])
@@ -512,7 +523,8 @@ class Engine:
         the plan: nothing runs.
         """
         sql = _backquoted(step.piece)
-        prefix = "" if step.piece.keyword == "EXPLAIN" else "EXPLAIN "
+        # The number makes it a text that was not prepared before: SQLite explains again what it once explained.
+        prefix = f"{'' if step.piece.keyword == 'EXPLAIN' else 'EXPLAIN'} /* {self._schema} */ "
         try:
             self._connection.execute(prefix + sql, [None] * step.piece.parameter_count).close()
         except sqlite3.Error as error:

@@ -24,6 +24,8 @@ _TOKEN: Final = re.compile(
     | (?P<quoted>"(?:[^"]|"")*"|`(?:[^`]|``)*`|\[[^\]]*\])
     | (?P<parameter>\?[0-9]*|[:@$\#][A-Za-z_0-9$\x80-\U0010ffff]+(?:::[A-Za-z_0-9$\x80-\U0010ffff]+)*(?:\([^)\s]*\))?)
     | (?P<word>[A-Za-z_\x80-\U0010ffff][A-Za-z_0-9$\x80-\U0010ffff]*)
+    | (?P<misnumber>(?>0[xX][0-9a-fA-F]+|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
+        [A-Za-z_$\x80-\U0010ffff][A-Za-z_0-9$\x80-\U0010ffff]*)
     | (?P<number>0[xX][0-9a-fA-F]+|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
     | (?P<semicolon>;)
     | (?P<illegal>["'`\[].*)
@@ -165,10 +167,12 @@ def locate(piece: Piece, message: str) -> Token | None:
         return _first_too_many(piece)
     for pattern in _NAMED:
         if match := pattern.match(message):
-            return _find_name(piece, match["name"])
+            return _find_name(piece, match["name"].strip('"'))
     for pattern in _CALLED:
         if match := pattern.match(message):
-            return _find_call(words, match["name"])
+            calls = _find_calls(words, match["name"])
+            # An aggregate is misused inside another, or after WHERE: seldom where it stands first.
+            return None if not calls else calls[-1] if message.startswith("misuse") else calls[0]
     return None
 
 
@@ -210,11 +214,11 @@ def _find_name(piece: Piece, dotted: str) -> Token | None:
     words = piece.words
     wanted = dotted.lower().split(".")
     size = 2 * len(wanted) - 1
-    targets = _set_targets(words) if "UPDATE" in {token.text.upper() for token in words} else frozenset()
+    unplaced = _unplaced(words)
     for index, token in enumerate(words):
         part = words[index : index + size]
-        if token.start in targets or len(part) < size:
-            continue
+        if len(part) < size:
+            break
         names = part[::2]
         if any(name.kind not in ("word", "quoted") for name in names) or any(dot.text != "." for dot in part[1::2]):
             continue
@@ -223,38 +227,56 @@ def _find_name(piece: Piece, dotted: str) -> Token | None:
         after = words[index + size].text if index + size < len(words) else ""
         before = words[index - 1].text if index else ""
         # A call, an alias, or a part of a longer name is not that column.
-        if after in ("(", ".") or before == "." or before.upper() == "AS":
+        if after in ("(", ".") or before == "." or before.upper() == "AS" or token.start in unplaced:
             continue
         return token
     return None
 
 
-def _set_targets(words: tuple[Token, ...]) -> frozenset[int]:
-    """Where the columns stand that an UPDATE sets: SQLite gives no position for one that is missing."""
+_AFTER_ON: Final = frozenset("JOIN LEFT RIGHT FULL INNER CROSS NATURAL WHERE GROUP HAVING ORDER LIMIT UNION".split())  # noqa: SIM905
+
+
+def _unplaced(words: tuple[Token, ...]) -> frozenset[int]:
+    """Where names stand for which SQLite has no position: the columns that an UPDATE sets, the ON of a join."""
     found: set[int] = set()
     depth = 0
-    setting = False
+    part = ""
+    opened: list[Token] = []
     for index, token in enumerate(words):
-        upper = token.text.upper()
-        if token.text in ("(", ")"):
-            depth += 1 if token.text == "(" else -1
+        upper = token.text.upper() if token.kind == "word" else token.text
+        after = words[index + 1].text.upper() if index + 1 < len(words) else ""
+        before = words[index - 1].text.upper() if index else ""
+        if upper == "(":
+            depth += 1
+            opened = []
+        elif upper == ")":
+            depth -= 1
+            # UPDATE t SET (a, b) = ...
+            if part == "SET" and depth == 0 and after == "=":
+                found.update(name.start for name in opened)
         elif depth == 0 and upper == "SET":
-            setting = True
-        elif depth == 0 and upper in ("WHERE", "FROM", "RETURNING"):
-            setting = False
-        if not setting or index + 1 >= len(words):
-            continue
-        previous = words[index - 1].text.upper() if index else ""
-        if depth == 0 and words[index + 1].text == "=" and previous in ("SET", ","):
+            part = "SET"
+        elif depth == 0 and upper == "ON" and after != "CONFLICT" and words[0].text.upper() != "CREATE":
+            part = "ON"
+        elif (
+            depth == 0
+            and (upper in _AFTER_ON or upper in ("FROM", "RETURNING", ","))
+            and (part == "ON" or upper != ",")
+        ):
+            part = ""
+        elif part == "ON" or (part == "SET" and depth == 0 and after == "=" and before in ("SET", ",")):
             found.add(token.start)
+        elif part == "SET" and depth == 1:
+            opened.append(token)
     return frozenset(found)
 
 
-def _find_call(words: tuple[Token, ...], name: str) -> Token | None:
+def _find_calls(words: tuple[Token, ...], name: str) -> list[Token]:
     wanted = name.lower()
-    for index, token in enumerate(words):
-        if token.kind not in ("word", "quoted", "operator") or token.name.lower() != wanted:
-            continue
-        if token.kind == "operator" or (index + 1 < len(words) and words[index + 1].text == "("):
-            return token
-    return None
+    return [
+        token
+        for index, token in enumerate(words)
+        if token.kind in ("word", "quoted", "operator")
+        and token.name.lower() == wanted
+        and (token.kind == "operator" or (index + 1 < len(words) and words[index + 1].text == "("))
+    ]

@@ -1,0 +1,202 @@
+"""The embedded database beyond its contract: Python's own values, time, two connections, what is kept."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import sqlite3
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.backends.embedded.d1 import EmbeddedD1Database
+from core.backends.embedded.store import Store
+from core.bindings.d1 import D1Database, D1DatabaseSession, D1PreparedStatement
+from core.errors import D1Error, D1TypeError
+from core.testing.clock import FakeClock
+
+
+@pytest.fixture
+def db() -> EmbeddedD1Database:
+    return EmbeddedD1Database(Store(), "db")
+
+
+async def value(db: EmbeddedD1Database, sql: str, *values: Any) -> Any:
+    return (await db.prepare(sql).bind(*values).raw())[0][0]
+
+
+def test_it_is_a_d1_database(db: EmbeddedD1Database) -> None:
+    database: D1Database = db
+    statement: D1PreparedStatement = database.prepare("SELECT 1")
+    session: D1DatabaseSession = database.with_session()
+    assert isinstance(database, D1Database)
+    assert isinstance(statement, D1PreparedStatement)
+    assert isinstance(session, D1DatabaseSession)
+    assert repr(db) == "<EmbeddedD1Database :memory:>"
+    assert repr(db.prepare("SELECT ?").bind(1)) == "<EmbeddedD1PreparedStatement 'SELECT ?' (1.0,)>"
+
+
+async def test_two_objects_of_one_name_are_one_database() -> None:
+    with Store() as store:
+        one, two = EmbeddedD1Database(store, "db"), EmbeddedD1Database(store, "db")
+        await one.prepare("CREATE TABLE t (a)").run()
+        assert (await two.prepare("SELECT * FROM t").all()).results == []
+
+
+async def test_the_sql_must_be_text(db: EmbeddedD1Database) -> None:
+    with pytest.raises(D1TypeError, match="SQL must be a str, not int"):
+        db.prepare(cast("Any", 1))
+    with pytest.raises(D1TypeError, match="SQL must be a str, not NoneType"):
+        await db.exec(cast("Any", None))
+    for given_batch in (None, "SELECT 1", 5, [None]):
+        with pytest.raises(D1TypeError, match="batch\\(\\) takes"):
+            await db.batch(cast("Any", given_batch))
+
+
+async def test_named_parameters_are_bound_in_order_of_appearance(db: EmbeddedD1Database) -> None:
+    assert await db.prepare("SELECT :a, @b, :a").bind("x", "y").raw() == [["x", "y", "x"]]
+    assert await db.prepare("SELECT :a, @a, $a").bind("x", "y", "z").raw() == [["x", "y", "z"]]
+    assert await db.prepare("SELECT ?, :a, ?, :a").bind("x", "y", "z").raw() == [["x", "y", "z", "y"]]
+    assert await db.prepare("SELECT ?2, ?1, :a").bind("x", "y", "z").raw(True) == [["?2", "?1", ":a"], ["y", "x", "z"]]
+    assert await db.prepare("SELECT ?2, :a").bind("x", "y", "z").raw() == [["y", "z"]]
+    with pytest.raises(D1Error, match="Wrong number of parameter bindings"):
+        await db.prepare("SELECT :a").bind("x", "y").run()
+
+
+async def test_text_that_is_no_utf8_reads_with_replacement_characters(db: EmbeddedD1Database) -> None:
+    assert await value(db, "SELECT CAST(x'ff41' AS TEXT)") == "\ufffdA"
+    await db.prepare("CREATE TABLE t (a TEXT)").run()
+    inserted = await db.prepare("INSERT INTO t VALUES (CAST(x'ff' AS TEXT)) RETURNING a").all()
+    assert inserted.results == [{"a": "\ufffd"}]
+    assert await value(db, "SELECT count(*) FROM t") == 1
+    assert await value(db, "SELECT 'é'") == "é"
+
+
+async def test_half_a_surrogate_pair_is_bound_as_the_platform_does(db: EmbeddedD1Database) -> None:
+    assert await value(db, "SELECT ?", "\ud800x") == "\ufffdx"
+    assert await value(db, "SELECT '\ud800x'") == "\ufffdx"
+
+
+async def test_sqls_own_time_follows_the_clock() -> None:
+    clock = FakeClock(dt.datetime(2026, 1, 2, 3, 4, 5, 678000, dt.UTC).timestamp())
+    with Store(clock=clock) as store:
+        db = EmbeddedD1Database(store, "db")
+        await db.exec("CREATE TABLE t (at TEXT DEFAULT CURRENT_TIMESTAMP, n INTEGER)")
+        await db.prepare("INSERT INTO t (n) VALUES (1)").run()
+        clock.advance(86400)
+        await db.prepare("INSERT INTO t (n) VALUES (2)").run()
+        assert await db.prepare("SELECT at FROM t ORDER BY n").raw() == [
+            ["2026-01-02 03:04:05"],
+            ["2026-01-03 03:04:05"],
+        ]
+        sql = (
+            "SELECT date('now'), time(), datetime('NOW', '-1 day'), strftime('%Y-%f', 'now'), unixepoch(), CURRENT_DATE"
+        )
+        assert await db.prepare(sql).raw() == [
+            ["2026-01-03", "03:04:05", "2026-01-02 03:04:05", "2026-05.678", 1767409445, "2026-01-03"]
+        ]
+        assert await value(db, "SELECT datetime('2020-02-28', '+2 days')") == "2020-03-01 00:00:00"
+        assert await value(db, "SELECT datetime('nonsense')") is None
+        await db.exec("CREATE INDEX by_day ON t (date(at))")
+
+
+async def test_a_statement_that_fails_halfway_leaves_nothing(db: EmbeddedD1Database) -> None:
+    await db.exec("CREATE TABLE t (id INTEGER PRIMARY KEY)")
+    with pytest.raises(D1Error, match="UNIQUE"):
+        await db.prepare("INSERT OR FAIL INTO t VALUES (1), (2), (1)").run()
+    assert await value(db, "SELECT count(*) FROM t") == 0
+
+
+async def test_a_database_is_usable_after_every_kind_of_failure(db: EmbeddedD1Database) -> None:
+    await db.exec("CREATE TABLE t (id INTEGER PRIMARY KEY ON CONFLICT ROLLBACK)")
+    await db.prepare("INSERT INTO t VALUES (1)").run()
+    for sql in ("INSERT INTO t VALUES (1)", "BEGIN", "SELECT nope", "ATTACH 'x' AS y", "SELECT ?", "VACUUM", "\x00"):
+        with pytest.raises(D1Error):
+            await db.batch([db.prepare("SELECT 1"), db.prepare(sql)])
+        with pytest.raises(D1Error):
+            await db.prepare(sql).run()
+        assert await value(db, "SELECT count(*) FROM t") == 1
+
+
+async def test_names_in_double_quotes_are_checked_again_when_the_schema_changes(db: EmbeddedD1Database) -> None:
+    await db.exec("CREATE TABLE t (a, b)")
+    await db.prepare("INSERT INTO t VALUES ('x', 'y')").run()
+    statement = db.prepare('SELECT a FROM t WHERE "b" = ?').bind("y")
+    assert await statement.first("a") == "x"
+    await db.exec("ALTER TABLE t DROP COLUMN b")
+    with pytest.raises(D1Error, match=r'no such column: "b" - should this be a string literal in single-quotes\?'):
+        await statement.first("a")
+    with pytest.raises(D1Error, match="no such column"):
+        await db.exec('CREATE TABLE u (a CHECK (a <> "no"))')
+
+
+async def test_the_cause_of_an_error_has_no_prefix(db: EmbeddedD1Database) -> None:
+    with pytest.raises(D1Error) as caught:
+        await db.prepare("SELECT * FROM nope").run()
+    assert caught.value.cause_message == "no such table: nope: SQLITE_ERROR"
+    with pytest.raises(D1Error) as caught:
+        await db.exec("BAD")
+    assert caught.value.cause_message == 'Error in line 1: BAD: near "BAD": syntax error at offset 0: SQLITE_ERROR'
+    with pytest.raises(D1Error) as caught:
+        db.prepare("SELECT ?").bind(cast("Any", {}))
+    assert caught.value.cause_message == "Type 'object' not supported for value '[object Object]'"
+    with pytest.raises(D1Error, match=r"D1_DUMP_ERROR: Status \+ 404"):
+        await db.dump()
+
+
+async def test_a_change_of_another_connection_is_seen(tmp_path: Path) -> None:
+    with Store(tmp_path) as store:
+        db = EmbeddedD1Database(store, "db")
+        await db.exec("CREATE TABLE t (a)")
+        statement = db.prepare("SELECT * FROM t")
+        assert (await statement.all()).results == []
+        other = sqlite3.connect(tmp_path / "d1" / "db.sqlite", isolation_level=None)
+        other.execute("ALTER TABLE t ADD COLUMN b DEFAULT 'new'")
+        other.execute("INSERT INTO t (a) VALUES (1)")
+        other.close()
+        assert (await statement.all()).results == [{"a": 1, "b": "new"}]
+
+
+async def test_plans_do_not_pile_up(db: EmbeddedD1Database) -> None:
+    for index in range(1100):
+        await db.prepare(f"SELECT {index}").first()
+    assert len(db.engine._plans) == 1000
+
+
+async def test_the_size_of_the_database_grows(db: EmbeddedD1Database) -> None:
+    await db.exec("CREATE TABLE t (a)")
+    before = (await db.prepare("SELECT 1").run()).meta.size_after
+    for _ in range(100):
+        await db.prepare("INSERT INTO t VALUES (?)").bind("x" * 1000).run()
+    assert (await db.prepare("SELECT 1").run()).meta.size_after > before
+
+
+async def test_bookmarks_of_a_session_go_up(db: EmbeddedD1Database) -> None:
+    session = db.with_session("first-primary")
+    seen = []
+    for _ in range(20):
+        await session.prepare("SELECT 1").run()
+        seen.append(session.get_bookmark())
+    assert seen == sorted(set(cast("list[str]", seen)))
+    assert db.with_session(seen[-1]).get_bookmark() == seen[-1]
+
+
+plain = st.none() | st.booleans() | st.floats() | st.text(st.characters(exclude_categories=["Cs"])) | st.binary()
+values = plain | st.integers(-(2**53) + 1, 2**53 - 1)
+
+
+@settings(max_examples=150, deadline=None)
+@given(values)
+def test_every_value_comes_back_equal(given_value: Any) -> None:
+    async def run() -> None:
+        with Store() as store:
+            found = await value(EmbeddedD1Database(store, "db"), "SELECT ?", given_value)
+            if isinstance(given_value, float) and not abs(given_value) < float("inf"):
+                assert found is None
+            else:
+                assert found == given_value
+
+    asyncio.run(run())
