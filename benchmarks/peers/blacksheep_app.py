@@ -6,7 +6,7 @@ import uuid
 from dataclasses import dataclass
 from typing import Any
 
-from blacksheep import Application, FromJSON, Request, Response, json, text
+from blacksheep import Application, FromJSON, Request, Response, Router, json, text
 
 from benchmarks.workloads import ORIGIN, ROWS, SECURE_HEADERS
 
@@ -24,25 +24,36 @@ def null(line: str) -> None:
     pass
 
 
-def build(routes: list[str]) -> Any:
-    app = Application()
+def build(routes: list[str], four: bool = False) -> Any:
+    app = Application(router=Router())
 
-    async def four(request: Request, handler: Any) -> Response:
-        if not request.url.path.startswith(b"/full"):
-            answer: Response = await handler(request)
-            return answer
+    async def request_id(request: Request, handler: Any) -> Response:
         request_id = request.get_first_header(b"x-request-id") or uuid.uuid4().hex.encode()
         response: Response = await handler(request)
         response.add_header(b"x-request-id", request_id)
-        for name, value in SECURE:
-            response.add_header(name, value)
-        response.add_header(b"vary", b"Origin")
-        if request.get_first_header(b"origin") == ORIGIN.encode():
-            response.add_header(b"access-control-allow-origin", ORIGIN.encode())
+        return response
+
+    async def logger(request: Request, handler: Any) -> Response:
+        response: Response = await handler(request)
         null(f"{request.method} {request.url.path} {response.status} 0ms")
         return response
 
-    app.middlewares.append(four)
+    async def secure(request: Request, handler: Any) -> Response:
+        response: Response = await handler(request)
+        for name, value in SECURE:
+            response.add_header(name, value)
+        return response
+
+    async def cors(request: Request, handler: Any) -> Response:
+        response: Response = await handler(request)
+        response.add_header(b"vary", b"Origin")
+        if request.get_first_header(b"origin") == ORIGIN.encode():
+            response.add_header(b"access-control-allow-origin", ORIGIN.encode())
+        return response
+
+    if four:
+        for middleware in (request_id, logger, secure, cors):
+            app.middlewares.append(middleware)
 
     @app.router.get("/")
     async def plaintext() -> Response:

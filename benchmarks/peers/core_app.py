@@ -26,9 +26,10 @@ def null(line: str) -> None:
     pass
 
 
-def application(routes: list[str]) -> App[Any]:
+def application(routes: list[str], four: bool = False) -> App[Any]:
     app = create_app()
-    app.use("/full", request_id(), logger(write=null), secure_hdrs(), cors(origins=[ORIGIN]))
+    if four:
+        app.use(request_id(), logger(write=null), secure_hdrs(), cors(origins=[ORIGIN]))
 
     @app.get("/")
     async def plaintext(req: Request, res: Response) -> None:
@@ -64,5 +65,5 @@ def application(routes: list[str]) -> App[Any]:
     return app
 
 
-def build(routes: list[str]) -> Any:
-    return asgi(application(routes))
+def build(routes: list[str], four: bool = False) -> Any:
+    return asgi(application(routes, four))

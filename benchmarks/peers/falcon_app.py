@@ -15,22 +15,24 @@ def null(line: str) -> None:
     pass
 
 
-class Four:
-    """Request id, logger, secure headers and CORS under /full."""
-
+class RequestId:
     async def process_request(self, req: Any, resp: Any) -> None:
-        if req.path.startswith("/full"):
-            req.context.id = req.get_header("x-request-id") or uuid.uuid4().hex
+        req.context.id = req.get_header("x-request-id") or uuid.uuid4().hex
 
     async def process_response(self, req: Any, resp: Any, resource: Any, req_succeeded: bool) -> None:
-        if req.path.startswith("/full"):
-            resp.set_header("x-request-id", req.context.id)
-            for name, value in SECURE_HEADERS.items():
-                resp.set_header(name, value)
-            resp.append_header("vary", "Origin")
-            if req.get_header("origin") == ORIGIN:
-                resp.set_header("access-control-allow-origin", ORIGIN)
-            null(f"{req.method} {req.path} {resp.status} 0ms")
+        resp.set_header("x-request-id", req.context.id)
+
+
+class Logger:
+    async def process_response(self, req: Any, resp: Any, resource: Any, req_succeeded: bool) -> None:
+        null(f"{req.method} {req.path} {resp.status} 0ms")
+
+
+class Secure:
+    async def process_response(self, req: Any, resp: Any, resource: Any, req_succeeded: bool) -> None:
+        for name, value in SECURE_HEADERS.items():
+            resp.set_header(name, value)
+        resp.append_header("vary", "Origin")
 
 
 class Plaintext:
@@ -84,8 +86,9 @@ async def not_found(req: Any, resp: Any, **parameters: Any) -> None:
     resp.media = {"error": "Not Found"}
 
 
-def build(routes: list[str]) -> Any:
-    app = falcon.asgi.App(middleware=[Four()])
+def build(routes: list[str], four: bool = False) -> Any:
+    middleware = [RequestId(), Logger(), Secure(), falcon.CORSMiddleware(allow_origins=ORIGIN)]
+    app = falcon.asgi.App(middleware=middleware if four else [])
     app.add_route("/", Plaintext())
     app.add_route("/json", Message())
     app.add_route("/users/{id}", Users())

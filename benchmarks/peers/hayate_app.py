@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 from hayate import Context, Hayate, Response
@@ -10,17 +11,26 @@ from hayate.middleware.logger import logger
 from hayate.middleware.request_id import request_id
 from hayate.middleware.secure_headers import secure_headers
 
-from benchmarks.workloads import ORIGIN, ROWS
+from benchmarks.workloads import ORIGIN, ROWS, SECURE_HEADERS
 
 
-def null(*_: Any, **__: Any) -> None:
-    pass
+# Its logger takes a logging.Logger. One that takes lines and drops them is the sink of the others.
+SINK = logging.getLogger("benchmarks.null")
+SINK.addHandler(logging.NullHandler())
+SINK.setLevel(logging.INFO)
+SINK.propagate = False
 
 
-def build(routes: list[str]) -> Any:
+def build(routes: list[str], four: bool = False) -> Any:
     app = Hayate()
-    for middleware in (request_id(), logger(null), secure_headers(), cors(origin=ORIGIN)):
-        app.use("/full/*", middleware)
+    all_four = (
+        request_id(),
+        logger(SINK),
+        secure_headers(content_security_policy=SECURE_HEADERS["content-security-policy"], permissions_policy=SECURE_HEADERS["permissions-policy"]),
+        cors(origin=ORIGIN),
+    )
+    for middleware in all_four if four else ():
+        app.use("*", middleware)
 
     @app.get("/")
     async def plaintext(c: Context) -> Response:

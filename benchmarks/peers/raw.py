@@ -14,7 +14,7 @@ JSON = (b"content-type", b"application/json")
 SECURE = [(name.encode(), value.encode()) for name, value in SECURE_HEADERS.items()]
 
 
-def build(routes: list[str]) -> Any:
+def build(routes: list[str], four: bool = False) -> Any:
     async def app(scope: Any, receive: Any, send: Any) -> None:
         path, method = scope["path"], scope["method"]
         headers = [JSON]

@@ -11,7 +11,7 @@ from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
-from starlette.routing import Mount, Route
+from starlette.routing import Route
 
 from benchmarks.workloads import ORIGIN, ROWS, SECURE_HEADERS
 
@@ -27,6 +27,9 @@ class RequestId:
         self.app = app
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
         given = next((value for name, value in scope["headers"] if name == b"x-request-id"), None)
         request_id = given or uuid.uuid4().hex.encode()
         scope.setdefault("state", {})["id"] = request_id
@@ -44,6 +47,9 @@ class Logger:
         self.app = app
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
         status = 0
 
         async def watching(message: Any) -> None:
@@ -61,6 +67,9 @@ class Secure:
         self.app = app
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
         async def with_headers(message: Any) -> None:
             if message["type"] == "http.response.start":
                 message["headers"] = [*message["headers"], *SECURE]
@@ -113,7 +122,7 @@ async def not_found(request: Request, exc: Exception) -> Response:
     return JSONResponse({"error": "Not Found"}, exc.status_code)
 
 
-def build(routes: list[str]) -> Any:
+def build(routes: list[str], four: bool = False) -> Any:
     middleware = [
         Middleware(RequestId),
         Middleware(Logger),
@@ -124,7 +133,7 @@ def build(routes: list[str]) -> Any:
         Route("/", plaintext),
         Route("/json", message),
         Route("/users/{id}", param),
-        Mount("/full", routes=[Route("/users/{id}", full)], middleware=middleware),
+        Route("/full/users/{id}", full),
         Route("/users", post, methods=["POST"]),
         Route("/error", error),
     ]
@@ -132,4 +141,4 @@ def build(routes: list[str]) -> Any:
         path = "/".join(f"{{{part[1:]}}}" if part.startswith(":") else part for part in route.split("/"))
         table.append(Route(path, message))
     # Its own outermost handler raises again after answering; a handler of the exception's class does not.
-    return Starlette(routes=table, exception_handlers={ValueError: on_error, 404: not_found})
+    return Starlette(routes=table, middleware=middleware if four else [], exception_handlers={ValueError: on_error, 404: not_found})
