@@ -195,7 +195,7 @@ class Router(Generic[E, U]):
         for middleware in given:
             entry = _Registered(None, prefix, list(self._guards))
             if isinstance(middleware, Router):
-                self._mount(entry, cast("Router[Any, Any]", middleware))
+                self._mount(entry, middleware)  # pyright: ignore[reportUnknownArgumentType]  # narrowed without arguments
             elif self._is_middleware(middleware, f"use({prefix.text})"):
                 entry.middleware.append(cast("Middleware[Any, Any]", middleware))
             else:

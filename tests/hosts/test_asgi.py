@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
@@ -47,7 +47,7 @@ async def ask(app: App[Any], scope: dict[str, Any], *received: Message, env: obj
     return sent
 
 
-async def seen(read: Any, scope: dict[str, Any]) -> Any:
+async def seen(read: Callable[[Request[Any, Any, Any]], Any], scope: dict[str, Any]) -> Any:
     """What `read(req)` gives inside a handler."""
     app = create_app()
     found: list[Any] = []

@@ -229,7 +229,7 @@ class AsgiApplication(Protocol):
 
     context: BackgroundContext
 
-    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection event."""
         ...
 

@@ -106,20 +106,18 @@ def _made(field: EnvField, configuration: Configuration | None, clock: Clock) ->
     if table is not None:
         fake = next((_FAKES[base.__name__] for base in field.kind.__mro__ if base.__name__ in _FAKES), None)
         if fake is None:
-            raise _NoFakeError(
-                f"{field.kind.__name__} has no fake. Pass your own: env({{…}}, {field.name}=…)".replace("{…}", "Env")
-            )
+            raise _NoFakeError(f"{field.kind.__name__} has no fake. Pass one of your own: env(Env, {field.name}=…)")
         maker: Callable[..., object] = getattr(import_module(fake[0]), fake[1])
         options: dict[str, Any] = {"clock": clock}
         if fake[1] == "FakeD1Database" and configuration is not None:
-            migrations = configuration.migrations_of(field.name)
-            if migrations is not None:
-                options["migrations"] = migrations
+            folder = _migrations(configuration, field.name)
+            if folder is not None:
+                options["migrations"] = folder
         if fake[1] == "FakeDurableObjectNamespace":
             return maker(_class_of(field), **options)
         return maker(**options)
-    if configuration is not None and field.name in configuration.vars:
-        return configuration.vars[field.name]
+    if configuration is not None and field.name in configuration.worker.vars:
+        return configuration.worker.vars[field.name]
     if field.has_default or (field.optional and field.kind is not Secret):
         return None
     plain = _PLAIN.get(field.kind)
@@ -141,6 +139,17 @@ def _class_of(field: EnvField) -> object:
         "no class of Durable Objects is named. Write DurableObjectNamespace[Counter], or pass your own: "
         f"env(Env, {field.name}=FakeDurableObjectNamespace(Counter))"
     )
+
+
+def _migrations(configuration: Configuration, name: str) -> Path | None:
+    """The folder of a database's migrations, where there is one."""
+    from core.config.model import D1Table
+
+    binding = configuration.bindings.get(name)
+    if binding is None or not isinstance(binding.entry, D1Table):
+        return None
+    folder = configuration.migrations_directory(binding.entry)
+    return folder if folder.is_dir() else None
 
 
 def _loaded(config: str | Path | Configuration | None) -> Configuration | None:
