@@ -117,6 +117,7 @@ def load_all(path: Path) -> list[Configuration]:
             bindings=_bindings(document, name, worker, secrets[name]),
             unchecked=_unchecked(document, name, worker),
             digest=_digest(document, secrets[name]),
+            lines={_dotted(path): line for path, line in document.lines.items()},
         )
         for name, worker in workers
     ]

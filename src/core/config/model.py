@@ -13,10 +13,6 @@ from typing import Any, Final, Literal, TypeAlias
 import attrs
 
 __all__ = [
-    "INHERITED_KEYS",
-    "KINDS",
-    "TOP_LEVEL_KEYS",
-    "UNCHECKED_KEYS",
     "AiServer",
     "AiTable",
     "AnalyticsEngineTable",
@@ -32,7 +28,9 @@ __all__ = [
     "DurableObjectTable",
     "DurableObjects",
     "HyperdriveTable",
+    "INHERITED_KEYS",
     "Json",
+    "KINDS",
     "KVTable",
     "Kind",
     "Limits",
@@ -54,8 +52,10 @@ __all__ = [
     "SendEmailTable",
     "ServiceTable",
     "SimpleLimit",
+    "TOP_LEVEL_KEYS",
     "TailConsumer",
     "Triggers",
+    "UNCHECKED_KEYS",
     "Unchecked",
     "Unsafe",
     "UnsafeBinding",
@@ -778,6 +778,12 @@ class Configuration:
     bindings: Mapping[str, Binding]
     unchecked: Sequence[Unchecked] = ()
     digest: str = ""
+    lines: Mapping[str, int] = attrs.field(factory=dict[str, int], repr=False, eq=False)
+
+    def line_of(self, key: str) -> int:
+        """The line of a key of this environment, `main` for example, or of the one that it inherits; else 1."""
+        own = f"env.{self.environment}.{key}" if self.environment is not None else key
+        return self.lines.get(own) or self.lines.get(key) or 1
 
     @property
     def is_json(self) -> bool:
