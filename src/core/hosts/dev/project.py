@@ -6,12 +6,13 @@ name, so that `src/users/main.py` with `src/users/__init__.py` beside it is `use
 
 from __future__ import annotations
 
+import asyncio
 import importlib
-import importlib.util
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, Final
 
 import attrs
 
@@ -30,12 +31,16 @@ __all__ = [
     "Loaded",
     "find_app",
     "import_app",
+    "import_main",
     "load",
     "migrations_of",
     "module_of",
     "open_bindings",
     "read_configuration",
 ]
+
+_TAKE_OVER: Final = 300
+"""Tenths of a second that a process waits for the one before it to give up the Durable Objects."""
 
 
 @attrs.frozen
@@ -60,8 +65,22 @@ class Loaded:
         """The cron expressions of the configuration."""
         return list(self.configuration.worker.triggers.crons)
 
-    def close(self) -> None:
+    async def start(self) -> None:
+        """Take up what was going on. Waits while the process before this one still has the Durable Objects."""
+        from core.errors import DurableObjectError
+
+        for pause in (*(0.1,) * _TAKE_OVER, None):
+            try:
+                self.bindings.start()
+                return
+            except DurableObjectError:
+                if pause is None:
+                    raise
+            await asyncio.sleep(pause)
+
+    async def close(self) -> None:
         """Give the state back."""
+        await self.bindings.close()
         self.store.close()
 
 
@@ -72,9 +91,10 @@ async def load(options: Options, recorder: Recorder | None = None) -> Loaded:
     own modules raise.
     """
     configuration = read_configuration(options)
-    app = import_app(configuration)
+    module = import_main(configuration)
+    app = find_app(module, configuration)
     app.check()
-    store, bindings = open_bindings(options, configuration)
+    store, bindings = open_bindings(options, configuration, classes=vars(module))
     try:
         notices = [f"{name}: {reason}" for name, reason in bindings.absent.items()]
         notices += await _migrate(configuration, bindings, apply=options.migrate)
@@ -89,6 +109,7 @@ async def load(options: Options, recorder: Recorder | None = None) -> Loaded:
                 for name, value in bindings.values.items()
             }
             env = inject(app.env_class, traced)
+        bindings.attach(env)
     except BaseException:
         store.close()
         raise
@@ -102,8 +123,13 @@ def read_configuration(options: Options) -> Configuration:
     return load_configuration(options.config, environment=options.environment)
 
 
-def open_bindings(options: Options, configuration: Configuration) -> tuple[Store, EmbeddedBindings]:
-    """The embedded bindings on the state folder. Close the store when done."""
+def open_bindings(
+    options: Options, configuration: Configuration, *, classes: Mapping[str, object] | None = None
+) -> tuple[Store, EmbeddedBindings]:
+    """The embedded bindings on the state folder. Close the store when done.
+
+    `classes` has the classes of Durable Objects; without them the rest is there.
+    """
     from core.config.secrets import read_local_secrets
 
     folder = options.state_folder
@@ -114,7 +140,8 @@ def open_bindings(options: Options, configuration: Configuration) -> tuple[Store
     store = Store(folder)
     try:
         local = read_local_secrets(configuration.directory, configuration.environment)
-        return store, embed(configuration, store, secrets=local.values)
+        secrets = {name: secret.reveal() for name, secret in local.values.items()}
+        return store, embed(configuration, store, secrets=secrets, classes=classes)
     except BaseException:
         store.close()
         raise
@@ -150,20 +177,22 @@ def migrations_of(configuration: Configuration, name: str) -> list[migrations.Mi
 
 
 def import_app(configuration: Configuration) -> App[Any]:
-    """Import the module that `main` names and return its application. Raises ConfigurationError where there is none."""
+    """The application of a configuration. Raises DeveloperError, and whatever its modules raise."""
+    return find_app(import_main(configuration), configuration)
+
+
+def import_main(configuration: Configuration) -> ModuleType:
+    """Import the module that `main`, or `[core] app`, names. Raises ConfigurationError where there is none."""
     worker = configuration.worker
     directory = configuration.directory
-    module_name: str | None = None
-    attribute = "app"
-    if worker.core.app is not None:
-        module_name, _, named = worker.core.app.partition(":")
-        attribute = named or "app"
+    named = worker.core.app.partition(":")[0] if worker.core.app is not None else None
     if worker.main is None:
-        if module_name is None:
+        if named is None:
             raise ConfigurationError(
                 [f'{configuration.path.name}: main is missing. Write the entry file, as in main = "src/main.py"']
             )
         _put_on_path(directory / "src" if (directory / "src").is_dir() else directory)
+        own_name = named
     else:
         file = (directory / worker.main).resolve()
         if not file.is_file():
@@ -172,18 +201,17 @@ def import_app(configuration: Configuration) -> App[Any]:
             )
         folder, own_name = module_of(file)
         _put_on_path(folder)
-        module_name = module_name or own_name
     importlib.invalidate_caches()
-    module = importlib.import_module(module_name)
-    return find_app(module, attribute)
+    return importlib.import_module(named or own_name)
 
 
-def find_app(module: Any, attribute: str = "app") -> App[Any]:
+def find_app(module: ModuleType, configuration: Configuration) -> App[Any]:
     """The application of a module. Raises DeveloperError where it is missing or something else."""
+    attribute = (configuration.worker.core.app or "").partition(":")[2] or "app"
     app = getattr(module, attribute, None)
+    name = module.__name__
     if isinstance(app, App):
         return app
-    name = getattr(module, "__name__", "the entry file")
     if app is None:
         others = [key for key, value in vars(module).items() if isinstance(value, App)]
         hint = f'. There is {others[0]}: write [core] app = "{name}:{others[0]}"' if others else ""

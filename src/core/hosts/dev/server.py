@@ -69,6 +69,7 @@ class _Serving:
         failed: BaseException | None = None
         try:
             loaded = await load(options, recorder)
+            await loaded.start()
         except Exception as error:  # the developer's own code may raise anything
             failed = error
         except SystemExit as error:
@@ -130,7 +131,7 @@ class _Serving:
             stopping.cancel()
             logging.getLogger().removeHandler(logger)
             if loaded is not None:
-                loaded.close()
+                await loaded.close()
 
     # -- stopping
 

@@ -7,7 +7,7 @@ run; the statement's text is what the note says.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from core.hosts.dev.record import Recorder
@@ -64,11 +64,20 @@ class _Traced:
             if method == "bind":
                 values = f"  ← {', '.join(_value(value) for value in args)}" if args else ""
                 return _Traced(result, self._name, self._kind, self._recorder, self._text.partition("  ← ")[0] + values)
-            if method == "with_session" and not inspect.isawaitable(result):
+            if inspect.isawaitable(result):
+                return self._awaited(method, result, args, options)
+            if method == "with_session" or (self._kind == "durable_object" and method in ("get", "get_by_name")):
                 return _Traced(result, self._name, self._kind, self._recorder, "")
             return result
 
         return call
+
+    async def _awaited(
+        self, method: str, result: Awaitable[Any], args: tuple[Any, ...], options: dict[str, Any]
+    ) -> Any:
+        """Await what a method gave that is no `async def`, such as one of a Durable Object's stub."""
+        with self._recorder.call(self._name, self._kind, method, lambda: self._text or _shown(args, options)):
+            return await result
 
 
 def _inside(value: Any) -> Any:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from core.backends.workerd.crossing import bare, bridge, from_js, js_value, none_of
-from core.backends.workerd.durable_object import KEYWORDS
 from core.backends.workerd.fetch import request_of
+from core.backends.workerd.rpc import KEYWORDS
 from core.bindings.durable_object import AlarmInvocationInfo, DurableObject
 from core.hosts.workers.response import js_response_of
 

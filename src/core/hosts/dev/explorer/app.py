@@ -7,7 +7,6 @@ reach the host, the page itself asks for it.
 
 from __future__ import annotations
 
-import base64
 from collections.abc import AsyncIterator
 from importlib import resources
 from typing import Any, Final
@@ -21,6 +20,7 @@ from core.errors import BindingError, CoreError
 from core.handlers import Next
 from core.hosts.asgi import AsgiApplication, asgi
 from core.hosts.dev.background import Background, consumers_of
+from core.hosts.dev.explorer.values import cell, objects_in, shown, storage_of
 from core.hosts.dev.guard import Guard
 from core.hosts.dev.options import Options
 from core.hosts.dev.project import Loaded, migrations_of
@@ -37,7 +37,6 @@ _FILES: Final = {
     "explorer.css": "text/css; charset=utf-8",
     "explorer.js": "text/javascript; charset=utf-8",
 }
-_SHOWN_VALUE: Final = 256 * 1024
 _SHOWN_ROWS: Final = 500
 
 
@@ -126,6 +125,8 @@ class Explorer:
         api.post("/queues/:queue/send", self._queue_send)
         api.post("/queues/:queue/redeliver", self._queue_redeliver)
         api.delete("/queues/:queue/message", self._queue_delete)
+        api.get("/objects", self._objects)
+        api.get("/objects/:binding/:id", self._object)
         api.get("/cron", self._cron)
         api.post("/cron/run", self._cron_run)
         api.get("/configuration", self._configuration)
@@ -272,7 +273,7 @@ class Explorer:
         found = await self._binding(req, "kv").get_with_metadata(_key(req), "bytes")
         if found.value is None:
             raise CoreError(404, "No such key")
-        res.json({**_shown(found.value), "metadata": found.metadata})
+        res.json({**shown(found.value), "metadata": found.metadata})
 
     async def _kv_put(self, req: Request[Any], res: Response) -> None:
         entry = await req.json(KVEntry)
@@ -319,7 +320,7 @@ class Explorer:
         res.json(
             {
                 "columns": columns,
-                "rows": [[_cell(value) for value in row] for row in values[:_SHOWN_ROWS]],
+                "rows": [[cell(value) for value in row] for row in values[:_SHOWN_ROWS]],
                 "leftOut": max(0, len(values) - _SHOWN_ROWS),
                 "duration": duration,
             }
@@ -369,7 +370,7 @@ class Explorer:
             res.header("content-type", "application/octet-stream")
             res.send(await found.bytes())
             return
-        res.json(_shown(await found.bytes()))
+        res.json(shown(await found.bytes()))
 
     async def _r2_put(self, req: Request[Any], res: Response) -> None:
         content_type = req.query.get("contentType")
@@ -412,17 +413,20 @@ class Explorer:
         )
 
     async def _queue_messages(self, req: Request[Any], res: Response) -> None:
+        broker = self._broker()
+        due = dict(broker.waiting(req.params["queue"])[:_SHOWN_ROWS])
         res.json(
             [
                 {
-                    "id": message.id,
-                    "body": message.body if message.content_type == "json" else _shown(message.raw)["text"],
-                    "contentType": message.content_type,
-                    "attempts": message.attempts,
-                    "sent": message.sent,
-                    "due": message.due,
+                    "id": row.id,
+                    "body": shown(row.body)["text"] if row.content_type in ("bytes", "v8") else row.read(),
+                    "contentType": row.content_type,
+                    "attempts": row.failures,
+                    "sent": row.sent / 1000,
+                    "due": due[row.seq] / 1000,
+                    "size": len(row.body),
                 }
-                for message in self._broker().peek(req.params["queue"])
+                for row in broker.rows([*due])
             ]
         )
 
@@ -438,14 +442,50 @@ class Explorer:
 
     async def _queue_redeliver(self, req: Request[Any], res: Response) -> None:
         message = await req.json(OldMessage)
-        if not await self._broker().move(req.params["queue"], message.id, message.to):
-            raise CoreError(404, "The message is not there any more")
+        broker, name = self._broker(), req.params["queue"]
+        row = self._message(name, message.id)
+        _, moved = await broker.wait("redeliver", lambda: broker.settle(name, [], [], [row], message.to))
+        broker.arrived(message.to, moved)
         res.json({"ok": True})
 
     async def _queue_delete(self, req: Request[Any], res: Response) -> None:
-        if not await self._broker().move(req.params["queue"], _key(req), None):
-            raise CoreError(404, "The message is not there any more")
+        broker, name = self._broker(), req.params["queue"]
+        row = self._message(name, _key(req))
+        await broker.wait("delete", lambda: broker.settle(name, [row], [], [], None))
         res.json({"ok": True})
+
+    def _message(self, queue: str, id: str) -> Any:
+        broker = self._broker()
+        for row in broker.rows([seq for seq, _ in broker.waiting(queue)]):
+            if row.id == id:
+                return row
+        raise CoreError(404, "The message is not there any more")
+
+    # -- Durable Objects
+
+    async def _objects(self, req: Request[Any], res: Response) -> None:
+        loaded = self._loaded
+        if loaded is None:
+            raise CoreError(409, "The application is not loaded")
+        res.json(
+            [
+                {
+                    "name": name,
+                    "className": namespace.objects.cls.__name__,
+                    "objects": objects_in(namespace.objects.place)[:_SHOWN_ROWS],
+                }
+                for name, namespace in loaded.bindings.namespaces.items()
+            ]
+        )
+
+    async def _object(self, req: Request[Any], res: Response) -> None:
+        loaded = self._loaded
+        namespace = None if loaded is None else loaded.bindings.namespaces.get(req.params["binding"])
+        if namespace is None:
+            raise CoreError(404, "There is no such namespace")
+        if req.params["id"] not in objects_in(namespace.objects.place):
+            raise CoreError(404, "There is no such object")
+        res.json(storage_of(namespace.objects.place, req.params["id"]))
 
     # -- times
 
@@ -474,20 +514,3 @@ def _key(req: Request[Any]) -> str:
     if key is None:
         raise CoreError(400, "The query lacks `key`")
     return key
-
-
-def _shown(value: bytes) -> dict[str, Any]:
-    """A value as text where it is text, else as base64; cut where it is long."""
-    part = value[:_SHOWN_VALUE]
-    try:
-        # The cut may have gone through a letter.
-        text = part.decode("utf-8", "strict" if len(part) == len(value) else "ignore")
-    except UnicodeDecodeError:
-        return {"base64": base64.b64encode(part).decode(), "text": None, "size": len(value)}
-    return {"text": text, "size": len(value), "cut": len(part) < len(value)}
-
-
-def _cell(value: Any) -> Any:
-    if isinstance(value, (bytes, bytearray, memoryview)):
-        return {"base64": base64.b64encode(bytes(value)).decode(), "size": len(value)}
-    return value

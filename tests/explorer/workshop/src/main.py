@@ -1,0 +1,84 @@
+"""An application with one binding of every kind that the explorer shows."""
+
+from typing import Any
+
+import attrs
+
+from core import (
+    Bindings,
+    CoreError,
+    D1Database,
+    DurableObject,
+    DurableObjectNamespace,
+    ExecutionContext,
+    KVNamespace,
+    MessageBatch,
+    Queue,
+    R2Bucket,
+    Request,
+    Response,
+    ScheduledEvent,
+    create_app,
+)
+
+
+@attrs.frozen
+class Job:
+    text: str
+
+
+class Counter(DurableObject[Any]):
+    async def increment(self) -> int:
+        value: int = (await self.ctx.storage.get("value") or 0) + 1
+        await self.ctx.storage.put("value", value)
+        return value
+
+
+@attrs.frozen
+class Env(Bindings):
+    NOTES: KVNamespace
+    DB: D1Database
+    FILES: R2Bucket
+    JOBS: Queue[Job]
+    COUNTER: DurableObjectNamespace[Counter]
+
+
+app = create_app(Env)
+
+
+@app.get("/notes/:key")
+async def read_note(req: Request[Env], res: Response) -> None:
+    note = await req.env.NOTES.get(req.params["key"])
+    if note is None:
+        raise CoreError(404, "No such note")
+    res.json({"note": note})
+
+
+@app.post("/jobs")
+async def send_job(req: Request[Env], res: Response) -> None:
+    await req.env.JOBS.send(await req.json(Job))
+    res.status(202).json({"ok": True})
+
+
+@app.post("/count")
+async def count(req: Request[Env], res: Response) -> None:
+    res.json({"count": await req.env.COUNTER.get_by_name("one").increment()})
+
+
+@app.get("/broken")
+async def broken(req: Request[Env], res: Response) -> None:
+    await req.env.DB.prepare("SELECT * FROM no_such_table").all()
+
+
+@app.queue("jobs")
+async def work(batch: MessageBatch[Job], env: Env, ctx: ExecutionContext) -> None:
+    for message in batch.messages:
+        text = message.body.text if isinstance(message.body, Job) else message.body["text"]
+        if text == "fail":
+            raise ValueError("this job fails")
+        await env.DB.prepare("INSERT INTO jobs (text) VALUES (?)").bind(text).run()
+
+
+@app.scheduled("0 3 * * *")
+async def tidy(event: ScheduledEvent, env: Env, ctx: ExecutionContext) -> None:
+    await env.NOTES.put("tidied", "yes")
