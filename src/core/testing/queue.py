@@ -17,6 +17,7 @@ from core.backends.embedded.queue import (
     ConsumerSettings,
     Delivery,
     EmbeddedQueue,
+    QueueBroker,
     StoredMessage,
     broker_of,
 )
@@ -111,9 +112,14 @@ class FakeQueue(Faulty, EmbeddedQueue[T]):
     # ------------------------------------------------------------------ the other end
 
     @property
+    def broker(self) -> QueueBroker:
+        """Who hands the messages to consumers."""
+        return broker_of(self._store)
+
+    @property
     def waiting(self) -> int:
         """How many messages wait, delayed ones included."""
-        return len(broker_of(self._store).waiting(self.name))
+        return len(self.broker.waiting(self.name))
 
     async def deliver(self, handler: Handler) -> list[Delivery[Any]]:
         """Hand all that is due now to `handler`, in batches of the settings' size, and return the batches.
@@ -122,7 +128,7 @@ class FakeQueue(Faulty, EmbeddedQueue[T]):
         queue again, due after their delay; after the last attempt they are in `dead`, if the settings name a dead
         letter queue. What the handler raised is raised, after its batch was retried.
         """
-        broker = broker_of(self._store)
+        broker = self.broker
         now = broker.now()
         due = [seq for seq, at in broker.waiting(self.name) if at <= now]
         consumer = Consumer(broker, self.name, handler, self.settings)
@@ -144,7 +150,7 @@ class FakeQueue(Faulty, EmbeddedQueue[T]):
         Returns how many messages that were. They keep id, timestamp and attempts. Those that wait already, since they
         were retried, are not doubled.
         """
-        broker = broker_of(self._store)
+        broker = self.broker
         waiting = {row.id for row in broker.rows([seq for seq, _ in broker.waiting(self.name)])}
         again = [row for row in self._delivered if row.id not in waiting]
         broker.put_back(self.name, again)
@@ -155,17 +161,17 @@ class FakeQueue(Faulty, EmbeddedQueue[T]):
         letters = self.settings.dead_letter_queue
         if letters is None:
             return []
-        broker = broker_of(self._store)
+        broker = self.broker
         rows = broker.rows([seq for seq, _ in broker.waiting(letters)])
         return [row.read() for row in rows]
 
     def consume(self, handler: Handler) -> None:
         """Deliver to `handler` from now on, as the clock moves: `await clock.advance(5)`. Needs the running loop."""
-        broker_of(self._store).consume(self.name, handler, self.settings)
+        self.broker.consume(self.name, handler, self.settings)
 
     async def stop(self) -> None:
         """End what `consume` began."""
-        await broker_of(self._store).cancel(self.name)
+        await self.broker.cancel(self.name)
 
 
 def message_batch(
