@@ -8,8 +8,7 @@ place travels in one last object under `KEYWORDS`, which our own side of the cal
 from __future__ import annotations
 
 import asyncio
-import sys
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator
 from datetime import datetime
 from typing import Any, Final, TypeVar
 
@@ -18,7 +17,6 @@ from core.backends.workerd.crossing import (
     bare,
     bridge,
     bytes_of,
-    error_parts,
     from_js,
     is_null,
     js_bytes,
@@ -27,12 +25,12 @@ from core.backends.workerd.crossing import (
     options,
     translated,
 )
+from core.backends.workerd.rpc import rpc_method
 from core.bindings.durable_object import DurableObjectId
 from core.errors import BindingError, DurableObjectError, DurableObjectTypeError
 from core.http import Request, Response
 
 __all__ = [
-    "KEYWORDS",
     "WorkerdDurableObjectId",
     "WorkerdDurableObjectNamespace",
     "WorkerdDurableObjectState",
@@ -43,7 +41,6 @@ __all__ = [
 
 T = TypeVar("T")
 
-KEYWORDS: Final = "__core_keywords__"
 _GIVEN_NOTHING: Final = object()
 
 
@@ -152,33 +149,7 @@ class WorkerdDurableObjectStub:
     def __getattr__(self, name: str, /) -> Callable[..., Awaitable[Any]]:
         if name.startswith("_"):
             raise AttributeError(name)
-        method = getattr(self._stub, name)
-
-        async def call(*args: Any, **keywords: Any) -> Any:
-            outgoing = [js_value(value) for value in _placed(self._cls, name, args, keywords)]
-            try:
-                return from_js(await method(*outgoing))
-            except bridge().JsException as error:
-                raise _raised(error) from None
-
-        return call
-
-
-def _placed(cls: Any, name: str, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> list[Any]:
-    """The arguments of a call in the order of the method's parameters."""
-    if not keywords:
-        return list(args)
-    import inspect
-
-    method = getattr(cls, name, None)
-    if method is not None:
-        try:
-            bound = inspect.signature(method).bind(None, *args, **keywords)
-        except TypeError as error:
-            raise DurableObjectTypeError(f"{cls.__name__}.{name}(): {error}") from None
-        if not bound.kwargs:
-            return list(bound.args[1:])
-    return [*args, {KEYWORDS: dict(keywords)}]
+        return rpc_method(self._stub, name, self._cls, _error)
 
 
 # An object's own side -------------------------------------------------------------------------------------------------
@@ -601,26 +572,3 @@ def _call(method: Any, *args: Any, **given: Any) -> Any:
 
 def _error(name: str, message: str) -> BindingError:
     return DurableObjectTypeError(message) if name == "TypeError" else DurableObjectError(message)
-
-
-def _raised(error: Exception) -> Exception:
-    """What a method of an object raised, as the same class here where it can be told and made of a message."""
-    name, message, _ = error_parts(error)
-    head, colon, rest = message.partition(": ")
-    if name == "Error" and colon and head.replace(".", "").isidentifier():
-        # Names that JavaScript does not know arrive as the beginning of the message.
-        name, message = head, rest
-    module, _, cls_name = name.rpartition(".")
-    if not module and cls_name not in _JS_ERRORS:
-        module = "builtins"
-    cls: Any = getattr(sys.modules.get(module), cls_name, None) if module else None
-    if isinstance(cls, type) and issubclass(cls, Exception):
-        try:
-            made: Exception = cls(message)
-            return made
-        except TypeError:
-            pass  # its constructor wants more than a message
-    return translated(error, _error)
-
-
-_JS_ERRORS: Final = frozenset({"Error", "TypeError", "RangeError", "SyntaxError", "ReferenceError", "EvalError"})

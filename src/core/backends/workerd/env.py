@@ -18,18 +18,7 @@ __all__ = ["build_env", "wrap"]
 
 E = TypeVar("E")
 
-# The JavaScript class of a binding, and the file and class that stand for it here.
-_BY_CONSTRUCTOR: Final = {
-    "KvNamespace": ("kv", "WorkerdKVNamespace"),
-    "KVNamespace": ("kv", "WorkerdKVNamespace"),
-    "D1Database": ("d1", "WorkerdD1Database"),
-    "R2Bucket": ("r2", "WorkerdR2Bucket"),
-    "WorkerQueue": ("queue", "WorkerdQueue"),
-    "Queue": ("queue", "WorkerdQueue"),
-    "DurableObjectNamespace": ("durable_object", "WorkerdDurableObjectNamespace"),
-    "Ai": ("ai", "WorkerdAi"),
-}
-# The same by the Protocol that the annotation names, for bindings whose class says nothing (a `Fetcher` is many things).
+# The file and the class that stand for each Protocol of `core.bindings`.
 _BY_PROTOCOL: Final = {
     "KVNamespace": ("kv", "WorkerdKVNamespace"),
     "D1Database": ("d1", "WorkerdD1Database"),
@@ -37,6 +26,34 @@ _BY_PROTOCOL: Final = {
     "Queue": ("queue", "WorkerdQueue"),
     "DurableObjectNamespace": ("durable_object", "WorkerdDurableObjectNamespace"),
     "Ai": ("ai", "WorkerdAi"),
+    "Fetcher": ("fetcher", "WorkerdFetcher"),
+    "RateLimit": ("rate_limit", "WorkerdRateLimit"),
+    "Vectorize": ("vectorize", "WorkerdVectorize"),
+    "AnalyticsEngineDataset": ("analytics_engine", "WorkerdAnalyticsEngineDataset"),
+    "Hyperdrive": ("hyperdrive", "WorkerdHyperdrive"),
+    "Workflow": ("workflow", "WorkerdWorkflow"),
+    "SendEmail": ("email", "WorkerdSendEmail"),
+    "Images": ("images", "WorkerdImages"),
+    "SecretsStoreSecret": ("secret_store", "WorkerdSecretsStoreSecret"),
+}
+# The JavaScript classes that tell the Protocol by themselves. A `Fetcher` is many things: its annotation counts first.
+_BY_CONSTRUCTOR: Final = {
+    "KvNamespace": "KVNamespace",
+    "D1Database": "D1Database",
+    "R2Bucket": "R2Bucket",
+    "WorkerQueue": "Queue",
+    "DurableObjectNamespace": "DurableObjectNamespace",
+    "Ai": "Ai",
+    "Ratelimit": "RateLimit",
+    "VectorizeIndexImpl": "Vectorize",
+    "AnalyticsEngine": "AnalyticsEngineDataset",
+    "AnalyticsEngineDataset": "AnalyticsEngineDataset",
+    "LocalAnalyticsEngineDataset": "AnalyticsEngineDataset",
+    "Hyperdrive": "Hyperdrive",
+    "WorkflowImpl": "Workflow",
+    "SendEmail": "SendEmail",
+    "ImagesBindingImpl": "Images",
+    "HostedImagesBindingImpl": "Images",
 }
 
 
@@ -46,34 +63,62 @@ def build_env(env_class: type[E] | None, env: Any) -> E:
 
     def lookup(name: str) -> object:
         value = getattr(source, name, None)
-        return None if is_null(value) else wrap(value)
+        if is_null(value):
+            return None
+        found = wrap(value)
+        # Without an Env class there is no annotation to wait for.
+        return _loose(found) if env_class is None and isinstance(found, bridge().JsProxy) else found
 
     return inject(env_class, lookup, adapt=_adapt)
 
 
-def wrap(value: Any, kind: Any = None, annotation: Any = None) -> Any:
-    """A value of the runtime's `env` as Python's: a binding, a text, or a JSON variable."""
+def wrap(value: Any) -> Any:
+    """A value of the runtime's `env` as Python's, as far as its JavaScript class tells what it is."""
     value = bare(value)
     if not isinstance(value, bridge().JsProxy):
         return value
     constructor = constructor_name(value)
     if constructor in ("Object", "Array"):
         return structured(value)
-    place = _BY_CONSTRUCTOR.get(constructor) or _BY_PROTOCOL.get(getattr(kind, "__name__", ""))
-    if place is None:
+    if constructor == "DurableObjectNamespace":
+        # Its class may be in the annotation, which `_adapt` has.
         return value
-    file, cls = place
-    make: Callable[..., Any] = getattr(import_module(f"core.backends.workerd.{file}"), cls)
-    if file == "durable_object":
-        arguments = typing.get_args(annotation)
-        return make(value, arguments[0] if arguments else None)
-    return make(value)
+    protocol = _BY_CONSTRUCTOR.get(constructor)
+    return value if protocol is None else _made(protocol, value)
 
 
 def _adapt(value: Any, field: EnvField) -> object:
-    """What only the annotation tells: the class behind a Durable Object namespace, the kind of a bare stub."""
-    if isinstance(value, bridge().JsProxy):
-        return wrap(value, field.kind, field.annotation)
-    if type(value).__name__ == "WorkerdDurableObjectNamespace":
-        return wrap(value._namespace, field.kind, field.annotation)
-    return value
+    """What only the annotation tells: the class behind an object's namespace, the kind of what merely fetches."""
+    protocol = next(
+        (base.__name__ for base in getattr(field.kind, "__mro__", ()) if base.__module__.startswith("core.bindings.")),
+        "",
+    )
+    if protocol == "VersionMetadata" and isinstance(value, dict):
+        from core.backends.workerd.version_metadata import WorkerdVersionMetadata
+
+        return WorkerdVersionMetadata.of(value)
+    if not isinstance(value, bridge().JsProxy):
+        return value
+    if protocol == "DurableObjectNamespace":
+        arguments = typing.get_args(field.annotation)
+        return _made(protocol, value, arguments[0] if arguments else None)
+    if protocol in ("Fetcher", "Assets"):
+        return _made("Fetcher", value, field.kind)
+    return _made(protocol, value) if protocol in _BY_PROTOCOL else _loose(value)
+
+
+def _loose(value: Any) -> Any:
+    """What an Env without annotations has, for classes that need none."""
+    match constructor_name(value):
+        case "DurableObjectNamespace":
+            return _made("DurableObjectNamespace", value)
+        case "Fetcher":
+            return _made("Fetcher", value)
+        case _:
+            return value
+
+
+def _made(protocol: str, *arguments: Any) -> Any:
+    file, cls = _BY_PROTOCOL[protocol]
+    make: Callable[..., Any] = getattr(import_module(f"core.backends.workerd.{file}"), cls)
+    return make(*arguments)

@@ -1,0 +1,90 @@
+"""The platform's image transformations."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+from core.backends.workerd.crossing import ask, bare, bridge, chunks_of, from_js, js_bytes, js_stream, js_value
+from core.backends.workerd.fetch import response_of
+from core.bindings.images import ImageInfo, ImageSource
+from core.errors import BindingError, BindingTypeError
+from core.http import Response
+
+__all__ = ["WorkerdImages"]
+
+
+class WorkerdImages:
+    """`Images` over the runtime's."""
+
+    __slots__ = ("_images",)
+
+    def __init__(self, images: Any) -> None:
+        self._images = bare(images)
+
+    async def info(self, image: ImageSource, /) -> ImageInfo:
+        """What is known of an image."""
+        found = from_js(await ask(_error, self._images.info, _stream(image)))
+        return ImageInfo(found["format"], found.get("fileSize"), found.get("width"), found.get("height"))
+
+    def input(self, image: ImageSource, /) -> WorkerdImageTransformer:
+        """Begin with an image."""
+        return WorkerdImageTransformer(self._images.input(_stream(image)))
+
+
+class WorkerdImageTransformer:
+    """`ImageTransformer` over the runtime's."""
+
+    __slots__ = ("_transformer",)
+
+    def __init__(self, transformer: Any) -> None:
+        self._transformer = transformer
+
+    def transform(self, transform: Mapping[str, Any], /) -> WorkerdImageTransformer:
+        """Do this to it."""
+        return WorkerdImageTransformer(self._transformer.transform(js_value(dict(transform))))
+
+    def draw(self, image: Any, /, **options: Any) -> WorkerdImageTransformer:
+        """Draw another image over it."""
+        drawn = image._transformer if isinstance(image, WorkerdImageTransformer) else _stream(image)
+        given = {name: value for name, value in options.items() if value is not None}
+        return WorkerdImageTransformer(self._transformer.draw(drawn, **given))
+
+    async def output(
+        self, *, format: str, quality: int | None = None, background: str | None = None, anim: bool | None = None
+    ) -> WorkerdImageResult:
+        """Make it."""
+        named = {"format": format, "quality": quality, "background": background, "anim": anim}
+        given = {name: value for name, value in named.items() if value is not None}
+        return WorkerdImageResult(await ask(_error, self._transformer.output, **given))
+
+
+class WorkerdImageResult:
+    """`ImageTransformationResult` over the runtime's."""
+
+    __slots__ = ("_result",)
+
+    def __init__(self, result: Any) -> None:
+        self._result = result
+
+    def response(self) -> Response:
+        """It as a response."""
+        return response_of(self._result.response())
+
+    def content_type(self) -> str:
+        """Its content type."""
+        return str(self._result.contentType())
+
+    def image(self) -> AsyncIterator[bytes]:
+        """Its bytes."""
+        return chunks_of(self._result.image())
+
+
+def _stream(image: ImageSource) -> Any:
+    if isinstance(image, bytes):
+        return bridge().js.Response.new(js_bytes(image)).body
+    return js_stream(image)
+
+
+def _error(name: str, message: str) -> BindingError:
+    return BindingTypeError(message) if name == "TypeError" else BindingError(message)

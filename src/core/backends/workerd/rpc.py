@@ -1,0 +1,75 @@
+"""A call of another worker's or object's method, from the calling side.
+
+A method is called by its own name on the other side, with its arguments in order: JavaScript knows no keyword
+arguments. Where the class of the other side is known, keywords are put in their places; what has no place travels in
+one last object under `KEYWORDS`, which our own side of the call takes apart again.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
+
+from core.backends.workerd.crossing import bridge, error_parts, from_js, js_value, translated
+from core.errors import BindingError, BindingTypeError
+
+__all__ = ["KEYWORDS", "rpc_method"]
+
+KEYWORDS: Final = "__core_keywords__"
+
+
+def rpc_method(
+    stub: Any, name: str, cls: Any, translate: Callable[[str, str], BindingError]
+) -> Callable[..., Awaitable[Any]]:
+    """The method `name` of the other side of `stub`, whose class is `cls` where that is known."""
+    method = getattr(stub, name)
+
+    async def call(*args: Any, **keywords: Any) -> Any:
+        outgoing = [js_value(value) for value in _placed(cls, name, args, keywords)]
+        try:
+            return from_js(await method(*outgoing))
+        except bridge().JsException as error:
+            raise _raised(error, translate) from None
+
+    return call
+
+
+def _placed(cls: Any, name: str, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> list[Any]:
+    """The arguments of a call in the order of the method's parameters."""
+    if not keywords:
+        return list(args)
+    import inspect
+
+    method = getattr(cls, name, None)
+    if method is not None:
+        try:
+            bound = inspect.signature(method).bind(None, *args, **keywords)
+        except TypeError as error:
+            raise BindingTypeError(f"{cls.__name__}.{name}(): {error}") from None
+        if not bound.kwargs:
+            return list(bound.args[1:])
+    return [*args, {KEYWORDS: dict(keywords)}]
+
+
+def _raised(error: Exception, translate: Callable[[str, str], BindingError]) -> Exception:
+    """What a method raised, as the same class here where it can be told and made of a message."""
+    name, message, _ = error_parts(error)
+    head, colon, rest = message.partition(": ")
+    if name == "Error" and colon and head.replace(".", "").isidentifier():
+        # Names that JavaScript does not know arrive as the beginning of the message.
+        name, message = head, rest
+    module, _, cls_name = name.rpartition(".")
+    if not module and cls_name not in _JS_ERRORS:
+        module = "builtins"
+    cls: Any = getattr(sys.modules.get(module), cls_name, None) if module else None
+    if isinstance(cls, type) and issubclass(cls, Exception):
+        try:
+            made: Exception = cls(message)
+            return made
+        except TypeError:
+            pass  # its constructor wants more than a message
+    return translated(error, translate)
+
+
+_JS_ERRORS: Final = frozenset({"Error", "TypeError", "RangeError", "SyntaxError", "ReferenceError", "EvalError"})

@@ -1,0 +1,120 @@
+"""The platform's vector indexes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from core.backends.workerd.crossing import ask, bare, from_js, js_value
+from core.bindings.vectorize import (
+    VectorizeAsyncMutation,
+    VectorizeIndexInfo,
+    VectorizeMatch,
+    VectorizeMatches,
+    VectorizeVector,
+)
+from core.errors import BindingError, BindingTypeError
+
+__all__ = ["WorkerdVectorize"]
+
+
+class WorkerdVectorize:
+    """`Vectorize` over the runtime's."""
+
+    __slots__ = ("_index",)
+
+    def __init__(self, index: Any) -> None:
+        self._index = bare(index)
+
+    async def describe(self) -> VectorizeIndexInfo:
+        """What the index holds."""
+        found = from_js(await ask(_error, self._index.describe))
+        return VectorizeIndexInfo(
+            vector_count=int(found.get("vectorCount", found.get("vectorsCount", 0))),
+            dimensions=int(found.get("dimensions", 0)),
+            processed_up_to_datetime=_text(found.get("processedUpToDatetime")),
+            processed_up_to_mutation=_text(found.get("processedUpToMutation")),
+        )
+
+    async def query(self, vector: Sequence[float], **options: Any) -> VectorizeMatches:
+        """The vectors most like `vector`. See `Vectorize.query`."""
+        return _matches(from_js(await ask(_error, self._index.query, js_value(list(vector)), **_query(**options))))
+
+    async def query_by_id(self, vector_id: str, **options: Any) -> VectorizeMatches:
+        """The vectors most like one of the index. See `Vectorize.query_by_id`."""
+        return _matches(from_js(await ask(_error, self._index.queryById, vector_id, **_query(**options))))
+
+    async def insert(self, vectors: Sequence[VectorizeVector]) -> VectorizeAsyncMutation:
+        """Add vectors. See `Vectorize.insert`."""
+        return _mutation(await ask(_error, self._index.insert, js_value([_outgoing(vector) for vector in vectors])))
+
+    async def upsert(self, vectors: Sequence[VectorizeVector]) -> VectorizeAsyncMutation:
+        """Add or replace vectors. See `Vectorize.upsert`."""
+        return _mutation(await ask(_error, self._index.upsert, js_value([_outgoing(vector) for vector in vectors])))
+
+    async def delete_by_ids(self, ids: Sequence[str]) -> VectorizeAsyncMutation:
+        """Delete vectors. See `Vectorize.delete_by_ids`."""
+        return _mutation(await ask(_error, self._index.deleteByIds, js_value(list(ids))))
+
+    async def get_by_ids(self, ids: Sequence[str]) -> list[VectorizeVector]:
+        """Vectors by id. See `Vectorize.get_by_ids`."""
+        found = from_js(await ask(_error, self._index.getByIds, js_value(list(ids))))
+        return [
+            VectorizeVector(
+                vector["id"], list(vector.get("values") or ()), vector.get("namespace"), vector.get("metadata")
+            )
+            for vector in found
+        ]
+
+
+def _query(
+    *,
+    top_k: int = 5,
+    namespace: str | None = None,
+    return_values: bool = False,
+    return_metadata: Any = "none",
+    filter: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    given: dict[str, Any] = {"topK": top_k, "returnValues": return_values, "returnMetadata": return_metadata}
+    if namespace is not None:
+        given["namespace"] = namespace
+    if filter is not None:
+        given["filter"] = js_value(dict(filter))
+    return given
+
+
+def _outgoing(vector: VectorizeVector) -> dict[str, Any]:
+    named = {"id": vector.id, "values": list(vector.values)}
+    if vector.namespace is not None:
+        named["namespace"] = vector.namespace
+    if vector.metadata is not None:
+        named["metadata"] = dict(vector.metadata)  # type: ignore[assignment]  # a JSON object beside texts and numbers
+    return named
+
+
+def _matches(found: Mapping[str, Any]) -> VectorizeMatches:
+    matches = [
+        VectorizeMatch(
+            id=match["id"],
+            score=float(match["score"]),
+            values=match.get("values"),
+            namespace=match.get("namespace"),
+            metadata=match.get("metadata"),
+        )
+        for match in found["matches"]
+    ]
+    return VectorizeMatches(matches, int(found.get("count", len(matches))))
+
+
+def _mutation(found: Any) -> VectorizeAsyncMutation:
+    return VectorizeAsyncMutation(str(from_js(found).get("mutationId", "")))
+
+
+def _text(value: Any) -> str | None:
+    if value is None:
+        return None
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)
+
+
+def _error(name: str, message: str) -> BindingError:
+    return BindingTypeError(message) if name == "TypeError" else BindingError(message)

@@ -1,0 +1,24 @@
+"""Which version is running, as the runtime tells it: a plain object, read once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+__all__ = ["WorkerdVersionMetadata"]
+
+
+@attrs.frozen
+class WorkerdVersionMetadata:
+    """`VersionMetadata` by value."""
+
+    id: str = ""
+    tag: str = ""
+    timestamp: str = ""
+
+    @classmethod
+    def of(cls, found: Mapping[str, Any]) -> WorkerdVersionMetadata:
+        """What the runtime tells."""
+        return cls(**{name: str(found.get(name) or "") for name in ("id", "tag", "timestamp")})
