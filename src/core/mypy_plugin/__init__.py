@@ -33,7 +33,7 @@ __version__ = _own_version = _digest_of_sources()
 
 def plugin(version: str) -> type[Plugin]:
     """What mypy calls first."""
-    from core.mypy_plugin.plugin import CorePlugin
+    from core.mypy_plugin.hooks import CorePlugin  # a module called `plugin` would take the place of this function
 
     return CorePlugin
 

@@ -36,7 +36,10 @@ from core.mypy_plugin import bindings, envs, params, queues, statements
 from core.mypy_plugin.settings import Project
 from core.mypy_plugin.types import has_base
 
-__all__ = ["TARGETS", "CorePlugin"]
+__all__ = [
+    "CorePlugin",
+    "TARGETS",
+]
 
 TARGETS: Final = (
     "core.env.Bindings",

@@ -1,0 +1,170 @@
+"""Whole little projects, checked by mypy in this process with one cache for all of them.
+
+A source says itself what is expected: `#^ core-env: message` stands below the line that the error is at. What is not
+expected must not be there.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import mypy.build  # first, or mypy's modules import each other in a circle  # noqa: F401
+import pytest
+from mypy import api
+
+WRANGLER = """\
+name = "shop"
+main = "app.py"
+compatibility_date = "2026-04-01"
+
+[[kv_namespaces]]
+binding = "SESSIONS"
+id = "a"
+
+[[d1_databases]]
+binding = "DB"
+database_name = "shop"
+database_id = "b"
+
+[vars]
+ORIGIN = "https://example.com"
+"""
+
+MIGRATION = """\
+CREATE TABLE users (
+  id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL,
+  email TEXT,
+  score REAL NOT NULL DEFAULT 0
+);
+CREATE TABLE posts (
+  id INTEGER PRIMARY KEY,
+  user_id INTEGER NOT NULL,
+  title TEXT NOT NULL
+);
+"""
+
+ENV = """\
+import attrs
+
+from core import Bindings, D1Database, KVNamespace
+
+
+@attrs.frozen
+class Env(Bindings):
+    SESSIONS: KVNamespace
+    DB: D1Database
+    ORIGIN: str
+"""
+
+MYPY_INI = """\
+[mypy]
+strict = True
+plugins = core.mypy_plugin
+show_error_codes = True
+pretty = False
+"""
+
+_EXPECTED = re.compile(r"^\s*#\^ ([\w-]+): (.*)$")
+
+
+class Project:
+    """A folder with a project, and mypy for it."""
+
+    def __init__(self, root: Path, cache: Path) -> None:
+        self.root = root
+        self.cache = cache
+        self.write("mypy.ini", MYPY_INI)
+
+    def write(self, name: str, text: str) -> Path:
+        """Write a file, with the indentation of the test taken off."""
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(text).lstrip("\n"))
+        return path
+
+    def usual(self) -> Project:
+        """Write the usual configuration, migration and `env.py`."""
+        self.write("wrangler.toml", WRANGLER)
+        self.write("migrations/0001_init.sql", MIGRATION)
+        self.write("env.py", ENV)
+        return self
+
+    def edit(self, name: str, old: str, new: str) -> None:
+        """Replace a text that is there."""
+        path = self.root / name
+        text = path.read_text()
+        assert old in text, f"{name} has no {old!r}"
+        path.write_text(text.replace(old, new))
+
+    def mypy(self, *arguments: str) -> list[str]:
+        """What mypy says about the whole project, line by line, without its summary."""
+        out, err, _ = api.run(
+            ["--config-file", str(self.root / "mypy.ini"), "--cache-dir", str(self.cache), *arguments, str(self.root)]
+        )
+        assert err == "", err
+        return self.told(out)
+
+    def told(self, out: str) -> list[str]:
+        """The lines of an output, with paths from the project on."""
+        lines = [line for line in out.splitlines() if not line.startswith(("Found ", "Success:"))]
+        prefixes = (f"{self.root}/", f"{_relative(self.root)}/")
+        for prefix in prefixes:
+            lines = [line.removeprefix(prefix) for line in lines]
+        return lines
+
+    def process(self, *command: str, check: bool = True) -> list[str]:
+        """What another process says, run in the project."""
+        done = subprocess.run(
+            [sys.executable, "-m", *command], cwd=self.root, capture_output=True, text=True, timeout=300
+        )
+        if check:
+            assert done.stderr == "", done.stderr
+        return self.told(done.stdout)
+
+    def expected(self) -> list[str]:
+        """What the sources of the project say that mypy says."""
+        found: list[str] = []
+        for path in sorted(self.root.rglob("*.py")):
+            at = 0
+            for number, line in enumerate(path.read_text().splitlines(), 1):
+                match = _EXPECTED.match(line)
+                if match is None:
+                    at = number
+                    continue
+                found.append(f"{path.relative_to(self.root)}:{at}: error: {match[2]}  [{match[1]}]")
+        return sorted(found)
+
+    def check(self, *arguments: str) -> None:
+        """mypy says what the sources expect, and nothing else."""
+        assert sorted(self.mypy(*arguments)) == self.expected()
+
+
+def _relative(path: Path) -> Path:
+    try:
+        return path.relative_to(Path.cwd())
+    except ValueError:
+        return path
+
+
+@pytest.fixture(scope="session")
+def mypy_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One cache for all projects of a run: the framework and the standard library are read once."""
+    return tmp_path_factory.mktemp("mypy-cache")
+
+
+@pytest.fixture
+def project(tmp_path: Path, mypy_cache: Path) -> Iterator[Project]:
+    """An empty project."""
+    return Project(tmp_path, mypy_cache)
+
+
+def programs(text: str) -> Mapping[str, str]:
+    """Programs by their names, from one text with `### name` above each."""
+    parts = re.split(r"^### (.+)$", textwrap.dedent(text), flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
