@@ -1,0 +1,79 @@
+"""A SQL database, every method of it, with the type of every result."""
+
+from typing import Any, assert_type
+
+import attrs
+from typing_extensions import TypedDict
+
+from core.bindings.d1 import (
+    D1Database,
+    D1DatabaseSession,
+    D1ExecResult,
+    D1Meta,
+    D1PreparedStatement,
+    D1Result,
+)
+
+
+@attrs.frozen
+class User:
+    id: int
+    name: str
+
+
+class Named(TypedDict):
+    name: str
+
+
+async def statements(db: D1Database) -> None:
+    statement = db.prepare("SELECT id, name FROM users WHERE id = ?")
+    assert_type(statement, D1PreparedStatement[str, str])
+    bound = statement.bind(1, 1.5, "text", True, None, b"blob", bytearray(b"blob"), memoryview(b"blob"), [0, 255])
+    assert_type(bound, D1PreparedStatement[str, str])
+    assert_type(await bound.first(), dict[str, Any] | None)
+    assert_type(await bound.first("name"), Any)
+    assert_type(await bound.first(User), User | None)
+    assert_type(await bound.first(Named), Named | None)
+    assert_type(await bound.all(), D1Result[dict[str, Any]])
+    assert_type(await bound.all(User), D1Result[User])
+    assert_type(await bound.run(), D1Result[dict[str, Any]])
+    assert_type(await bound.raw(), list[list[Any]])
+    assert_type(await bound.raw(column_names=True), list[list[Any]])
+
+
+async def results(db: D1Database) -> None:
+    result = await db.prepare("SELECT id, name FROM users").all(User)
+    assert_type(result.results, list[User])
+    assert_type(result.results[0].name, str)
+    assert_type(result.success, bool)
+    assert_type(result.meta, D1Meta)
+    assert_type(result.meta.served_by, str)
+    assert_type(result.meta.duration, float)
+    assert_type(result.meta.changes, int)
+    assert_type(result.meta.last_row_id, int)
+    assert_type(result.meta.changed_db, bool)
+    assert_type(result.meta.size_after, int)
+    assert_type(result.meta.rows_read, int)
+    assert_type(result.meta.rows_written, int)
+    assert_type(result.meta.served_by_region, str | None)
+    assert_type(result.meta.served_by_primary, bool | None)
+    assert_type(result.meta.total_attempts, int | None)
+
+
+async def several(db: D1Database) -> None:
+    statement = db.prepare("SELECT 1")
+    assert_type(await db.batch([statement, statement.bind(1)]), list[D1Result[dict[str, Any]]])
+    done = await db.exec("CREATE TABLE t (a)")
+    assert_type(done, D1ExecResult)
+    assert_type(done.count, int)
+    assert_type(done.duration, float)
+
+
+async def sessions(db: D1Database) -> None:
+    session = db.with_session("first-primary")
+    assert_type(session, D1DatabaseSession)
+    assert_type(session.prepare("SELECT 1"), D1PreparedStatement[str, str])
+    assert_type(await session.batch([session.prepare("SELECT 1")]), list[D1Result[dict[str, Any]]])
+    assert_type(session.get_bookmark(), str | None)
+    db.with_session(session.get_bookmark())
+    db.with_session()
