@@ -516,7 +516,7 @@ def _shown(annotation: Any) -> str:
 
 
 def _article(words: str) -> str:
-    return f"{'an' if words[:1] in 'AEIOaeio' else 'a'} {words}"
+    return f"{'an' if words[:1] in 'AEIOaeio' or words.startswith('R2') else 'a'} {words}"
 
 
 def _listed(names: Sequence[str]) -> str:

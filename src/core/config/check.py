@@ -173,7 +173,8 @@ def _compare(shape: EnvShape, configuration: Configuration, entry_names: frozens
     problems: list[_Problem] = []
     environment = configuration.environment
     own = {attribute.name for attribute in shape.attributes}
-    orphans = {} if shape.partial else {n: b for n, b in configuration.bindings.items() if _wanted(b) and n not in own}
+    bindings = _declared(configuration)
+    orphans = {} if shape.partial else {n: b for n, b in bindings.items() if _wanted(b) and n not in own}
     missing: list[EnvAttribute] = []
 
     def add(kind: str, attribute: EnvAttribute, message: str, *more: str) -> None:
@@ -183,7 +184,7 @@ def _compare(shape: EnvShape, configuration: Configuration, entry_names: frozens
     for attribute in shape.attributes:
         if attribute.inherited:
             continue
-        binding = configuration.bindings.get(attribute.name)
+        binding = bindings.get(attribute.name)
         if binding is None:
             if not attribute.optional:
                 missing.append(attribute)
@@ -215,6 +216,13 @@ def _compare(shape: EnvShape, configuration: Configuration, entry_names: frozens
         )
         problems.append(_Problem(("orphan", binding.name), message, shape.location, environment))
     return problems
+
+
+def _declared(configuration: Configuration) -> Mapping[str, Binding]:
+    """The bindings that count. Where `[secrets]` names the secrets, what else lies in `.dev.vars` is this machine's."""
+    if configuration.worker.secrets is None:
+        return configuration.bindings
+    return {name: b for name, b in configuration.bindings.items() if b.kind != "secret" or b.table}
 
 
 def _wanted(binding: Binding) -> bool:
