@@ -16,6 +16,8 @@ from importlib import import_module
 from types import FrameType
 from typing import Any
 
+__all__ = ["inspect"]
+
 SITE = "/core/"
 _STDLIB = ("/lib/python",)
 watching = False
