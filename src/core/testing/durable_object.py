@@ -24,13 +24,22 @@ class FakeDurableObjectNamespace(Faulty, EmbeddedDurableObjectNamespace[D]):
 
     `env`: what the objects get as `env`, or a function that gives it when the first object is made. `clock`: what
     alarms follow. `latency`: seconds on the clock that every call takes. A call is logged under the method's name,
-    with the object's name (its id when it has none) before the arguments: `Call("increment", ("visits",))`.
+    with the object's name (its id when it has none) before the arguments: `Call("increment", ("visits",))`. `name`: the
+    namespace's own, the class's by default; ids of one name are good in every namespace of that name.
     """
 
-    def __init__(self, cls: type[D], env: Any = None, *, clock: Clock = system_clock, latency: float = 0.0) -> None:
+    def __init__(
+        self,
+        cls: type[D],
+        env: Any = None,
+        *,
+        name: str | None = None,
+        clock: Clock = system_clock,
+        latency: float = 0.0,
+    ) -> None:
         self.clock = clock
         self.faults = Faults(clock, latency=latency)
-        super().__init__(Store(clock=clock), cls.__name__, cls, env, gate=self.faults)
+        super().__init__(Store(clock=clock), name or cls.__name__, cls, env, gate=self.faults)
 
     def storage(self, name: str) -> ObjectStorage:
         """The storage of the object of that name, to look into or to fill. The object is not made for it."""

@@ -36,7 +36,8 @@ MAX_SAFE_INTEGER: Final = 2**53 - 1
 # https://developers.cloudflare.com/d1/platform/limits/ and the recordings, where those say more.
 _LIMITS: Final = {
     sqlite3.SQLITE_LIMIT_LENGTH: 2_000_000,
-    sqlite3.SQLITE_LIMIT_SQL_LENGTH: MAX_SQL,
+    # One more for the blank that a statement of ours never ends in (_Step).
+    sqlite3.SQLITE_LIMIT_SQL_LENGTH: MAX_SQL + 1,
     sqlite3.SQLITE_LIMIT_COLUMN: 100,
     sqlite3.SQLITE_LIMIT_EXPR_DEPTH: 100,
     sqlite3.SQLITE_LIMIT_COMPOUND_SELECT: 5,
@@ -102,6 +103,9 @@ class _Step:
             else:
                 self.keys = [keys[place] for place in range(len(keys))]
         self.plain = self.order is None and self.keys is None
+        # None of our own statements ends in a blank, so that the sqlite3 module never takes one of ours, which the
+        # authorizer let pass ("COMMIT"), for the application's: it keeps what it prepared, by the exact text.
+        self.sql += " "
         # The state of the schema that its names in double quotes were checked against.
         self.checked = -1 if self.empty or piece.has_double_quotes else sys.maxsize
 
@@ -810,7 +814,7 @@ def _allows_pragma(pragma: str, argument: str | None) -> bool:
     if pragma in ("foreign_key_check", "quick_check"):
         return argument is None or _is_free(argument)
     if pragma == "optimize":
-        return argument is None or argument.lstrip("-").isdigit()
+        return argument is None or re.fullmatch(r"[+-]?(0[xX][0-9a-fA-F]+|\d+)", argument) is not None
     return False
 
 

@@ -487,28 +487,29 @@ class _Object:
 
     def block(self, callback: Callable[[], Awaitable[T]]) -> asyncio.Task[T]:
         """Run `callback` with no other call beginning. What it raises resets the object."""
-        task = asyncio.get_running_loop().create_task(self._block(callback))
+        # Entered here and not in the task: the call that made the object must find it blocked.
+        section = self._enter_section() if self._may_enter() else None
+        task = asyncio.get_running_loop().create_task(self._block(callback, section))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         # Whoever does not await it learns of its failure from the calls that it broke.
         task.add_done_callback(lambda done: None if done.cancelled() else done.exception())
         return task
 
-    async def _block(self, callback: Callable[[], Awaitable[T]]) -> T:
+    async def _block(self, callback: Callable[[], Awaitable[T]], section: _Section | None) -> T:
         try:
-            return await self.exclusively(callback)
+            return await self.exclusively(callback, section)
         except BaseException as error:
             if self.broken is None:
                 self.reset(error)
             raise
 
-    async def exclusively(self, action: Callable[[], Awaitable[T]]) -> T:
+    async def exclusively(self, action: Callable[[], Awaitable[T]], section: _Section | None = None) -> T:
         """Run `action` with no other call beginning, and no other's storage at hand. After 30 seconds, reset."""
-        # Inside a critical section another one begins at once.
-        await self.turn()
-        before, self.blocked = self.blocked, asyncio.get_running_loop().create_future()
-        mine = self.blocked
-        inside = _section.set(self)
+        if section is None:
+            await self.turn()
+            section = self._enter_section()
+        inside = _inside.set(self)
         running = asyncio.ensure_future(action())
         too_long = self.objects.clock.call_later(BLOCK_TIMEOUT, running.cancel)
         try:
@@ -526,15 +527,24 @@ class _Object:
             raise error from None
         finally:
             too_long.cancel()
-            _section.reset(inside)
-            self.blocked = before
-            mine.set_result(None)
+            _inside.reset(inside)
+            self.blocked = section.before
+            section.ended.set_result(None)
+
+    def _may_enter(self) -> bool:
+        # Inside a critical section another one begins at once.
+        return self.blocked is None or _inside.get() is self
+
+    def _enter_section(self) -> _Section:
+        section = _Section(self.blocked, asyncio.get_running_loop().create_future())
+        self.blocked = section.ended
+        return section
 
     async def turn(self) -> None:
         """Wait until no critical section runs but those that this task is in."""
-        if _section.get() is not self:
-            while self.blocked is not None:
-                await asyncio.shield(self.blocked)
+        while not self._may_enter():
+            assert self.blocked is not None
+            await asyncio.shield(self.blocked)
 
     def reset(self, why: BaseException) -> None:
         """Let go of the instance: what runs fails with `why`, what was written but not kept is gone."""
@@ -612,7 +622,15 @@ class _Object:
             self.objects.note_alarm(self.id, None)
 
 
-_section: ContextVar[_Object | None] = ContextVar("section", default=None)
+@attrs.frozen(eq=False)
+class _Section:
+    """A critical section: the one that it is in, and the future that its end fulfils."""
+
+    before: asyncio.Future[None] | None
+    ended: asyncio.Future[None]
+
+
+_inside: ContextVar[_Object | None] = ContextVar("inside", default=None)
 
 
 def _reset(why: BaseException) -> BaseException:

@@ -1,0 +1,685 @@
+"""What every Durable Object promises: its ids, its calls, its storage, its alarm.
+
+The cases call `Subject`, a class that a worker under test has to have: every implementation is tried with the same one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import Any, TypeVar, cast
+
+import attrs
+
+from core.bindings.durable_object import (
+    AlarmInvocationInfo,
+    DurableObject,
+    DurableObjectNamespace,
+    DurableObjectState,
+    DurableObjectTransaction,
+)
+from core.errors import DurableObjectError, DurableObjectTypeError, DurableObjectValueError
+from core.http import Request, Response
+from core.testing.contracts.contract import Contract, MovingClock, refused
+
+__all__ = ["Point", "Subject", "clean", "contract"]
+
+T = TypeVar("T")
+
+
+@attrs.frozen
+class Point:
+    """What goes in and out of a typed call."""
+
+    x: int
+    tags: tuple[str, ...] = ()
+
+
+class Subject(DurableObject[Any]):
+    """The object that the cases call."""
+
+    def __init__(self, ctx: DurableObjectState, env: Any) -> None:
+        super().__init__(ctx, env)
+        self.loaded: Any = None
+        self.running = 0
+        self.most_running = 0
+        ctx.block_concurrency_while(self.load)
+
+    async def load(self) -> None:
+        """Read something before anything else happens."""
+        await asyncio.sleep(0)
+        self.loaded = await self.ctx.storage.get("loaded") or "nothing"
+
+    async def get_loaded(self) -> Any:
+        """What `load` read."""
+        return self.loaded
+
+    async def increment(self, by: int = 1) -> int:
+        """Count, with nothing but storage in between."""
+        count = (await self.ctx.storage.get("count") or 0) + by
+        await self.ctx.storage.put("count", count)
+        return cast("int", count)
+
+    async def alone(self) -> int:
+        """Be in a critical section, and say how many were at most."""
+
+        async def section() -> None:
+            self.running += 1
+            self.most_running = max(self.most_running, self.running)
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            self.running -= 1
+
+        await self.ctx.block_concurrency_while(section)
+        return self.most_running
+
+    async def move(self, point: Point, *, by: int) -> Point:
+        """A call with types of its own."""
+        return Point(point.x + by, (*point.tags, "moved"))
+
+    async def keep(self, values: list[int]) -> int:
+        """Change what was given."""
+        values.append(0)
+        return len(values)
+
+    async def put_and_fail(self, key: str, value: Any) -> None:
+        """Write, and raise."""
+        await self.ctx.storage.put(key, value)
+        raise LookupError("after the put")
+
+    async def put(self, key: Any, *value: Any) -> None:
+        """What storage's `put` does."""
+        await self.ctx.storage.put(key, *value)
+
+    async def get(self, key: Any) -> Any:
+        """What storage's `get` does."""
+        return await self.ctx.storage.get(key)
+
+    async def remove(self, key: Any) -> Any:
+        """What storage's `delete` does."""
+        return await self.ctx.storage.delete(key)
+
+    async def listed(self, **options: Any) -> list[str]:
+        """The keys of storage's `list`."""
+        return [*(await self.ctx.storage.list(**options))]
+
+    async def wipe(self) -> None:
+        """What storage's `delete_all` does."""
+        await self.ctx.storage.delete_all()
+
+    async def kv(self) -> Any:
+        """The keys and values without waiting."""
+        kv = self.ctx.storage.kv
+        kv.put("b", 2)
+        kv.put("a", 1)
+        assert kv.get("a") == 1
+        assert kv.get("nope") is None
+        assert kv.delete("a") is True
+        assert kv.delete("a") is False
+        return [list(pair) for pair in kv.list()]
+
+    async def transact(self, how: str) -> Any:
+        """A transaction that ends well, fails or is rolled back."""
+
+        async def body(txn: DurableObjectTransaction) -> str:
+            await txn.put({"a": how, "b": how})
+            assert await txn.get("a") == how
+            await asyncio.sleep(0)
+            await txn.delete("gone")
+            if how == "fail":
+                raise LookupError("in the transaction")
+            if how == "rollback":
+                txn.rollback()
+            return how
+
+        return await self.ctx.storage.transaction(body)
+
+    async def transact_sync(self, how: str) -> str:
+        """A transaction that waits for nothing."""
+
+        def body() -> str:
+            self.ctx.storage.kv.put("a", how)
+            if how == "fail":
+                raise LookupError("in the transaction")
+            return how
+
+        return self.ctx.storage.transaction_sync(body)
+
+    async def use_late(self) -> None:
+        """A transaction's handle after its end."""
+        kept: list[DurableObjectTransaction] = []
+
+        async def body(txn: DurableObjectTransaction) -> None:
+            kept.append(txn)
+
+        await self.ctx.storage.transaction(body)
+        await kept[0].put("late", 1)
+
+    async def sql(self, query: str, *bindings: Any) -> Any:
+        """The rows of one `exec`."""
+        return self.ctx.storage.sql.exec(query, *bindings).to_array()
+
+    async def sql_one(self, query: str) -> Any:
+        """The only row."""
+        return self.ctx.storage.sql.exec(query).one()
+
+    async def sql_cursor(self) -> Any:
+        """What a cursor has besides."""
+        sql = self.ctx.storage.sql
+        sql.exec("CREATE TABLE t (a INTEGER, b TEXT); INSERT INTO t VALUES (1, 'x'), (2, 'y')")
+        cursor = sql.exec("SELECT a, b FROM t ORDER BY a")
+        assert cursor.column_names == ["a", "b"]
+        assert next(cursor) == {"a": 1, "b": "x"}
+        assert [*cursor.raw()] == [[2, "y"]]
+        assert cursor.to_array() == []
+        assert sql.database_size > 0
+        return cursor.rows_read
+
+    async def sql_transaction(self) -> Any:
+        """SQL and values in one transaction that fails."""
+
+        async def body(txn: DurableObjectTransaction) -> None:
+            self.ctx.storage.sql.exec("INSERT INTO t VALUES (99, 'no')")
+            await txn.put("k", "no")
+            raise LookupError("in the transaction")
+
+        with contextlib.suppress(LookupError):
+            await self.ctx.storage.transaction(body)
+        count = self.ctx.storage.sql.exec("SELECT count(*) AS n FROM t WHERE a = 99").one()
+        return [count["n"], await self.ctx.storage.get("k")]
+
+    async def arm(self, milliseconds: float) -> None:
+        """Set the alarm."""
+        await self.ctx.storage.set_alarm(milliseconds)
+
+    async def arm_at(self, when: datetime) -> None:
+        """Set the alarm by a datetime."""
+        await self.ctx.storage.set_alarm(when)
+
+    async def armed(self) -> int | None:
+        """When the alarm goes off."""
+        return await self.ctx.storage.get_alarm()
+
+    async def disarm(self) -> None:
+        """Take the alarm back."""
+        await self.ctx.storage.delete_alarm()
+
+    async def alarm(self, info: AlarmInvocationInfo, /) -> None:
+        """Note that it went off, fail as often as was asked for, and set it again if that was asked for."""
+        rings = await self.ctx.storage.get("rings") or []
+        inside = await self.ctx.storage.get_alarm()
+        await self.ctx.storage.put("rings", [*rings, [info.retry_count, info.is_retry, inside]])
+        failures = await self.ctx.storage.get("failures") or 0
+        if failures:
+            await self.ctx.storage.put("failures", failures - 1)
+            raise LookupError("in the alarm")
+        again = await self.ctx.storage.get("again")
+        if again is not None:
+            await self.ctx.storage.delete("again")
+            await self.ctx.storage.set_alarm(again)
+
+    async def rings(self) -> Any:
+        """What `alarm` noted."""
+        return await self.ctx.storage.get("rings") or []
+
+    async def abort(self) -> None:
+        """Reset the object."""
+        await self.ctx.storage.put("before", 1)
+        self.ctx.abort("because")
+
+    async def fetch(self, request: Request, /) -> Response:
+        """Say what was asked."""
+        return Response(f"{request.method} {request.url} {await request.text()}", status=201)
+
+    def local(self) -> str:
+        """Not async, so not for a stub."""
+        return "local"
+
+    async def _private(self) -> str:
+        return "private"
+
+
+async def clean(namespace: DurableObjectNamespace[Subject]) -> None:
+    """Empty the object that the cases use."""
+    await namespace.get_by_name("one").wipe()
+    await namespace.get_by_name("two").wipe()
+
+
+contract: Contract[DurableObjectNamespace[Subject]] = Contract("durable_object", clean)
+case = contract.case
+Subjects = DurableObjectNamespace[Subject]
+
+
+# ---------------------------------------------------------------------- ids
+
+
+@case()
+async def a_name_has_one_id(subjects: Subjects) -> None:
+    first, again, other = (subjects.id_from_name(name) for name in ("a", "a", "b"))
+    assert str(first) == str(again)
+    assert first == again
+    assert first.equals(again)
+    assert not first.equals(other)
+    assert first.name == "a"
+    assert len(str(first)) == 64
+    assert int(str(first), 16) >= 0
+
+
+@case()
+async def an_id_comes_back_from_its_text(subjects: Subjects) -> None:
+    for made in (subjects.id_from_name("a"), subjects.new_unique_id()):
+        back = subjects.id_from_string(str(made))
+        assert str(back) == str(made)
+        assert back.equals(made)
+    assert str(subjects.new_unique_id()) != str(subjects.new_unique_id())
+
+
+def raised(call: Callable[[], object]) -> BaseException | None:
+    """What a call raises."""
+    try:
+        call()
+    except Exception as error:
+        return error
+    return None
+
+
+@case()
+async def what_is_no_id_is_refused(subjects: Subjects) -> None:
+    for text in ("", "abc", "z" * 64, "0" * 63):
+        error = raised(lambda text=text: subjects.id_from_string(text))  # type: ignore[misc]  # the value of this round
+        assert isinstance(error, TypeError)
+        assert str(error) == "Invalid Durable Object ID: must be 64 hex digits"
+    error = raised(lambda: subjects.id_from_string("0" * 64))
+    assert isinstance(error, TypeError)
+    assert str(error) == "Durable Object ID is not valid for this namespace."
+
+
+@case(paired=True)
+async def an_id_of_another_namespace_is_refused(subjects: Subjects, other: Subjects) -> None:
+    foreign = other.id_from_name("a")
+    assert isinstance(raised(lambda: subjects.get(foreign)), TypeError)
+    assert isinstance(raised(lambda: subjects.id_from_string(str(foreign))), TypeError)
+
+
+@case()
+async def a_stub_knows_its_id_and_name(subjects: Subjects) -> None:
+    stub = subjects.get_by_name("one")
+    assert stub.name == "one"
+    assert str(stub.id) == str(subjects.id_from_name("one"))
+    unnamed = subjects.get(subjects.id_from_string(str(stub.id)))
+    assert str(unnamed.id) == str(stub.id)
+
+
+# ---------------------------------------------------------------------- calls
+
+
+@case()
+async def all_stubs_of_an_id_reach_one_object(subjects: Subjects) -> None:
+    await subjects.get_by_name("one").increment()
+    await subjects.get(subjects.id_from_name("one")).increment(by=5)
+    assert await subjects.get(subjects.id_from_string(str(subjects.id_from_name("one")))).increment() == 7
+    assert await subjects.get_by_name("two").increment() == 1
+
+
+@case()
+async def nothing_comes_between_two_calls_of_storage(subjects: Subjects) -> None:
+    one = subjects.get_by_name("one")
+    counts = await asyncio.gather(*(one.increment() for _ in range(25)))
+    assert sorted(counts) == [*range(1, 26)]
+
+
+@case()
+async def a_critical_section_is_alone(subjects: Subjects) -> None:
+    one = subjects.get_by_name("one")
+    assert max(await asyncio.gather(*(one.alone() for _ in range(5)))) == 1
+
+
+@case()
+async def calls_wait_for_what_the_constructor_began(subjects: Subjects) -> None:
+    fresh = subjects.get(subjects.new_unique_id())
+    assert await fresh.get_loaded() == "nothing"
+
+
+@case()
+async def arguments_and_results_keep_their_types(subjects: Subjects) -> None:
+    one = subjects.get_by_name("one")
+    assert await one.move(Point(1, ("a",)), by=2) == Point(3, ("a", "moved"))
+
+
+@case()
+async def arguments_are_copies(subjects: Subjects) -> None:
+    values = [1, 2]
+    assert await subjects.get_by_name("one").keep(values) == 3
+    assert values == [1, 2]
+
+
+@case()
+async def what_a_method_raises_reaches_the_caller_and_its_writes_stay(subjects: Subjects) -> None:
+    one = subjects.get_by_name("one")
+    error = await refused(one.put_and_fail("k", "v"), LookupError)
+    assert "after the put" in str(error)
+    assert await one.get("k") == "v"
+
+
+@case()
+async def only_public_async_methods_can_be_called(subjects: Subjects) -> None:
+    one: Any = subjects.get_by_name("one")
+    for name in ("nope", "local", "_private", "ctx", "env", "alarm"):
+        assert isinstance(raised(lambda name=name: getattr(one, name)), AttributeError), name  # type: ignore[misc]  # as above
+
+
+@case()
+async def what_cannot_be_copied_cannot_be_passed(subjects: Subjects) -> None:
+    one: Any = subjects.get_by_name("one")
+    await refused(one.keep([print]), DurableObjectTypeError)
+    await refused(one.put("k", print), DurableObjectTypeError)
+
+
+@case()
+async def fetch_hands_over_a_request(subjects: Subjects) -> None:
+    request = Request("https://object.test/a?b=c", method="POST", body="hello")
+    response = await subjects.get_by_name("one").fetch(request)
+    assert response.status == 201
+    assert await response.text() == "POST https://object.test/a?b=c hello"
+
+
+@case()
+async def an_aborted_object_starts_anew_from_what_was_kept(subjects: Subjects) -> None:
+    one = subjects.get_by_name("one")
+    await one.put("loaded", "kept")
+    assert await one.get_loaded() == "nothing"
+    error = await refused(one.abort(), DurableObjectError)
+    assert "because" in str(error)
+    assert await one.get_loaded() == "kept"
+
+
+# ---------------------------------------------------------------------- storage
+
+
+@case()
+async def values_of_every_kind_come_back(subjects: Subjects) -> None:
+    one = subjects.get_by_name("one")
+    values: list[Any] = [
+        None,
+        True,
+        0,
+        -1.5,
+        2**40,
+        "",
+        "é😀\x00",
+        b"",
+        b"\x00\xff",
+        [1, [2, "x"]],
+        {"a": {"b": None}},
+        datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC),
+        {1, 2},
+    ]
+    for value in values:
+        await one.put("k", value)
+        assert await one.get("k") == value, value
+
+
+@case()
+async def a_missing_key_is_none(subjects: Subjects) -> None:
+    assert await subjects.get_by_name("one").get("nope") is None
+
+
+@case()
+async def several_at_once(subjects: Subjects) -> None:
+    one = subjects.get_by_name("one")
+    await one.put({"b": 2, "a": 1, "c": 3})
+    assert await one.get(["c", "nope", "a"]) == {"a": 1, "c": 3}
+    assert [*(await one.get(["c", "a"]))] == ["a", "c"]
+    assert await one.remove("a") is True
+    assert await one.remove("a") is False
+    assert await one.remove(["a", "b", "c"]) == 2
+    assert await one.listed() == []
+
+
+@case()
+async def objects_have_storage_of_their_own(subjects: Subjects) -> None:
+    await subjects.get_by_name("one").put("k", 1)
+    assert await subjects.get_by_name("two").get("k") is None
+
+
+@case()
+async def a_list_is_a_range_in_the_order_of_utf_8(subjects: Subjects) -> None:
+    one = subjects.get_by_name("one")
+    for key in ("b", "a", "ab", "\uff5e", "😀", "c"):
+        await one.put(key, key)
+    every = ["a", "ab", "b", "c", "\uff5e", "😀"]
+    for options, wanted in (
+        ({}, every),
+        ({"reverse": True}, every[::-1]),
+        ({"limit": 2}, every[:2]),
+        ({"limit": 2, "reverse": True}, ["😀", "\uff5e"]),
+        ({"start": "ab"}, every[1:]),
+        ({"start_after": "ab"}, every[2:]),
+        ({"end": "b"}, every[:2]),
+        ({"start": "ab", "end": "c"}, ["ab", "b"]),
+        ({"prefix": "a"}, ["a", "ab"]),
+        ({"prefix": "a", "start": "aa"}, ["ab"]),
+        ({"prefix": "a", "end": "ab"}, ["a"]),
+        ({"prefix": "nope"}, []),
+        ({"start": "c", "end": "a"}, []),
+    ):
+        assert await one.listed(**cast("dict[str, Any]", options)) == wanted, options
+    both = "list() cannot be called with both start and startAfter values."
+    await refused(one.listed(start="a", start_after="b"), DurableObjectTypeError, both)
+    await refused(one.listed(limit=0), DurableObjectTypeError, "List limit must be positive.")
+
+
+@case()
+async def storage_has_limits(subjects: Subjects) -> None:
+    one = subjects.get_by_name("one")
+    await one.put("k" * 2048, 1)
+    message = "Keys cannot be larger than 2048 bytes. A key of size 2049 was provided."
+    await refused(one.put("k" * 2049, 1), DurableObjectValueError, message)
+    await refused(one.get("é" * 1024 + "k"), DurableObjectValueError, message)
+    await one.put({f"k{number}": number for number in range(128)})
+    message = "Maximum number of key value pairs is 128. 129 pairs were provided."
+    await refused(one.put({f"k{number}": number for number in range(129)}), DurableObjectValueError, message)
+    await refused(one.get(["k"] * 129), DurableObjectValueError)
+    await one.put("large", b"x" * 1_900_000)
+    await refused(one.put("large", b"x" * 2_100_000), DurableObjectValueError)
+    assert len(await one.get("large")) == 1_900_000
+    await refused(one.put("k"), DurableObjectTypeError, "put() called with undefined value.")
+
+
+@case()
+async def delete_all_leaves_nothing(subjects: Subjects) -> None:
+    one = subjects.get_by_name("one")
+    await one.put("k", 1)
+    await one.sql("CREATE TABLE t (a)")
+    await one.arm(4_102_444_800_000)
+    await one.wipe()
+    assert await one.listed() == []
+    assert await one.armed() is None
+    await refused(one.sql("SELECT * FROM t"), DurableObjectError)
+
+
+@case()
+async def keys_and_values_without_waiting(subjects: Subjects) -> None:
+    one = subjects.get_by_name("one")
+    assert await one.kv() == [["b", 2]]
+    assert await one.get("b") == 2
+
+
+# ---------------------------------------------------------------------- transactions
+
+
+@case()
+async def a_transaction_is_kept_whole_or_not_at_all(subjects: Subjects) -> None:
+    one = subjects.get_by_name("one")
+    assert await one.transact("well") == "well"
+    assert await one.get(["a", "b"]) == {"a": "well", "b": "well"}
+    await refused(one.transact("fail"), LookupError)
+    assert await one.get(["a", "b"]) == {"a": "well", "b": "well"}
+    assert await one.transact("rollback") == "rollback"
+    assert await one.get(["a", "b"]) == {"a": "well", "b": "well"}
+
+
+@case()
+async def a_transaction_that_waits_for_nothing(subjects: Subjects) -> None:
+    one = subjects.get_by_name("one")
+    assert await one.transact_sync("well") == "well"
+    await refused(one.transact_sync("fail"), LookupError)
+    assert await one.get("a") == "well"
+
+
+@case()
+async def other_calls_see_a_transaction_whole(subjects: Subjects) -> None:
+    one = subjects.get_by_name("one")
+
+    async def settled(call: Awaitable[T]) -> T | Exception:
+        try:
+            return await call
+        except Exception as error:
+            return error
+
+    results = await asyncio.gather(
+        *(settled(one.transact("fail" if number % 2 else f"n{number}")) for number in range(6)),
+        *(settled(one.get(["a", "b"])) for _ in range(6)),
+    )
+    for seen in results[6:]:
+        assert isinstance(seen, dict)
+        assert seen.get("a") == seen.get("b")
+        assert seen.get("a") != "fail"
+
+
+@case()
+async def a_transaction_that_has_ended_takes_nothing_more(subjects: Subjects) -> None:
+    one = subjects.get_by_name("one")
+    error = await refused(one.use_late(), DurableObjectError)
+    assert "on transaction that has already committed" in str(error)
+    assert await one.get("late") is None
+
+
+# ---------------------------------------------------------------------- SQL
+
+
+@case()
+async def sql_has_rows_and_bindings(subjects: Subjects) -> None:
+    one = subjects.get_by_name("one")
+    await one.sql("CREATE TABLE t (a INTEGER PRIMARY KEY, b TEXT, c BLOB)")
+    await one.sql("INSERT INTO t VALUES (?, ?, ?), (?, ?, ?)", 1, "x", b"\x00", 2, None, None)
+    assert await one.sql("SELECT * FROM t ORDER BY a") == [
+        {"a": 1, "b": "x", "c": b"\x00"},
+        {"a": 2, "b": None, "c": None},
+    ]
+    assert await one.sql("SELECT a FROM t WHERE b = ?", "x") == [{"a": 1}]
+    assert await one.sql_one("SELECT count(*) AS n FROM t") == {"n": 2}
+    none = "Expected exactly one result from SQL query, but got no results."
+    await refused(one.sql_one("SELECT a FROM t WHERE a > 9"), DurableObjectError, none)
+    many = "Expected exactly one result from SQL query, but got multiple results."
+    await refused(one.sql_one("SELECT a FROM t"), DurableObjectError, many)
+
+
+@case()
+async def a_cursor_goes_on_where_it_stopped(subjects: Subjects) -> None:
+    assert await subjects.get_by_name("one").sql_cursor() == 2
+
+
+@case()
+async def sql_is_in_transactions_too(subjects: Subjects) -> None:
+    one = subjects.get_by_name("one")
+    await one.sql("CREATE TABLE t (a, b)")
+    assert await one.sql_transaction() == [0, None]
+
+
+@case()
+async def sql_errors_are_sqlites(subjects: Subjects) -> None:
+    one = subjects.get_by_name("one")
+    error = await refused(one.sql("SELECT * FROM nope"), DurableObjectError)
+    assert str(error).startswith("no such table: nope")
+    await one.sql("CREATE TABLE t (a UNIQUE)")
+    await one.sql("INSERT INTO t VALUES (1)")
+    error = await refused(one.sql("INSERT INTO t VALUES (1)"), DurableObjectError)
+    assert "UNIQUE constraint failed: t.a" in str(error)
+    for statement in ("BEGIN", "COMMIT", "SAVEPOINT a", "ATTACH 'x' AS y", "SELECT * FROM _cf_KV"):
+        await refused(one.sql(statement), DurableObjectError)
+    assert await one.sql("SELECT a FROM t") == [{"a": 1}]
+
+
+# ---------------------------------------------------------------------- alarms
+
+
+@case(timed=True)
+async def an_alarm_goes_off_at_its_time(subjects: Subjects, clock: MovingClock) -> None:
+    one = subjects.get_by_name("one")
+    when = int(clock.time() + 10) * 1000
+    await one.arm(when)
+    assert await one.armed() == when
+    await clock.advance(5)
+    assert await one.rings() == []
+    await clock.advance(6)
+    # While it is handled it does not count as set.
+    assert await one.rings() == [[0, False, None]]
+    assert await one.armed() is None
+    await clock.advance(100)
+    assert len(await one.rings()) == 1
+
+
+@case(timed=True)
+async def an_alarm_can_be_moved_and_taken_back(subjects: Subjects, clock: MovingClock) -> None:
+    one = subjects.get_by_name("one")
+    await one.arm((clock.time() + 5) * 1000)
+    await one.arm_at(datetime.fromtimestamp(clock.time() + 20, UTC))
+    await clock.advance(10)
+    assert await one.rings() == []
+    await clock.advance(11)
+    assert len(await one.rings()) == 1
+    await one.arm((clock.time() + 5) * 1000)
+    await one.disarm()
+    assert await one.armed() is None
+    await clock.advance(10)
+    assert len(await one.rings()) == 1
+
+
+@case(timed=True)
+async def an_alarm_in_the_past_goes_off_now(subjects: Subjects, clock: MovingClock) -> None:
+    one = subjects.get_by_name("one")
+    await one.arm(1)
+    await clock.advance(1)
+    assert len(await one.rings()) == 1
+    await refused(one.arm(0), DurableObjectTypeError, "setAlarm() cannot be called with an alarm time <= 0")
+
+
+@case(timed=True)
+async def an_alarm_that_fails_is_tried_again(subjects: Subjects, clock: MovingClock) -> None:
+    one = subjects.get_by_name("one")
+    await one.put("failures", 2)
+    await one.arm((clock.time() + 1) * 1000)
+    await clock.advance(2)
+    assert len(await one.rings()) == 1
+    await clock.advance(2)
+    assert len(await one.rings()) == 2
+    await clock.advance(5)
+    assert [ring[:2] for ring in await one.rings()] == [[0, False], [1, True], [2, True]]
+    await clock.advance(100)
+    assert len(await one.rings()) == 3
+
+
+@case(timed=True)
+async def an_alarm_is_given_up_after_six_retries(subjects: Subjects, clock: MovingClock) -> None:
+    one = subjects.get_by_name("one")
+    await one.put("failures", 100)
+    await one.arm((clock.time() + 1) * 1000)
+    await clock.advance(1000)
+    assert [ring[0] for ring in await one.rings()] == [0, 1, 2, 3, 4, 5, 6]
+    assert await one.armed() is None
+
+
+@case(timed=True)
+async def an_alarm_may_set_the_next_one(subjects: Subjects, clock: MovingClock) -> None:
+    one = subjects.get_by_name("one")
+    again = int(clock.time() + 30) * 1000
+    await one.put("again", again)
+    await one.arm((clock.time() + 1) * 1000)
+    await clock.advance(5)
+    assert await one.armed() == again
+    await clock.advance(30)
+    assert len(await one.rings()) == 2
+    assert await one.armed() is None
