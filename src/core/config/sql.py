@@ -803,7 +803,7 @@ def _optional(fits: str, column: Column) -> str:
 
 def _near(name: str, known: Iterable[str]) -> str:
     by_lower = {other.lower(): other for other in known}
-    near = get_close_matches(name.lower(), by_lower, n=1)
+    near = get_close_matches(name.lower(), by_lower, n=1, cutoff=0.7)
     return f" Did you mean {by_lower[near[0]]}?" if near else ""
 
 

@@ -29,6 +29,7 @@ from mypy.nodes import (
     NameExpr,
     Node,
     OperatorAssignmentStmt,
+    OpExpr,
     OverloadedFuncDef,
     RefExpr,
     ReturnStmt,
@@ -36,6 +37,7 @@ from mypy.nodes import (
     StrExpr,
     TryStmt,
     TupleExpr,
+    Var,
     WhileStmt,
     WithStmt,
 )
@@ -206,6 +208,12 @@ class Index:
         """The text that an expression is: a literal, a sum of literals, a Final name."""
         if isinstance(expression, StrExpr):
             return expression.value
+        if isinstance(expression, RefExpr) and isinstance(expression.node, Var) and expression.node.is_final:
+            final = expression.node.final_value
+            return final if isinstance(final, str) else None
+        if isinstance(expression, OpExpr) and expression.op == "+":
+            left, right = self.text(expression.left), self.text(expression.right)
+            return left + right if left is not None and right is not None else None
         folded = constant_fold_expr(expression, self.module)
         if isinstance(folded, str):
             return folded

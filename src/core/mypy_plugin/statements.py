@@ -22,7 +22,7 @@ from mypy.nodes import (
     TypeInfo,
 )
 from mypy.plugin import CheckerPluginInterface, MethodContext, MethodSigContext
-from mypy.types import FunctionLike, Type, get_proper_type
+from mypy.types import FunctionLike, Instance, Type, get_proper_type
 from mypy.typevars import fill_typevars_with_any
 
 from core.config.sql import Statement, blank_schema, check_column, check_row, check_scalar, check_values
@@ -138,7 +138,7 @@ def _type(expression: Expression) -> Type | None:
     node = expression.node if isinstance(expression, RefExpr) else None
     if isinstance(node, TypeInfo):
         if node.typeddict_type is not None:
-            return node.typeddict_type
+            return node.typeddict_type.copy_modified(fallback=Instance(node, []))  # so that it has its name
         return fill_typevars_with_any(node)
     if isinstance(node, TypeAlias) and not node.alias_tvars:
         return get_proper_type(node.target)

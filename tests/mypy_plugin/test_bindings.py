@@ -1,0 +1,140 @@
+"""`core-binding`: names of bindings given as texts, against the Env of the router they land on."""
+
+from __future__ import annotations
+
+from tests.mypy_plugin.conftest import Project
+
+HEAD = """\
+from typing import Any, Final, Protocol
+import attrs
+from core import App, Bindings, KVNamespace, Request, Response, Router, create_app
+from core.middleware.rate_limit import rate_limit
+from env import Env
+"""
+
+
+def test_a_literal_name_is_checked_inline(project: Project) -> None:
+    project.usual().write(
+        "app.py",
+        HEAD
+        + """
+app = create_app(Env)
+app.use(rate_limit(kv_binding="SESSIONS", limit=1, window=60))
+app.use(rate_limit(kv_binding="SESIONS", limit=1, window=60))
+#^ core-binding: rate_limit(kv_binding="SESIONS"): Env has no attribute SESIONS. Did you mean SESSIONS?
+app.use("/x", rate_limit(kv_binding="DB", limit=1, window=60))
+#^ core-binding: rate_limit(kv_binding="DB"): Env.DB is a D1Database, not a KVNamespace. Did you mean SESSIONS?
+app.get(
+    "/y",
+    rate_limit(
+        kv_binding="COUNTERS",
+        limit=1,
+        window=60,
+    ),
+)
+""",
+    )
+    told = project.mypy()
+    assert told == [
+        (
+            'app.py:9: error: rate_limit(kv_binding="SESIONS"): Env has no attribute SESIONS. Did you mean SESSIONS?  '
+            "[core-binding]"
+        ),
+        (
+            'app.py:11: error: rate_limit(kv_binding="DB"): Env.DB is a D1Database, not a KVNamespace. Did you mean '
+            "SESSIONS?  [core-binding]"
+        ),
+        (
+            'app.py:15: error: rate_limit(kv_binding="COUNTERS"): Env has no attribute COUNTERS. Write COUNTERS: '
+            "KVNamespace on Env  [core-binding]"
+        ),
+    ]
+
+
+def test_a_name_is_followed_through_final_and_variables(project: Project) -> None:
+    project.usual().write(
+        "limits.py",
+        HEAD
+        + """
+NAME: Final = "SESIONS"
+LONG: Final = "SES" + "SIONS"
+shared = rate_limit(kv_binding=NAME, limit=1, window=60)
+good = rate_limit(kv_binding=LONG, limit=1, window=60)
+final: Final = rate_limit(kv_binding="NOPE", limit=1, window=60)
+""",
+    )
+    project.write(
+        "app.py",
+        HEAD
+        + """
+import limits
+from limits import NAME, good, shared
+
+app = create_app(Env)
+app.use(good)
+app.use(shared)
+#^ core-binding: rate_limit(kv_binding="SESIONS"): Env has no attribute SESIONS. Did you mean SESSIONS?
+app.use(limits.final)
+#^ core-binding: rate_limit(kv_binding="NOPE"): Env has no attribute NOPE. Write NOPE: KVNamespace on Env
+app.use(rate_limit(kv_binding=NAME, limit=1, window=60))
+#^ core-binding: rate_limit(kv_binding="SESIONS"): Env has no attribute SESIONS. Did you mean SESSIONS?
+here = rate_limit(kv_binding="HERE", limit=1, window=60)
+
+@app.post("/x", here)
+#^ core-binding: rate_limit(kv_binding="HERE"): Env has no attribute HERE. Write HERE: KVNamespace on Env
+async def x(req: Request[Env], res: Response) -> None:
+    res.json({})
+""",
+    )
+    project.check()
+    project.check()  # from the cache, where only the type carries the name
+
+
+def test_a_router_s_own_env_decides(project: Project) -> None:
+    project.usual().write(
+        "app.py",
+        HEAD
+        + """
+class HasSessions(Protocol):
+    @property
+    def SESSIONS(self) -> KVNamespace: ...
+
+limit = rate_limit(kv_binding="SESSIONS", limit=1, window=60)
+other = rate_limit(kv_binding="DB", limit=1, window=60)
+some: Router[HasSessions] = Router()
+some.use(limit)
+some.use(other)
+#^ core-binding: rate_limit(kv_binding="DB"): HasSessions has no attribute DB. Write DB: KVNamespace on HasSessions
+anything: Router[Any] = Router()
+anything.use(other)
+untyped = create_app()
+untyped.use(other)
+
+@attrs.frozen
+class Fake:
+    SESSIONS: KVNamespace
+
+fake = App(Fake)
+fake.use(limit)
+fake.use(other)
+#^ core-binding: rate_limit(kv_binding="DB"): Fake has no attribute DB. Write DB: KVNamespace on Fake
+""",
+    )
+    project.check()
+
+
+def test_several_limiters_in_one_variable_or_list_are_no_error(project: Project) -> None:
+    project.usual().write(
+        "app.py",
+        HEAD
+        + """
+limit = rate_limit(kv_binding="SESSIONS", limit=1, window=60)
+limit = rate_limit(kv_binding="OTHER", limit=1, window=60)
+limits = [rate_limit(kv_binding="SESSIONS", limit=1, window=60)]
+limits.append(rate_limit(kv_binding="OTHER", limit=1, window=60))
+app = create_app(Env)
+app.use(limit, *limits)
+app.use(rate_limit(kv_binding=lambda req: req.env.SESSIONS, limit=1, window=60))
+""",
+    )
+    project.check()

@@ -1,0 +1,205 @@
+"""`core-sql`: statements, their values and their rows, in a program."""
+
+from __future__ import annotations
+
+from tests.mypy_plugin.conftest import Project
+
+HEAD = """\
+from datetime import datetime
+from typing import Any, Final, Literal, Protocol, TypedDict
+import attrs
+from core import D1Database, Request, Response, create_app
+from env import Env
+"""
+
+
+def test_a_statement_is_checked_where_it_is_prepared(project: Project) -> None:
+    project.usual().write(
+        "app.py",
+        HEAD
+        + """
+BY_ID: Final = "SELECT id, name FROM users WHERE id = ?"
+TABLE: Final = "usrs"
+
+async def all_of_it(env: Env, db: D1Database) -> None:
+    env.DB.prepare("SELECT nmae FROM users")
+    #^ core-sql: DB: no such column: nmae. Did you mean name?
+    env.DB.prepare("SELECT id FORM users")
+    #^ core-sql: DB: near "users": syntax error. Correct the statement there
+    env.DB.prepare("SELECT id FROM " + TABLE)
+    #^ core-sql: DB: no such table: usrs. Did you mean users?
+    env.DB.with_session().prepare("SELECT x FROM posts")
+    #^ core-sql: DB: no such column: x. posts has id, user_id, title
+    db.prepare("SELECT nmae FROM users")
+    #^ core-sql: DB: no such column: nmae. Did you mean name?
+    text = f"SELECT {env.ORIGIN} FROM nowhere"
+    env.DB.prepare(text)
+    env.DB.prepare(BY_ID)
+""",
+    )
+    project.check()
+
+
+def test_a_mistake_in_a_long_text_is_told_at_the_text_with_its_line_in_it(project: Project) -> None:
+    project.usual().write(
+        "app.py",
+        HEAD
+        + """
+async def long(env: Env) -> None:
+    env.DB.prepare(
+        '''
+        SELECT id
+        FROM users
+        WHERE nmae = ?
+        '''
+    )
+    env.DB.prepare("SELECT id "
+                   "FROM usrs")
+""",
+    )
+    assert project.mypy() == [
+        "app.py:9: error: DB: no such column: nmae. Did you mean name? (line 4 of the statement)  [core-sql]",
+        "app.py:15: error: DB: no such table: usrs. Did you mean users?  [core-sql]",
+    ]
+
+
+def test_values_are_counted(project: Project) -> None:
+    project.usual().write(
+        "app.py",
+        HEAD
+        + """
+async def counted(env: Env, values: list[str]) -> None:
+    two = env.DB.prepare("SELECT id FROM users WHERE id = ? AND name = ?")
+    await two.bind(1, "a").run()
+    await two.bind(1).run()
+    #^ core-sql: DB: the statement takes 2 values, but bind() gives 1. Give one for each ? of the statement
+    await two.bind(*values).run()
+    await two.first()
+    #^ core-sql: DB: the statement takes 2 values, and nothing was bound. Call bind() with them
+    await env.DB.prepare("SELECT id FROM users").bind(1).all()
+    #^ core-sql: DB: the statement takes no values, but bind() gives 1. Write a ? for each, or leave bind() out
+    await env.DB.prepare("SELECT id FROM users WHERE id = ?").raw()
+    #^ core-sql: DB: the statement takes 1 value, and nothing was bound. Call bind() with it
+    insert = env.DB.prepare("INSERT INTO posts (user_id, title) VALUES (?, ?)")
+    await env.DB.batch([insert.bind(1, value) for value in values])
+    await env.DB.batch([insert, insert.bind(1, "x")])
+    #^ core-sql: DB: the statement takes 2 values, and nothing was bound. Call bind() with them
+    statement = env.DB.prepare("SELECT id FROM users WHERE id = ?")
+    if values:
+        statement = statement.bind(1)
+    await statement.first()
+""",
+    )
+    project.check()
+
+
+def test_rows_are_checked_against_the_class_they_become(project: Project) -> None:
+    project.usual().write(
+        "rows.py",
+        HEAD
+        + """
+@attrs.frozen
+class UserRow:
+    id: int
+    name: str
+    email: str | None
+    score: float = 0.0
+
+@attrs.frozen
+class Wrong:
+    id: str
+    email: str
+    nick: str
+
+class Typed(TypedDict):
+    id: int
+    title: str
+""",
+    )
+    project.write(
+        "app.py",
+        HEAD
+        + """
+from dataclasses import dataclass
+from rows import Typed, UserRow, Wrong
+
+@dataclass
+class Author:
+    name: str
+    title: str
+
+async def rows(env: Env) -> None:
+    one = env.DB.prepare("SELECT id, name, email FROM users WHERE id = ?").bind(1)
+    await one.first(UserRow)
+    await one.first(Wrong)
+    #^ core-sql: DB: Wrong.id: str cannot hold users.id, which is INTEGER. Make it int
+    #^ core-sql: DB: Wrong.email: str cannot hold NULL, but users.email can be NULL. Make it str | None
+    #^ core-sql: DB: Wrong.nick is not in the result. It has id, name, email: select it, or give the field a default
+    await one.all(Typed)
+    #^ core-sql: DB: Typed.title is not in the result. It has id, name, email: select it, or give the field a default
+    await one.first("name")
+    await one.first("nam")
+    #^ core-sql: DB: the result has no column "nam". Did you mean name?
+    await one.first(int)
+    #^ core-sql: DB: a row is an object, and never int. Ask for one column by its name: first("column")
+    await one.first(dict[str, Any])
+    await one.first()
+    await env.DB.prepare("DELETE FROM users").first(UserRow)
+    #^ core-sql: DB: UserRow is read from rows, but the statement gives none. Add RETURNING, or call run()
+    joined = env.DB.prepare("SELECT u.name, p.title FROM users u LEFT JOIN posts p ON p.user_id = u.id")
+    await joined.all(Author)
+    #^ core-sql: DB: Author.title: str cannot hold NULL, but posts.title is NULL where the outer join of p finds no row. Make it str | None
+""",
+    )
+    project.check()
+
+
+def test_without_migrations_only_the_grammar_counts(project: Project) -> None:
+    project.usual()
+    project.root.joinpath("migrations/0001_init.sql").unlink()
+    project.write(
+        "app.py",
+        HEAD
+        + """
+async def f(env: Env) -> None:
+    env.DB.prepare("SELECT anything FROM anywhere")
+    env.DB.prepare("SELECT FROM anywhere")
+    #^ core-sql: DB: near "FROM": syntax error. Correct the statement there
+    await env.DB.prepare("SELECT anything FROM anywhere WHERE x = ?").first()
+    #^ core-sql: DB: the statement takes 1 value, and nothing was bound. Call bind() with it
+""",
+    )
+    project.check()
+
+
+def test_the_database_is_told_by_its_name(project: Project) -> None:
+    project.usual()
+    project.write(
+        "wrangler.toml",
+        project.root.joinpath("wrangler.toml").read_text()
+        + '\n[[d1_databases]]\nbinding = "LOG"\ndatabase_name = "l"\ndatabase_id = "l"\nmigrations_dir = "log"\n',
+    )
+    project.edit("env.py", "    ORIGIN: str", "    ORIGIN: str\n    LOG: D1Database")
+    project.write("log/1.sql", "CREATE TABLE lines (id INTEGER PRIMARY KEY, text TEXT NOT NULL);")
+    project.write(
+        "app.py",
+        HEAD
+        + """
+class HasLog(Protocol):
+    @property
+    def LOG(self) -> D1Database: ...
+
+async def f(env: Env, other: HasLog, db: D1Database) -> None:
+    env.DB.prepare("SELECT id FROM users")
+    env.LOG.prepare("SELECT id FROM lines")
+    other.LOG.prepare("SELECT id FROM users")
+    #^ core-sql: LOG: no such table: users. The migrations make lines
+    log = env.LOG
+    log.prepare("SELECT id FROM line")
+    #^ core-sql: LOG: no such table: line. Did you mean lines?
+    db.prepare("SELECT id FROM unknowable")
+    db.prepare("SELECT FROM x")
+    #^ core-sql: SQL: near "FROM": syntax error. Correct the statement there
+""",
+    )
+    project.check()
