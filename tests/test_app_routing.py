@@ -44,7 +44,7 @@ requests = st.tuples(
 
 def flat(registered: list[Any], prefix: str = "") -> list[tuple[str, str, str, str]]:
     """`(kind, method, whole path, name)` of everything, in order."""
-    found = []
+    found: list[tuple[str, str, str, str]] = []
     for number, entry in enumerate(registered):
         name = f"{prefix}#{number}"
         if entry[0] == "mount":
@@ -71,7 +71,7 @@ def match(pattern: str, path: list[str], *, prefix: bool) -> dict[str, str] | No
         wanted.pop()
     if len(path) < len(wanted) or (len(path) > len(wanted) and not (rest or prefix)):
         return None
-    found = {}
+    found: dict[str, str] = {}
     for text, segment in zip(wanted, path, strict=False):
         if text.startswith(":"):
             found[text[1:]] = segment
@@ -83,7 +83,7 @@ def match(pattern: str, path: list[str], *, prefix: bool) -> dict[str, str] | No
 
 
 def expected(registered: list[Any], method: str, path: list[str]) -> tuple[list[str], str | None, dict[str, str]]:
-    trace = []
+    trace: list[str] = []
     for kind, its_method, pattern, name in flat(registered):
         if kind == "use":
             if match(pattern, path, prefix=True) is not None:
