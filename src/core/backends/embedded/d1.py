@@ -36,7 +36,7 @@ MAX_SAFE_INTEGER: Final = 2**53 - 1
 # https://developers.cloudflare.com/d1/platform/limits/ and the recordings, where those say more.
 _LIMITS: Final = {
     sqlite3.SQLITE_LIMIT_LENGTH: 2_000_000,
-    # One more for the blank that a statement of ours never ends in (_Step).
+    # One more for the blank that a statement of ours never begins with (_Step).
     sqlite3.SQLITE_LIMIT_SQL_LENGTH: MAX_SQL + 1,
     sqlite3.SQLITE_LIMIT_COLUMN: 100,
     sqlite3.SQLITE_LIMIT_EXPR_DEPTH: 100,
@@ -103,9 +103,9 @@ class _Step:
             else:
                 self.keys = [keys[place] for place in range(len(keys))]
         self.plain = self.order is None and self.keys is None
-        # None of our own statements ends in a blank, so that the sqlite3 module never takes one of ours, which the
+        # None of our own statements begins with a blank, so that the sqlite3 module never takes one of ours, which the
         # authorizer let pass ("COMMIT"), for the application's: it keeps what it prepared, by the exact text.
-        self.sql += " "
+        self.sql = f" {self.sql}"
         # The state of the schema that its names in double quotes were checked against.
         self.checked = -1 if self.empty or piece.has_double_quotes else sys.maxsize
 
