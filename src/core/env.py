@@ -142,7 +142,7 @@ def inject(
     find = _finder(lookup, secrets or {})
     if env_class is None or cast(Any, env_class) is Any:
         return cast(E, AnyEnv(find))
-    named: Mapping[str, object] = lookup if isinstance(lookup, Mapping) else {}
+    named: Mapping[str, object] = {} if callable(lookup) else lookup
     known = [*(secrets or {}), *named]
     problems: list[str] = []
     values: dict[str, object] = {}
@@ -191,12 +191,7 @@ def fields_of(env_class: type, /) -> Sequence[EnvField]:
 def _finder(
     lookup: Mapping[str, object] | Callable[[str], object], secrets: Mapping[str, str | Secret]
 ) -> Callable[[str], object]:
-    plain: Callable[[str], object]
-    if isinstance(lookup, Mapping):
-        table: Mapping[str, object] = lookup
-        plain = table.get
-    else:
-        plain = lookup
+    plain: Callable[[str], object] = lookup if callable(lookup) else lookup.get
 
     def find(name: str) -> object:
         secret = secrets.get(name)
