@@ -282,6 +282,11 @@ class Dispatcher:
         if self.on_error is not None:
             fallback = error
 
+            if isinstance(error, CoreError):
+                # A challenge or a time to come back belongs to the error, however the handler words it.
+                for name, value in error.headers.items():
+                    if name.lower() != "set-cookie":
+                        res.header(name, value)
             async def next(err: BaseException | None = None, /) -> None:
                 nonlocal fallback
                 if isinstance(err, Exception):

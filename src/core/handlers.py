@@ -220,6 +220,8 @@ def require_async(callable_: object, where: str) -> None:
     code = getattr(callable_, "__code__", None)
     if code is not None and code.co_flags & _COROUTINE:
         return
+    if traits_of(callable_) is not None:
+        return  # it declared what it is, and returns an awaitable by another way
     import inspect
 
     target: Any = callable_

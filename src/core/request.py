@@ -369,6 +369,29 @@ class Request(Generic[E_co, U_co, K_contra]):
         async for chunk in self._chunks():
             yield chunk
 
+    def limit_body(self, most: int, error: Exception, /) -> None:
+        """Let reading the body raise `error` once more than `most` bytes have come in. The smallest bound counts."""
+        if self._body is not None:
+            if len(self._body) > most:
+                raise error
+            return
+        unlimited = self._chunks
+
+        async def chunks() -> AsyncIterator[builtins.bytes]:
+            size = 0
+            async for chunk in unlimited():
+                size += len(chunk)
+                if size > most:
+                    raise error
+                yield chunk
+
+        async def read() -> builtins.bytes:
+            return b"".join([chunk async for chunk in self._chunks()])
+
+        # On the instance, so that a request without a bound pays nothing.
+        self._chunks = chunks  # type: ignore[method-assign]  # as said above
+        self._read = read  # type: ignore[method-assign]  # as said above
+
     # -- what a host answers for its own kind of message: url, headers, header, query_string, and these
 
     async def _read(self) -> builtins.bytes:

@@ -20,7 +20,7 @@ from core.middleware import options
 from core.request import Request
 from core.response import Response
 
-__all__ = ["Origins", "cors"]
+__all__ = ["Origins", "cors", "normalised_origins"]
 
 E = TypeVar("E", default=Any)
 
@@ -246,6 +246,14 @@ def _normalised(origins: object, credentials: bool) -> frozenset[str]:
             "List the origins, or leave credentials out"
         )
     return frozenset(normalised)
+
+
+def normalised_origins(call: str, origins: object) -> frozenset[str]:
+    """Configured origins of another middleware, in the same form. Raises OptionError, in its name."""
+    try:
+        return _normalised(origins, False)
+    except OptionError as error:
+        raise OptionError(str(error).replace("cors(", f"{call}(", 1)) from None
 
 
 def _is_blank(value: object) -> bool:

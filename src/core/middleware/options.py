@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable
-from typing import Any, cast
+from typing import Any
 
 from typing_extensions import TypeIs
 
@@ -21,6 +21,8 @@ __all__ = [
     "header_value",
     "integer",
     "is_awaitable",
+    "is_dict",
+    "is_list",
     "number",
     "one_of",
     "refuse",
@@ -104,6 +106,16 @@ def word(value: object) -> bool:
     return True
 
 
+def is_list(value: object) -> TypeIs[list[Any]]:
+    """Whether something that was parsed is a list, of anything."""
+    return isinstance(value, list)
+
+
+def is_dict(value: object) -> TypeIs[dict[str, Any]]:
+    """Whether something that was parsed is an object, of anything."""
+    return isinstance(value, dict)
+
+
 def is_awaitable(value: object) -> TypeIs[Awaitable[Any]]:
     """Whether a function of an option turned out to be async."""
     return isinstance(value, Awaitable)
@@ -123,8 +135,8 @@ def resolve(call: str, binding: str | Callable[[Any], Any], req: Any) -> Any:
         return binding(req)
     env: Any = req.env
     found: Any = getattr(env, binding, None)
-    if found is None and isinstance(env, dict):
-        found = cast("dict[str, Any]", env).get(binding)
+    if found is None and is_dict(env):
+        found = env.get(binding)
     if found is None:
         from core.errors import EnvError
 

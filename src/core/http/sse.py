@@ -1,0 +1,105 @@
+"""Server-sent events as bytes (WHATWG HTML, section 9.2).
+
+Nothing in a field can begin another: data is split into one line each, line breaks and NUL in `event`
+and `id` are taken out. Silence is filled with comments, so that proxies keep the connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterable, AsyncIterator, Mapping
+from contextlib import suppress
+from typing import Any, cast
+
+import attrs
+from typing_extensions import TypeIs
+
+from core.http import json
+
+__all__ = ["Event", "encode_event", "encode_events"]
+
+# The breaks of the format are these three. `str.splitlines` knows more, which stay data.
+_break = re.compile(r"\r\n|\r|\n")
+_not_in_field = re.compile(r"[\r\n\0]")
+_KEEP_ALIVE = b": keep-alive\n\n"
+_FIELDS = frozenset(("data", "event", "id", "retry", "comment"))
+
+
+@attrs.frozen(kw_only=True)
+class Event:
+    """One event. `data` is a text, or a value that is sent as JSON; None sends no data, which browsers do not dispatch.
+
+    `event` is its type (`message` to browsers where it is None), `id` what a browser sends back as `Last-Event-ID`,
+    `retry` the milliseconds after which it reconnects, `comment` text that browsers ignore.
+    """
+
+    data: Any = None
+    event: str | None = None
+    id: str | None = None
+    retry: int | None = None
+    comment: str | None = None
+
+
+def encode_event(event: object) -> bytes:
+    """One event as bytes: an `Event`, a mapping with its fields, a text, or any other value as JSON data.
+
+    Raises TypeError and ValueError for data that has no JSON form, and for a `retry` that is no int of 0 or more.
+    """
+    if isinstance(event, str):
+        event = Event(data=event)
+    elif _is_mapping(event):
+        # A mapping with other names than an event's is data itself.
+        event = Event(**event) if event and _FIELDS.issuperset(event) else Event(data=dict(event))
+    elif not isinstance(event, Event):
+        event = Event(data=event)
+    lines: list[str] = []
+    if event.comment is not None:
+        lines += [f": {line}" for line in _break.split(event.comment)]
+    if event.event is not None:
+        lines.append(f"event: {_not_in_field.sub('', event.event)}")
+    if event.id is not None:
+        lines.append(f"id: {_not_in_field.sub('', event.id)}")
+    if event.retry is not None:
+        if type(event.retry) is not int or event.retry < 0:
+            raise ValueError(f"Event(retry={event.retry!r}) must be an int of 0 or more, in milliseconds")
+        lines.append(f"retry: {event.retry}")
+    if event.data is not None:
+        text = event.data if isinstance(event.data, str) else json.dumps(event.data)
+        lines += [f"data: {line}" for line in _break.split(text)]
+    return ("\n".join(lines) + "\n\n").encode("utf-8", "replace")
+
+
+def _is_mapping(value: object) -> TypeIs[Mapping[Any, Any]]:
+    return isinstance(value, Mapping)
+
+
+async def encode_events(events: AsyncIterable[Any], keep_alive: float | None) -> AsyncIterator[bytes]:
+    """Events as bytes, as they come; after each `keep_alive` seconds of silence a comment, None for none.
+
+    `events` is closed when this ends, however it ends: a client that goes away ends the generator behind it.
+    """
+    source = aiter(events)
+    step: asyncio.Future[Any] | None = None
+    try:
+        if keep_alive is None:
+            async for event in source:
+                yield encode_event(event)
+            return
+        while True:
+            step = waiting = asyncio.ensure_future(cast("Any", anext(source)))
+            while not (await asyncio.wait((waiting,), timeout=keep_alive))[0]:
+                yield _KEEP_ALIVE
+            try:
+                event = waiting.result()
+            except StopAsyncIteration:
+                return
+            yield encode_event(event)
+    finally:
+        if step is not None and not step.done():
+            step.cancel()
+            with suppress(asyncio.CancelledError, Exception):
+                await step
+        close = getattr(source, "aclose", None)
+        if close is not None:
+            await close()

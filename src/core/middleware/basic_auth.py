@@ -1,0 +1,102 @@
+"""HTTP Basic authentication (RFC 7617): a name and a password, compared in constant time.
+
+Only over https: the password goes along with every request.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+from typing import Any, overload
+
+from typing_extensions import TypeVar
+
+from core.bindings.secret import Secret
+from core.errors import OptionError
+from core.middleware import options
+from core.middleware.authentication import Authentication, refused, same, secret_bytes
+from core.request import Request
+
+__all__ = ["basic_auth"]
+
+E = TypeVar("E")
+T = TypeVar("T")
+
+_basic = re.compile(r"[Bb][Aa][Ss][Ii][Cc] +([A-Za-z0-9+/]+={0,2})").fullmatch
+_MOST_CHARACTERS = 4096
+
+
+@overload
+def basic_auth(
+    *,
+    username: str,
+    password: Callable[[Request[E, Any, Any]], str | bytes | Secret | Awaitable[str | bytes | Secret]],
+    realm: str = "Restricted",
+) -> Authentication[E, str]: ...
+@overload
+def basic_auth(
+    *, verify: Callable[[str, str, Request[E, Any, Any]], Awaitable[T | None]], realm: str = "Restricted"
+) -> Authentication[E, T]: ...
+def basic_auth(
+    *,
+    username: str | None = None,
+    password: Callable[[Request[Any, Any, Any]], Any] | None = None,
+    verify: Callable[[str, str, Request[Any, Any, Any]], Awaitable[Any]] | None = None,
+    realm: str = "Restricted",
+) -> Authentication[Any, Any]:
+    """Let in who knows the password; everyone else gets 401 `{"error": "Unauthorized"}` and is asked for it.
+
+    `username` and `password`: one account, the password by a function of the request (`lambda req:
+    req.env.ADMIN_PASSWORD`); `req.user` is then the name. Or `verify`: an async function of name, password and request
+    that gives the user, or None (or False) to refuse. `realm`: what browsers show.
+
+    An authenticator and a middleware, as `jwt_auth`. Raises OptionError; an empty password is a 500.
+    """
+    if (password is None) == (verify is None) or (username is None) != (password is None):
+        raise OptionError("basic_auth() needs either username and password, or verify")
+    for option, function in (("password", password), ("verify", verify)):
+        if function is not None and not callable(function):
+            raise options.refuse("basic_auth", option, "…", "must be a function of the request")
+    if username is not None:
+        options.text("basic_auth", "username", username)
+        if ":" in username:
+            raise options.refuse("basic_auth", "username", username, "cannot have a colon, which ends it on the wire")
+    options.header_value("basic_auth", "realm", realm)
+    if '"' in realm or "\\" in realm:
+        raise options.refuse("basic_auth", "realm", realm, "cannot have quotes or backslashes")
+    challenge = f'Basic realm="{realm}", charset="UTF-8"'
+
+    async def authenticate(req: Request[Any, Any, Any]) -> Any:
+        wanted = None
+        if password is not None:
+            wanted = secret_bytes("basic_auth", "password", password, await options.awaited(password(req)))
+        given = _credentials(req.header("authorization"))
+        if given is None:
+            raise refused("basic_auth", challenge, "there are no Basic credentials", req)
+        name, word = given
+        if wanted is not None:
+            assert username is not None
+            # Both are compared in any case, so that the time does not tell whether the name was right.
+            if not (same(name, username) & same(word, wanted)):
+                raise refused("basic_auth", challenge, "name or password is wrong", req)
+            return username
+        assert verify is not None
+        user = await options.awaited(verify(name, word, req))
+        if user is None or user is False:
+            raise refused("basic_auth", challenge, "verify() refused", req)
+        return user
+
+    return Authentication("basic_auth", authenticate)
+
+
+def _credentials(header: str | None) -> tuple[str, str] | None:
+    from base64 import b64decode
+
+    match = _basic(header) if header is not None and len(header) <= _MOST_CHARACTERS else None
+    if match is None:
+        return None
+    try:
+        name, colon, word = b64decode(match[1], validate=True).decode().partition(":")
+    except ValueError:
+        return None
+    return (name, word) if colon else None

@@ -1,0 +1,280 @@
+"""Whole answers kept and given again, as a shared cache may (RFC 9111).
+
+Decided here: what may be kept at all. Nothing that could be one person's: no answer to a request with
+`Authorization`, none that sets a cookie or says `private` or `no-store`, none to a request with
+cookies unless it says `public`, and never across what `Vary` names. Where it is kept is the store's
+business: a process's memory, or a key-value namespace.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from base64 import b64decode, b64encode
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import attrs
+from typing_extensions import TypeVar
+
+from core.bindings.kv import KVNamespace
+from core.errors import DeveloperError, OptionError
+from core.handlers import Middleware, Next, declare
+from core.http import json
+from core.middleware import options
+from core.request import Request
+from core.response import Response
+
+__all__ = [
+    "CacheStore",
+    "Cached",
+    "MemoryCache",
+    "cache",
+]
+
+E = TypeVar("E", default=Any)
+
+log = logging.getLogger("core")
+
+_STATUSES = frozenset((200, 203, 204, 301, 308, 404, 405, 410, 414, 501))
+_seconds = re.compile(r"\d{1,10}", re.ASCII).fullmatch
+_MOST_VARY = 16
+# What is this one connection's, or this one moment's.
+_NOT_KEPT = frozenset(
+    ("connection", "keep-alive", "date", "age", "transfer-encoding", "upgrade", "server-timing", "cache-status")
+)
+
+
+@attrs.frozen
+class Cached:
+    """A kept answer, or, with `vary` and no body, word of what tells the answers under a URL apart."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+    content_type: str | None
+    stored: float
+    """When it was kept, in seconds since 1970."""
+    expires: float
+    """Until when it may be given again, in seconds since 1970."""
+    vary: tuple[str, ...] = ()
+
+
+class CacheStore(Protocol):
+    """Keeps answers by key."""
+
+    async def get(self, key: str, req: Any, /) -> Cached | None:
+        """Return what is kept, or None."""
+        ...
+
+    async def put(self, key: str, value: Cached, req: Any, /) -> None:
+        """Keep an answer, until it expires or longer."""
+        ...
+
+
+class MemoryCache:
+    """Answers in this process's memory, at most `max_bytes` of bodies; the longest unused go first."""
+
+    def __init__(self, *, max_bytes: int = 16 * 1024 * 1024) -> None:
+        self._most = options.integer("MemoryCache", "max_bytes", max_bytes, least=0, unit="bytes")
+        self._values: dict[str, Cached] = {}
+        self._size = 0
+
+    async def get(self, key: str, req: Any, /) -> Cached | None:
+        """Return what is kept, or None."""
+        value = self._values.pop(key, None)
+        if value is not None:
+            self._values[key] = value
+        return value
+
+    async def put(self, key: str, value: Cached, req: Any, /) -> None:
+        """Keep an answer."""
+        self._forget(key)
+        self._values[key] = value
+        self._size += _size(value)
+        while self._size > self._most:
+            self._forget(next(iter(self._values)))
+
+    def _forget(self, key: str) -> None:
+        value = self._values.pop(key, None)
+        if value is not None:
+            self._size -= _size(value)
+
+
+def _size(value: Cached) -> int:
+    return len(value.body) + 512
+
+
+class _KVCache:
+    """Answers in a key-value namespace, where other datacenters find them too, up to a minute later."""
+
+    def __init__(self, binding: str | Callable[[Any], KVNamespace]) -> None:
+        self._binding = binding
+
+    async def get(self, key: str, req: Any, /) -> Cached | None:
+        kv: KVNamespace = options.resolve("cache", self._binding, req)
+        text = await kv.get(_kv_key(key))
+        if text is None:
+            return None
+        kept: dict[str, Any] = json.loads(text)
+        kept |= {"body": b64decode(kept["body"]), "vary": tuple(kept["vary"])}
+        return Cached(**kept)
+
+    async def put(self, key: str, value: Cached, req: Any, /) -> None:
+        kv: KVNamespace = options.resolve("cache", self._binding, req)
+        kept = {**attrs.asdict(value), "body": b64encode(value.body).decode()}
+        # KV refuses a shorter life than 60 seconds; `expires` inside says when it really is over.
+        ttl = max(60, int(value.expires - value.stored) + 1)
+        await kv.put(_kv_key(key), json.dumps(kept), expiration_ttl=ttl)
+
+
+def _kv_key(key: str) -> str:
+    from hashlib import sha256
+
+    return f"cache|{sha256(key.encode('utf-8', 'surrogatepass')).hexdigest()}"
+
+
+def cache(
+    *,
+    store: CacheStore | None = None,
+    kv_binding: str | Callable[[Request[E, Any, Any]], KVNamespace] | None = None,
+    max_age: int | None = None,
+    max_body: int = 1024 * 1024,
+    name: str = "core",
+) -> Middleware[E, Any]:
+    """Keep answers to GET, and give them again while they are fresh.
+
+    `store`: `MemoryCache()` by default; or `kv_binding`, a namespace by name or by a function of the request.
+    `max_age`: seconds for answers that say nothing themselves; without it only those with `Cache-Control: max-age` or
+    `s-maxage` are kept. `max_body`: bytes up to which a body is kept; streams never are.
+    A given answer has `Age`, and every answer `Cache-Status` (RFC 9211) with `name`.
+
+    Kept is what the chain behind this middleware made: register `request_id`, `cors` and authentication before it, and
+    what belongs to the answer behind it. A store that fails is logged, and the request answered as if there were none.
+    Raises OptionError.
+    """
+    if store is not None and kv_binding is not None:
+        raise OptionError("cache() keeps answers in one place. Give either store or kv_binding")
+    if max_age is not None:
+        options.integer("cache", "max_age", max_age, least=1, unit="seconds")
+    options.integer("cache", "max_body", max_body, least=0, unit="bytes")
+    if not options.word(name):
+        raise options.refuse("cache", "name", name, "must be a token")
+    if kv_binding is not None:
+        if not callable(kv_binding):
+            options.text("cache", "kv_binding", kv_binding)
+        kept: CacheStore = _KVCache(kv_binding)
+    else:
+        kept = store if store is not None else MemoryCache()
+
+    async def look_up(key: str, req: Request[Any, Any, Any]) -> Cached | None:
+        try:
+            found = await kept.get(key, req)
+            if found is not None and found.vary:
+                found = await kept.get(_variant(key, found.vary, req), req)
+        except DeveloperError:
+            raise
+        except Exception:
+            log.exception("cache() could not read what it keeps for %s", req.path)
+            return None
+        return found if found is not None and req.clock.time() < found.expires else None
+
+    async def keep(key: str, value: Cached, vary: tuple[str, ...], req: Request[Any, Any, Any]) -> None:
+        try:
+            if vary:
+                await kept.put(key, attrs.evolve(value, body=b"", headers={}, vary=vary), req)
+                key = _variant(key, vary, req)
+            await kept.put(key, value, req)
+        except Exception:
+            log.exception("cache() could not keep the answer to %s", req.path)
+
+    async def serve(req: Request[Any, Any, Any], res: Response, next: Next, /) -> None:
+        wishes = _directives(req.header("cache-control"))
+        if req.method not in ("GET", "HEAD") or req.header("authorization") is not None or "no-store" in wishes:
+            await next()
+            return
+        if req.header("range") is not None:
+            await next()
+            return
+        # The host is a part: one application may answer for several.
+        key = req.url
+        if "no-cache" not in wishes:
+            found = await look_up(key, req)
+            if found is not None:
+                _give(found, req, res, name)
+                return
+        before: dict[str, str] = {} if res.staged is None else res.staged.copy()
+        cookies = len(res.set_cookies or ())
+        await next()
+        after: dict[str, str] = {} if res.staged is None else res.staged
+        own = {header: value for header, value in after.items() if before.get(header) != value}
+        res.header("cache-status", f"{name}; fwd=miss")
+        if req.method != "GET" or len(res.set_cookies or ()) != cookies:
+            return
+        value, vary = _storable(req, res, own, max_age, max_body)
+        if value is not None:
+            req.ctx.wait_until(keep(key, value, vary, req))
+
+    return declare(serve, name="cache")
+
+
+def _give(found: Cached, req: Request[Any, Any, Any], res: Response, name: str) -> None:
+    for header, value in found.headers.items():
+        if header == "vary":
+            for part in value.split(","):
+                res.append("vary", part.strip())
+        else:
+            res.header(header, value)
+    res.header("age", str(max(0, int(req.clock.time() - found.stored))))
+    res.header("cache-status", f"{name}; hit")
+    res.status(found.status).send(found.body)
+    res.content_type = found.content_type
+
+
+def _storable(
+    req: Request[Any, Any, Any], res: Response, own: dict[str, str], max_age: int | None, max_body: int
+) -> tuple[Cached | None, tuple[str, ...]]:
+    """What to keep of an answer, with the names of its `Vary`; None for what must not be kept."""
+    nothing: tuple[None, tuple[str, ...]] = (None, ())
+    body = res.body
+    if res.status_code not in _STATUSES or not res.sent or not isinstance(body, str | bytes | None):
+        return nothing
+    data = b"" if body is None else body.encode() if isinstance(body, str) else body
+    said = _directives((res.staged or {}).get("cache-control"))
+    if len(data) > max_body or said.keys() & {"private", "no-store", "no-cache"}:
+        return nothing
+    if req.header("cookie") is not None and "public" not in said:
+        return nothing
+    life = _life(said, max_age)
+    names = tuple(sorted({part.strip().lower() for part in own.get("vary", "").split(",") if part.strip()}))
+    if life <= 0 or "*" in names or len(names) > _MOST_VARY or not all(map(options.word, names)):
+        return nothing
+    now = req.clock.time()
+    headers = {header: value for header, value in own.items() if header not in _NOT_KEPT}
+    return Cached(res.status_code, headers, data, res.content_type, now, now + life), names
+
+
+def _life(said: dict[str, str], max_age: int | None) -> int:
+    for directive in ("s-maxage", "max-age"):
+        if directive in said:
+            return int(said[directive]) if _seconds(said[directive]) else 0
+    return max_age or 0
+
+
+def _directives(header: str | None) -> dict[str, str]:
+    """The directives of a `Cache-Control` header, in lower case."""
+    found: dict[str, str] = {}
+    for part in (header or "").split(","):
+        directive, _, value = part.strip().partition("=")
+        if directive:
+            found[directive.strip().lower()] = value.strip().strip('"')
+    return found
+
+
+def _variant(key: str, names: tuple[str, ...], req: Request[Any, Any, Any]) -> str:
+    # Each value with its length, so that no value can be taken for another's end.
+    values = [req.header(name) for name in names]
+    return key + "".join(
+        f"\n{name}:{-1 if value is None else len(value)}:{value or ''}"
+        for name, value in zip(names, values, strict=True)
+    )

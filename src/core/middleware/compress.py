@@ -1,0 +1,124 @@
+"""Compressed bodies (gzip) for who accepts them.
+
+Decided here: what is worth compressing, and that caches keep both forms apart. The hosted platform
+compresses by itself on the way out; this is for hosts that do not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from typing import Any
+
+from core.handlers import Middleware, Next, declare
+from core.middleware import options
+from core.request import Request
+from core.response import NULL_BODY_STATUSES, Response
+
+__all__ = ["compress"]
+
+_is_text = re.compile(
+    r"text/(?!event-stream)|application/(?:json|javascript|xml|wasm|manifest\+json|graphql|x-ndjson)\b|"
+    r"[a-z]+/[a-z0-9.\-]+\+(?:json|xml|text)|image/svg|font/(?:ttf|otf)",
+    re.IGNORECASE,
+).match
+_is_weight = re.compile(r"[qQ]=([01](?:\.\d{0,3})?)", re.ASCII).fullmatch
+_MOST_CHARACTERS = 1024
+
+
+def compress(*, min_size: int = 1024, level: int = 6) -> Middleware[object, object]:
+    """Send text, JSON and the like as gzip to clients that accept it.
+
+    `min_size`: the bytes from which it is worth it, for bodies of known length; streams are compressed piece by piece.
+    `level`: 1 (fast) to 9 (small). `Vary: Accept-Encoding` stands on every answer that could have been compressed, also
+    when it was not. Left alone are bodies that have a `Content-Encoding` already, parts (`Content-Range`), event
+    streams, and what says `Cache-Control: no-transform`. A strong `ETag` becomes a weak one.
+
+    A secret beside a client's own words in one compressed body can be guessed by its length (BREACH): leave such
+    answers out. Raises OptionError.
+    """
+    options.integer("compress", "min_size", min_size, least=0, unit="bytes")
+    options.integer("compress", "level", level, least=1, most=9)
+
+    async def squeeze(req: Request[Any, Any, Any], res: Response, next: Next, /) -> None:
+        await next()
+        body = res.body
+        staged = res.staged if res.staged is not None else {}
+        kind = staged.get("content-type") or res.content_type
+        if (
+            not res.sent
+            or body is None
+            or kind is None
+            or not _is_text(kind)
+            or res.status_code in NULL_BODY_STATUSES
+            or "content-encoding" in staged
+            or "content-range" in staged
+            or "no-transform" in staged.get("cache-control", "").lower()
+        ):
+            return
+        res.append("vary", "Accept-Encoding")
+        if not _accepts_gzip(req.header("accept-encoding")):
+            return
+        whole = isinstance(body, str | bytes)
+        data = body.encode() if isinstance(body, str) else body
+        if isinstance(data, bytes):
+            if len(data) < min_size:
+                return
+            smaller = _gzip(data, level)
+            if len(smaller) >= len(data):
+                return
+            res.replace_body(smaller)
+        else:
+            res.replace_body(_gzip_stream(data, level))
+        res.header("content-encoding", "gzip").header("content-length", None)
+        tag = staged.get("etag")
+        if tag is not None and not tag.startswith("W/"):
+            res.header("etag", f"W/{tag}")
+        if not whole:
+            res.header("accept-ranges", None)
+
+    return declare(squeeze, name="compress")
+
+
+def _accepts_gzip(header: str | None) -> bool:
+    """Whether `Accept-Encoding` takes gzip: by its name or `*`, with a weight above 0. Linear, and capped."""
+    if header is None or len(header) > _MOST_CHARACTERS:
+        return False
+    any_weight = 0.0
+    for part in header.split(","):
+        coding, *parameters = (piece.strip() for piece in part.split(";"))
+        weight = 1.0
+        for parameter in parameters:
+            match = _is_weight(parameter)
+            if match is not None:
+                weight = float(match[1])
+        if coding.lower() in ("gzip", "x-gzip"):
+            return weight > 0
+        if coding == "*":
+            any_weight = weight
+    return any_weight > 0
+
+
+def _gzip(data: bytes, level: int) -> bytes:
+    # Imported here, because a worker pays for every module that it loads at start.
+    import zlib
+
+    packer = zlib.compressobj(level, zlib.DEFLATED, 31)
+    return packer.compress(data) + packer.flush()
+
+
+async def _gzip_stream(chunks: AsyncIterator[bytes], level: int) -> AsyncIterator[bytes]:
+    import zlib
+
+    packer = zlib.compressobj(level, zlib.DEFLATED, 31)
+    try:
+        async for chunk in chunks:
+            # Flushed piece by piece: who streams wants each piece to arrive.
+            packed = packer.compress(chunk) + packer.flush(zlib.Z_SYNC_FLUSH)
+            if packed:
+                yield packed
+        yield packer.flush()
+    finally:
+        close = getattr(chunks, "aclose", None)
+        if close is not None:
+            await close()

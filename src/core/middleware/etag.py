@@ -1,0 +1,47 @@
+"""`ETag` for whole bodies, and 304 for who has the same already. What it costs is one hash per answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from core.handlers import Middleware, Next, declare
+from core.middleware.conditional import none_match
+from core.request import Request
+from core.response import Response
+
+__all__ = ["etag"]
+
+
+def etag(*, weak: bool = False) -> Middleware[object, object]:
+    """Give answers of 200 to GET and HEAD an `ETag`, and answer 304 where `If-None-Match` names it.
+
+    A tag that the handler set itself is kept and compared. Streams, errors and other statuses are left alone.
+    `weak`: whether tags promise equal meaning (`W/"…"`) rather than equal bytes.
+    Register it before what changes the body (`compress`) to spare that work too, or behind it to tag what it sees.
+    """
+
+    async def tag(req: Request[Any, Any, Any], res: Response, next: Next, /) -> None:
+        await next()
+        if res.status_code != 200 or not res.sent or (req.method != "GET" and req.method != "HEAD"):
+            return
+        value = None if res.staged is None else res.staged.get("etag")
+        if value is None:
+            body = res.body
+            if body is None or not isinstance(body, str | bytes):
+                return
+            value = _tag_of(body.encode() if isinstance(body, str) else body, weak)
+            res.header("etag", value)
+        if not none_match(req.header("if-none-match"), value):
+            # The body goes when the response leaves; what described it goes with it.
+            res.status(304)
+            for name in ("content-encoding", "content-length", "content-range"):
+                res.header(name, None)
+
+    return declare(tag, name="etag")
+
+
+def _tag_of(body: bytes, weak: bool) -> str:
+    # Imported here, because a worker pays for every module that it loads at start.
+    from hashlib import sha256
+
+    return f'{"W/" if weak else ""}"{sha256(body).hexdigest()[:32]}"'

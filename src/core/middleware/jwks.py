@@ -1,0 +1,158 @@
+"""The public keys of an issuer (JSON Web Key Set, RFC 7517), fetched when first needed and kept.
+
+Decided here: how often the issuer is asked. Once for everyone who waits at the same time; again when
+the keys are old, or when a token names a key that is not there, but then at most every half minute,
+so that made-up key names cannot turn this server against the issuer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from core.context import Clock
+from core.errors import CoreError, OptionError
+from core.http import json
+from core.middleware import options
+
+__all__ = ["JWKSFetch", "KeySet"]
+
+log = logging.getLogger("core")
+
+JWKSFetch = Callable[[str], Awaitable[bytes | str]]
+"""Gets the text under an https URL; raises for anything but a 200."""
+
+_KEPT_SECONDS = 600.0
+_PAUSE_SECONDS = 30.0
+_MOST_BYTES = 1 << 20
+_MOST_KEYS = 100
+_MOST_MISSES = 1000
+_TIMEOUT_SECONDS = 5.0
+
+_FAMILIES = {"RS": "RSA", "PS": "RSA", "ES": "EC", "Ed": "OKP"}
+
+
+class KeySet:
+    """The keys under one URL, by `kid`."""
+
+    def __init__(self, url: str, fetch: JWKSFetch | None = None) -> None:
+        if not str(url).startswith("https://"):
+            raise OptionError(
+                f"jwt_auth(jwks={url!r}) must begin with https://: keys that anyone on the way can change prove nothing"
+            )
+        self.url = url
+        self._fetch = fetch if fetch is not None else fetch_text
+        self._keys: list[dict[str, Any]] = []
+        self._prepared: dict[tuple[int, str], Any] = {}
+        self._fetched: float | None = None
+        self._tried: float | None = None
+        self._misses: set[str] = set()
+        self._under_way: asyncio.Task[None] | None = None
+
+    async def find(self, kid: str | None, algorithm: str, clock: Clock) -> Any:
+        """The key for a token, prepared for `algorithm`, or None. Raises CoreError(503) while there are no keys at all."""
+        now = clock.monotonic()
+        if self._fetched is None or now - self._fetched >= _KEPT_SECONDS:
+            await self._refresh(clock)
+        key = self._key(kid, algorithm)
+        # A miss is remembered only where the issuer was asked: a new key may come within the pause.
+        if key is None and kid is not None and kid not in self._misses and await self._refresh(clock):
+            key = self._key(kid, algorithm)
+            if key is None and len(self._misses) < _MOST_MISSES:
+                self._misses.add(kid)
+        if self._fetched is None:
+            raise CoreError(503, "Service Unavailable")
+        return key
+
+    def _key(self, kid: str | None, algorithm: str) -> Any:
+        kty = _FAMILIES[algorithm[:2]]
+        fitting = [
+            (number, key)
+            for number, key in enumerate(self._keys)
+            if key.get("kty") == kty
+            and key.get("use", "sig") == "sig"
+            and key.get("alg", algorithm) == algorithm
+            and (kid is None or key.get("kid") == kid)
+        ]
+        # Without a kid only a single candidate can be meant.
+        if len(fitting) != 1:
+            return None
+        number, key = fitting[0]
+        prepared = self._prepared.get((number, algorithm))
+        if prepared is None:
+            from jwt import PyJWK
+
+            try:
+                prepared = PyJWK(key, algorithm).key
+            except Exception as error:
+                log.warning("%s has a key that cannot be used: %s", self.url, error)
+                return None
+            self._prepared[number, algorithm] = prepared
+        return prepared
+
+    async def _refresh(self, clock: Clock) -> bool:
+        """Fetch the keys, or wait for who does already. Whether they are new."""
+        if self._under_way is None:
+            now = clock.monotonic()
+            if self._tried is not None and now - self._tried < _PAUSE_SECONDS:
+                return False
+            self._tried = now
+            self._under_way = asyncio.ensure_future(self._load(now))
+            self._under_way.add_done_callback(self._landed)
+        # Whoever started it may go away; the others still wait for it.
+        await asyncio.shield(self._under_way)
+        return True
+
+    def _landed(self, task: asyncio.Task[None]) -> None:
+        self._under_way = None
+
+    async def _load(self, now: float) -> None:
+        try:
+            text = await self._fetch(self.url)
+            if len(text) > _MOST_BYTES:
+                raise ValueError(f"it is longer than {_MOST_BYTES} bytes")
+            document = json.loads(text)
+            keys: Any = document["keys"]
+            if not options.is_list(keys) or len(keys) > _MOST_KEYS:
+                raise ValueError(f"`keys` is no list of at most {_MOST_KEYS}")
+            listed = [key for key in keys if options.is_dict(key)]
+        except Exception as error:
+            # Old keys are better than none: an issuer that is away for a while locks nobody out.
+            log.warning("the keys under %s could not be fetched: %s: %s", self.url, type(error).__name__, error)
+            return
+        self._keys = listed
+        self._prepared.clear()
+        self._misses.clear()
+        self._fetched = now
+
+
+async def fetch_text(url: str) -> bytes:
+    """The text under an https URL, by the runtime's `fetch` in a worker and by the standard library elsewhere.
+
+    Redirects are not followed, an answer takes at most five seconds and one MiB. Raises for all but a 200.
+    """
+    import sys
+
+    if sys.platform == "emscripten":
+        from js import fetch  # the runtime's own
+
+        response: Any = await fetch(url)
+        if int(response.status) != 200 or str(response.url or url) != url:
+            raise OSError(f"it answered with the status {response.status}")
+        return str(await response.text()).encode()
+    return await asyncio.to_thread(_fetch_blocking, url)
+
+
+def _fetch_blocking(url: str) -> bytes:
+    from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+    class Stay(HTTPRedirectHandler):
+        def redirect_request(self, req: Any, fp: Any, code: Any, msg: Any, headers: Any, newurl: Any) -> None:
+            return None
+
+    opener = build_opener(Stay)
+    with opener.open(Request(url, headers={"Accept": "application/json"}), timeout=_TIMEOUT_SECONDS) as response:
+        data: bytes = response.read(_MOST_BYTES + 1)
+        return data

@@ -1,0 +1,234 @@
+"""Sessions: what a server remembers of a visitor, in a key-value namespace, under a signed cookie.
+
+Decided here: that an id is only ever made by this server (a cookie without its signature, or whose
+session is gone, begins a new one), that a new id is given when someone logs in (`regenerate`), and
+that no request pays for a session it does not touch.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from typing import Any, Literal, cast
+
+from typing_extensions import TypeVar
+
+from core.bindings.kv import KVNamespace
+from core.bindings.secret import Secret
+from core.errors import DeveloperError
+from core.handlers import Middleware, Next, declare
+from core.http import json
+from core.middleware import options
+from core.middleware.authentication import same, secret_bytes
+from core.request import Request
+from core.response import Response
+
+__all__ = ["Session", "session_of", "sessions"]
+
+E = TypeVar("E", default=Any)
+
+_KEY = "session"
+_is_cookie = re.compile(r"([A-Za-z0-9_-]{32})\.([A-Za-z0-9_-]{43})").fullmatch
+
+
+class Session(MutableMapping[str, Any]):
+    """What is remembered of a visitor: a dict of JSON values. What changes in it is kept when the response leaves."""
+
+    def __init__(self, id: str | None, values: dict[str, Any]) -> None:
+        self._values = values
+        self.id = id
+        """The id, None for a session that was not kept yet."""
+        self.old_ids: list[str] = []
+        self.changed = False
+        self._read: str | None = None
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the visitor brought none."""
+        return self.id is None
+
+    def regenerate(self) -> None:
+        """Go on under a new id. Call it when someone logs in or gains rights, or an id planted before would work."""
+        if self.id is not None:
+            self.old_ids.append(self.id)
+        self.id = None
+        self.changed = True
+
+    def destroy(self) -> None:
+        """Forget everything, here and at the visitor's."""
+        if self.id is not None:
+            self.old_ids.append(self.id)
+        self.id = None
+        self._values.clear()
+        self.changed = True
+
+    def __getitem__(self, key: str) -> Any:
+        value = self._values[key]
+        if value.__class__ in (dict, list) and self._read is None:
+            self._read = json.dumps(self._values)  # it may be changed in place, which only a comparison shows
+        return value
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        if not isinstance(key, str):
+            raise TypeError(f"session[{key!r}]: a key is a str")
+        self._values[key] = value
+        self.changed = True
+
+    def __delitem__(self, key: str) -> None:
+        del self._values[key]
+        self.changed = True
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __repr__(self) -> str:
+        return f"<Session of {len(self)} values>"
+
+    def was_changed(self) -> bool:
+        """Whether there is something to keep."""
+        return self.changed or (self._read is not None and self._read != json.dumps(self._values))
+
+
+async def session_of(req: Request[Any, Any, Any]) -> Session:
+    """The session of a request, read when first asked for. Raises DeveloperError where `sessions()` is not registered."""
+    opened: Callable[[], Awaitable[Session]] | None = req.state.get(_KEY)
+    if opened is None:
+        raise DeveloperError(
+            "session_of(req): no sessions() stands before this route. Register it with app.use(sessions(…))"
+        )
+    return await opened()
+
+
+def sessions(
+    *,
+    kv_binding: str | Callable[[Request[E, Any, Any]], KVNamespace],
+    secret: Callable[[Request[E, Any, Any]], str | bytes | Secret | Awaitable[str | bytes | Secret]],
+    max_age: int = 14 * 24 * 3600,
+    cookie: str = "__Host-session",
+    same_site: Literal["Strict", "Lax", "None"] = "Lax",
+    secure: bool = True,
+    path: str = "/",
+) -> Middleware[E, Any]:
+    """Remember visitors: `session = await session_of(req)` in a handler is a dict that is kept between requests.
+
+    `kv_binding`: where sessions are kept, by name or by a function of the request. `secret`: gives the key that signs
+    the cookie, for example `lambda req: req.env.SESSION_SECRET`. `max_age`: seconds a session lives after it was last
+    kept, at least 60; it is kept again when half of that has gone by.
+    `cookie`, `same_site`, `secure`, `path`: the cookie's; it is always `HttpOnly`. Over plain http, for development,
+    use `secure=False, cookie="session"`.
+
+    A session is kept before the response leaves, so that the visitor's next request finds it; in another datacenter KV
+    may show an older one for up to a minute. Call `session.regenerate()` when someone logs in. Raises OptionError.
+    """
+    if not callable(kv_binding):
+        options.text("sessions", "kv_binding", kv_binding)
+    if not callable(secret):
+        raise options.refuse(
+            "sessions", "secret", "…", "must be a function, such as lambda req: req.env.SESSION_SECRET"
+        )
+    options.integer("sessions", "max_age", max_age, least=60, unit="seconds")
+    from core.http.cookies import set_cookie
+
+    try:
+        set_cookie(cookie, "", path=path, secure=secure, http_only=True, same_site=same_site)
+    except (TypeError, ValueError) as error:
+        raise options.refuse("sessions", "cookie", cookie, f"cannot be set: {error}") from None
+
+    async def remember(req: Request[Any, Any, Any], res: Response, next: Next, /) -> None:
+        found: Session | None = None
+        kept_at = 0.0
+
+        async def key() -> bytes:
+            return secret_bytes("sessions", "secret", secret, await options.awaited(secret(req)))
+
+        async def opened() -> Session:
+            nonlocal found, kept_at
+            if found is None:
+                kv: KVNamespace = options.resolve("sessions", kv_binding, req)
+                id = _id_of(req.cookies.get(cookie), await key())
+                kept = None if id is None else await kv.get(_stored(id))
+                if found is None:  # another task of the handler may have opened it meanwhile
+                    values, kept_at = _values_of(kept, req.clock.time())
+                    found = Session(id if values is not None else None, values or {})
+            return found
+
+        async def close() -> None:
+            session = found
+            if session is None:
+                return
+            now = req.clock.time()
+            kv: KVNamespace = options.resolve("sessions", kv_binding, req)
+            aged = session.id is not None and now - kept_at > max_age / 2
+            if not session.was_changed() and not aged:
+                return
+            for old in session.old_ids:
+                await kv.delete(_stored(old))
+            if not session:
+                if session.id is not None:
+                    await kv.delete(_stored(session.id))
+                if req.cookies.get(cookie) is not None:
+                    res.cookie(cookie, "", max_age=0, path=path, secure=secure, http_only=True, same_site=same_site)
+                return
+            if session.id is None:
+                session.id = _new_id()
+            kept = json.dumps({"at": int(now), "values": dict(session)})
+            await kv.put(_stored(session.id), kept, expiration_ttl=max_age)
+            signed = f"{session.id}.{_signature(session.id, await key())}"
+            res.cookie(cookie, signed, max_age=max_age, path=path, secure=secure, http_only=True, same_site=same_site)
+            # The answer is one visitor's now, and no cache's.
+            if res.staged is None or "cache-control" not in res.staged:
+                res.header("cache-control", "private, no-store")
+
+        req.state[_KEY] = opened
+        try:
+            await next()
+        except Exception:
+            await close()  # what a handler remembered before it refused counts: failed logins, for one
+            raise
+        await close()
+
+    return declare(remember, name="sessions", provides=("req.session",))
+
+
+def _new_id() -> str:
+    from base64 import urlsafe_b64encode
+    from os import urandom
+
+    return urlsafe_b64encode(urandom(24)).decode()
+
+
+def _signature(id: str, key: bytes) -> str:
+    import hmac
+    from base64 import urlsafe_b64encode
+
+    digest = hmac.digest(key, b"core session\0" + id.encode(), "sha256")
+    return urlsafe_b64encode(digest).decode().rstrip("=")
+
+
+def _id_of(value: str | None, key: bytes) -> str | None:
+    """The id in a cookie, where this server signed it."""
+    match = _is_cookie(value) if value is not None else None
+    if match is None or not same(match[2], _signature(match[1], key)):
+        return None
+    return match[1]
+
+
+def _stored(id: str) -> str:
+    """The key of a session: a hash, so that who may list the namespace cannot take sessions over."""
+    from hashlib import sha256
+
+    return f"session|{sha256(id.encode()).hexdigest()}"
+
+
+def _values_of(kept: str | None, now: float) -> tuple[dict[str, Any] | None, float]:
+    if kept is None:
+        return None, now
+    try:
+        document = json.loads(kept)
+        values, at = document["values"], float(document["at"])
+    except (ValueError, KeyError, TypeError):
+        return None, now
+    return (cast("dict[str, Any]", values), at) if isinstance(values, dict) else (None, now)
