@@ -154,10 +154,16 @@ class Dispatcher:
     def _locate(self, req: Request[Any, Any, Any]) -> Run:
         """The chain for a request that is not to a known path without parameters; sets `req.params`."""
         path = req.path
+        table = self._tables.get(req.method) or self._any
+        head, slash, last = path.rpartition("/")
+        leaf = table.tails.get(head)
+        if leaf is not None and last.isalnum() and last.isascii() and slash and path not in table.static:
+            # The path is canonical: what is before its last segment stands in the table as it is.
+            req.params = Params({leaf.one: last})  # type: ignore[misc]  # read-only for handlers
+            return leaf.value.run or self._route_chain(leaf, path.split("/"), req)
         # As `is_canonical` has it, without the call.
         if odd_in_path(path) is not None or "/." in path or path[:1] != "/":
-            path = req.path = canonical_path(path)  # type: ignore[misc]  # read-only for handlers
-        table = self._tables.get(req.method) or self._any
+            path = req.path = canonical_path(path)  # type: ignore[misc]  # as above
         segments = path.split("/")
         if "%" in path:
             try:
@@ -172,15 +178,10 @@ class Dispatcher:
             leaf = table.static.get(path) or table.find_among_shapes(segments)
         if leaf is None:
             return self._missing_chain(segments)
-        if leaf.one is not None:
-            req.params = Params({leaf.one: segments[leaf.place]})  # type: ignore[misc]  # as above
-        elif leaf.names or leaf.rest:
+        if leaf.names or leaf.rest:
             req.params = Params(leaf.parameters(segments))  # type: ignore[misc]  # as above
-        route = leaf.value
-        run = route.run
-        if run is not None:
-            return run
-        return self._route_chain(leaf, segments, req)
+            table.keep_tail(leaf, segments)
+        return leaf.value.run or self._route_chain(leaf, segments, req)
 
     def _table(self, method: str) -> Table[_Route]:
         return self._tables.get(method) or self._any
@@ -281,12 +282,12 @@ class Dispatcher:
         res.discard()
         if self.on_error is not None:
             fallback = error
-
             if isinstance(error, CoreError):
                 # A challenge or a time to come back belongs to the error, however the handler words it.
                 for name, value in error.headers.items():
                     if name.lower() != "set-cookie":
                         res.header(name, value)
+
             async def next(err: BaseException | None = None, /) -> None:
                 nonlocal fallback
                 if isinstance(err, Exception):

@@ -210,7 +210,12 @@ class Response:
 
     def text(self, text: str, /) -> Self:
         """Send plain text, as UTF-8."""
-        return self._send("text", text, _TEXT)
+        if self.sent or self.left:
+            raise self._gone("text")
+        self.body = text
+        self.content_type = _TEXT
+        self.sent = True  # type: ignore[misc]  # read-only for handlers
+        return self
 
     def html(self, html: str, /) -> Self:
         """Send HTML, as UTF-8. The text is sent as it is: escape what comes from outside."""

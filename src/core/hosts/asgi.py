@@ -66,22 +66,14 @@ class ClientDisconnected(Exception):
 
 
 class AsgiRequest(Request[Any, Any, Any]):
-    """A request over an ASGI scope. `bound` makes the class of one application's requests."""
+    """A request over an ASGI scope.
 
-    def __init__(self, scope: Scope, receive: Receive) -> None:
-        # Request.__init__ is not called: what is the same for all requests of a host stands on its class.
-        self._scope = scope
-        self._receive = receive
-        self.method = scope["method"]  # type: ignore[misc]  # read-only for handlers
-        path = scope["path"]
-        raw = scope.get("raw_path")
-        # `path` was decoded by the server. Where that changed nothing it is as it was sent; the lengths tell.
-        if raw is None:
-            path = _quoted(path)
-        elif len(raw) != len(path):
-            path = raw.partition(b"?")[0].decode("latin-1")
-        self.path = path  # type: ignore[misc]  # as above; made canonical by the dispatcher
-        self.received = perf_counter()
+    `bound` makes the class of one application's requests, and `asgi` sets what differs from one to the next itself: a
+    call of `__init__` would cost as much as all it does.
+    """
+
+    _scope: Scope
+    _receive: Receive
 
     @classmethod
     def bound(cls, env: object, ctx: ExecutionContext) -> type[AsgiRequest]:
@@ -242,12 +234,25 @@ def asgi(app: App[Any], env: object = None, *, context: BackgroundContext | None
     ctx = context if context is not None else BackgroundContext()
     respond = app.dispatcher.respond
     bound = AsgiRequest.bound(env, ctx)
+    new: Callable[[type[AsgiRequest]], AsgiRequest] = object.__new__
 
     async def serve(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await _serve_other(scope, receive, send, app, ctx)
             return
-        req = bound(scope, receive)
+        req = new(bound)
+        req._scope = scope
+        req._receive = receive
+        req.method = scope["method"]  # type: ignore[misc]  # read-only for handlers
+        path = scope["path"]
+        raw = scope.get("raw_path")
+        # `path` was decoded by the server. Where that changed nothing it is as it was sent; the lengths tell.
+        if raw is None:
+            path = _quoted(path)
+        elif len(raw) != len(path):
+            path = raw.partition(b"?")[0].decode("latin-1")
+        req.path = path  # type: ignore[misc]  # as above; made canonical by the dispatcher
+        req.received = perf_counter()
         res = Response()
         await respond(req, res)
         body: Any = res.body

@@ -8,6 +8,9 @@ shapes are kept in that order, so the search ends as soon as nothing earlier can
 
 Paths arrive as lists of decoded segments whose first is the empty text before the leading
 slash. What a match means is the caller's business: here it is a value of any type.
+
+Most paths with a parameter have one, and it comes last. What stands before it then says which
+route it is, and is kept in `tails`, unless an earlier route might want some of those paths.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from collections.abc import Callable, Iterator
 from operator import itemgetter
 from typing import Generic, TypeVar
 
+from core.http.url import odd_in_path
 from core.routing.pattern import Pattern
 
 __all__ = ["Leaf", "Table"]
@@ -53,10 +57,11 @@ class Leaf(Generic[T]):
 class _Shape(Generic[T]):
     """All patterns with text in the same places."""
 
-    __slots__ = ("first", "key", "leaves")
+    __slots__ = ("first", "key", "leaves", "places")
 
     def __init__(self, first: int, places: tuple[int, ...]) -> None:
         self.first = first
+        self.places = places
         self.key: Callable[[list[str]], object] = itemgetter(*places) if places else _nothing
         self.leaves: dict[object, Leaf[T]] = {}
 
@@ -68,11 +73,13 @@ def _nothing(_: list[str]) -> object:
 class Table(Generic[T]):
     """Patterns of one method, in order of registration."""
 
-    __slots__ = ("_by_length", "_shapes", "_texts", "static")
+    __slots__ = ("_by_length", "_shapes", "_texts", "static", "tails")
 
     def __init__(self) -> None:
         self.static: dict[str, Leaf[T]] = {}
         """The winner for every registered path without parameters, under the path as it stands in most requests."""
+        self.tails: dict[str, Leaf[T]] = {}
+        """The winner for every path of one segment more that has no special character in it and is not in `static`."""
         self._texts: dict[str, Leaf[T]] = {}
         self._shapes: dict[tuple[int, tuple[int, ...], bool], _Shape[T]] = {}
         self._by_length: dict[int, list[_Shape[T]]] = {}
@@ -88,6 +95,7 @@ class Table(Generic[T]):
             if segments[-1] or len(segments) == 1:
                 self.static.setdefault(text or "/", self.find_among_shapes(segments, leaf) or leaf)
             return
+        self.tails.clear()
         places = tuple(index + 1 for index, part in enumerate(pattern.parts) if part is not None)
         named = (len(pattern.parts) + 1, places, pattern.rest)
         shape = self._shapes.get(named)
@@ -137,6 +145,19 @@ class Table(Generic[T]):
             if leaf is not None and (best is None or leaf.order < best.order):
                 best = leaf
         return best
+
+    def keep_tail(self, leaf: Leaf[T], segments: list[str]) -> None:
+        """Keep `leaf`, which is what `find` gives for `segments`, in `tails` if every such path is its own."""
+        last = len(segments) - 1
+        if leaf.one is None or leaf.place != last:
+            return
+        head = "/".join(segments[:last])
+        if odd_in_path(head) is not None or "/." in head:
+            return
+        for shape in self._shapes_of(last + 1):
+            if shape.first < leaf.order and last in shape.places:
+                return  # an earlier route with a text there may win for some paths
+        self.tails[head] = leaf
 
     def _shapes_of(self, length: int) -> list[_Shape[T]]:
         shapes = self._by_length.get(length)
