@@ -364,7 +364,7 @@ async function showCron() {
   put("Triggers", crons.length
     ? table("Cron triggers, in UTC", ["Expression", "Next", "Handled", "What to do"], crons.map((one) => [
       el("code", { text: one.cron }), one.next ? moment(one.next) : "", one.handled ? "yes" : "by nothing",
-      el("button", { type: "button", text: "Run now", "aria-label": `Run ${one.cron} now`, disabled: !one.handled, onclick: act(async () => {
+      el("button", { type: "button", text: "Run now", "aria-label": `Run now: ${one.cron}`, disabled: !one.handled, onclick: act(async () => {
         const exchange = await call("/cron/run", { method: "POST", body: { cron: one.cron } });
         say(exchange.outcome === "ok" ? `Ran in ${exchange.duration.toFixed(1)} ms` : exchange.outcome, exchange.outcome !== "ok");
       }) })]))
