@@ -127,9 +127,8 @@ def test_kv_is_browsed_written_and_deleted(page: Page, dev: RunningDev) -> None:
 
     page.get_by_role("button", name="greeting/<b>").click()
     page.get_by_label("Value", exact=True).fill("changed")
-    page.get_by_role("button", name="Save").click()
-    page.wait_for_timeout(100)
-    saying(page, "Saved")
+    with page.expect_response(lambda response: response.request.method == "PUT"):
+        page.get_by_role("button", name="Save").click()
     assert json.loads(dev.fetch("/notes/greeting%2F%3Cb%3E").body) == {"note": "changed"}
 
     page.get_by_label("Prefix").fill("no such prefix")

@@ -96,8 +96,7 @@ def test_names_that_nobody_can_point_here_are_the_only_ones_let_in() -> None:
 
 @pytest.mark.parametrize(
     ("host", "expected"),
-    [("127.0.0.1", True), ("127.8.8.8", True), ("localhost", True), ("::1", True), ("0.0.0.0", False), ("::", False)]
-    + [("192.168.0.1", False), ("my-machine", False)],
+    [("127.0.0.1", True), ("127.8.8.8", True), ("localhost", True), ("::1", True), ("0.0.0.0", False), ("::", False)],
 )
 def test_only_loopback_addresses_are_private(host: str, expected: bool) -> None:
     assert is_loopback(host) is expected

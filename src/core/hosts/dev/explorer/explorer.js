@@ -432,7 +432,10 @@ async function show(moved) {
 function keys(event) {
   if (event.altKey || event.ctrlKey || event.metaKey || /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) return;
   const names = Object.keys(panels);
-  if (/^[1-9]$/.test(event.key) && names[event.key - 1]) location.hash = names[event.key - 1];
+  if (!/^[1-9]$/.test(event.key) || !names[event.key - 1]) return;
+  const hash = `#${names[event.key - 1]}`;
+  if (location.hash === hash) panel.focus();
+  else location.hash = hash;
 }
 
 async function start() {
