@@ -63,6 +63,7 @@ _TABLES: Final[Mapping[str, Table]] = {
     "Queue": Table("[[queues.producers]]"),
     "Ai": Table("[ai]"),
     "DurableObjectNamespace": Table("[[durable_objects.bindings]]", "name"),
+    "Assets": Table("[assets]"),
     "Fetcher": Table("[[services]]"),
     "RateLimit": Table("[[ratelimits]]", "name"),
     "Vectorize": Table("[[vectorize]]"),
@@ -72,6 +73,7 @@ _TABLES: Final[Mapping[str, Table]] = {
     "SendEmail": Table("[[send_email]]", "name"),
     "Images": Table("[images]"),
     "VersionMetadata": Table("[version_metadata]"),
+    "SecretsStoreSecret": Table("[[secrets_store_secrets]]"),
 }
 
 

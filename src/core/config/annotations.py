@@ -19,7 +19,11 @@ from core.config.sql import Kind, RowField
 
 __all__ = ["Annotation", "ClassRef", "Reader"]
 
-_PROTOCOLS: Final = frozenset(kind.protocol for kind in KINDS.values() if kind.protocol is not None)
+# What the framework has a type for; `Assets` is a `Fetcher` by another name.
+_KINDS: Final[Mapping[str, str]] = {
+    **{kind.protocol: kind.protocol for kind in KINDS.values() if kind.protocol is not None},
+    "Assets": "Fetcher",
+}
 _TYPING: Final = ("typing.", "typing_extensions.")
 _WRAPPERS: Final = frozenset(["Annotated", "Final", "Required", "NotRequired", "ReadOnly"])
 _SCALARS: Final[Mapping[str, str]] = {
@@ -350,8 +354,8 @@ class Reader:
         match resolved:
             case External(name):
                 last = name.rpartition(".")[2]
-                if name.startswith("core.") and (last in _PROTOCOLS or last == "Secret"):
-                    return Annotation(last, last)
+                if name.startswith("core.") and last in _KINDS:
+                    return Annotation(_KINDS[last], last)
                 return Annotation(_SCALARS.get(name, ""), last, class_var=last == "ClassVar")
             case Local(definition, inner):
                 class_ = _class(resolved)
@@ -371,8 +375,8 @@ class Reader:
     def _class_kind(self, class_: ClassRef) -> str:
         for name in self.outside(class_):
             last = name.rpartition(".")[2]
-            if name.startswith("core.") and (last in _PROTOCOLS or last == "Secret"):
-                return last
+            if name.startswith("core.") and last in _KINDS:
+                return _KINDS[last]
         if any(isinstance(base, External) and base.name.startswith("enum.") for base in self.bases(class_)):
             return ""
         for name in self.outside(class_):

@@ -29,6 +29,9 @@ __all__ = [
     "binding_problem",
     "check_env",
     "configuration_findings",
+    "contradicted",
+    "declared_bindings",
+    "deployed",
     "handler_not_last",
     "handler_parameters",
     "order_problem",
@@ -137,7 +140,7 @@ def check_env(
     when they are not known. A finding that holds in several environments is told once, and names the others.
     """
     together: dict[tuple[str, ...], list[_Problem]] = {}
-    for configuration in _deployed(configurations):
+    for configuration in deployed(configurations):
         for problem in _compare(shape, configuration, entry_names):
             together.setdefault(problem.key, []).append(problem)
     findings: list[Finding] = []
@@ -157,7 +160,16 @@ def check_env(
     return findings
 
 
-def _deployed(configurations: Sequence[Configuration]) -> list[Configuration]:
+def contradicted(shape: EnvShape, attribute: EnvAttribute, configurations: Sequence[Configuration]) -> bool:
+    """Whether an attribute has a binding of another kind than its annotation says."""
+    return any(
+        _kind_problem(shape, attribute, binding, configuration) is not None
+        for configuration in deployed(configurations)
+        if (binding := declared_bindings(configuration).get(attribute.name)) is not None
+    )
+
+
+def deployed(configurations: Sequence[Configuration]) -> list[Configuration]:
     """The environments that are meant to run: a top level without any binding only holds what others inherit."""
     named = [c for c in configurations if c.environment is not None]
     if not any(_declares(c) for c in named):
@@ -173,7 +185,7 @@ def _compare(shape: EnvShape, configuration: Configuration, entry_names: frozens
     problems: list[_Problem] = []
     environment = configuration.environment
     own = {attribute.name for attribute in shape.attributes}
-    bindings = _declared(configuration)
+    bindings = declared_bindings(configuration)
     orphans = {} if shape.partial else {n: b for n, b in bindings.items() if _wanted(b) and n not in own}
     missing: list[EnvAttribute] = []
 
@@ -218,7 +230,7 @@ def _compare(shape: EnvShape, configuration: Configuration, entry_names: frozens
     return problems
 
 
-def _declared(configuration: Configuration) -> Mapping[str, Binding]:
+def declared_bindings(configuration: Configuration) -> Mapping[str, Binding]:
     """The bindings that count. Where `[secrets]` names the secrets, what else lies in `.dev.vars` is this machine's."""
     if configuration.worker.secrets is None:
         return configuration.bindings
@@ -481,6 +493,8 @@ def _missing(shape: EnvShape, attribute: EnvAttribute, configuration: Configurat
     environment, is_json, name = configuration.environment, configuration.is_json, attribute.name
     hint = ""
     kind = next((k for k in KINDS.values() if k.protocol == attribute.kind and attribute.kind), None)
+    if attribute.shown == "Assets":
+        kind = KINDS["assets"]
     if attribute.kind == "Secret":
         write = f"write {_required(name, configuration)}, and its value in .dev.vars"
     elif kind is not None:
@@ -524,6 +538,8 @@ def _annotation(binding: Binding) -> str:
     """How an attribute for a binding is annotated."""
     if binding.kind != "var":
         match binding.kind:
+            case "assets":
+                return "Assets"
             case "queue":
                 return "Queue[…]"
             case "durable_object":

@@ -546,6 +546,8 @@ _NEEDS: Final[Mapping[tuple[str, str], tuple[str, str | int]]] = {
     ("WorkflowTable", "class_name"): ("the name of its class", "Orders"),
     ("MtlsCertificateTable", "certificate_id"): ("the id of the certificate", "99f5fef1-6cc1-46b8-bd79-44a0d5082b8d"),
     ("DispatchNamespaceTable", "namespace"): ("the name of its namespace", "production"),
+    ("SecretsStoreTable", "store_id"): ("the id of its store", "0123456789abcdef0123456789abcdef"),
+    ("SecretsStoreTable", "secret_name"): ("the name of the secret there", "api-key"),
     ("Outbound", "service"): ("the name of the worker", "outbound"),
     ("Route", "pattern"): ("its pattern", "example.com/*"),
     ("TailConsumer", "service"): ("the name of the worker", "logs"),

@@ -49,6 +49,7 @@ __all__ = [
     "Route",
     "SecretName",
     "Secrets",
+    "SecretsStoreTable",
     "SendEmailTable",
     "ServiceTable",
     "SimpleLimit",
@@ -322,6 +323,15 @@ class Assets:
 
 
 @attrs.frozen
+class SecretsStoreTable:
+    """`[[secrets_store_secrets]]`: a secret that several workers share."""
+
+    binding: str
+    store_id: str
+    secret_name: str
+
+
+@attrs.frozen
 class UnsafeBinding:
     """`[[unsafe.bindings]]`: a binding that the platform knows and its tools do not. `options` are its further keys."""
 
@@ -507,6 +517,7 @@ class Worker:
     version_metadata: NamedTable | None = None
     mtls_certificates: Sequence[MtlsCertificateTable] = ()
     dispatch_namespaces: Sequence[DispatchNamespaceTable] = ()
+    secrets_store_secrets: Sequence[SecretsStoreTable] = ()
     tail_consumers: Sequence[TailConsumer] = ()
     unsafe: Unsafe = Unsafe()
 
@@ -605,7 +616,9 @@ KINDS: Final[Mapping[str, Kind]] = {
         _kind("dispatch_namespace", "dispatch namespace", "dispatch_namespaces", None, example="DISPATCHER"),
         _kind("unsafe", "unsafe binding", "unsafe.bindings", None, key="name", example="BINDING"),
         _kind("pipeline", "pipeline", "pipelines", None),
-        _kind("secrets_store", "secret of a Secrets Store", "secrets_store_secrets", None),
+        _kind(
+            "secrets_store", "secret of a Secrets Store", "secrets_store_secrets", "SecretsStoreSecret", example="KEY"
+        ),
         _kind("ai_search", "AI Search instance", "ai_search", None),
         _kind("ai_search_namespace", "AI Search namespace", "ai_search_namespaces", None),
         _kind("artifacts", "Artifacts binding", "artifacts", None),
@@ -696,7 +709,6 @@ UNCHECKED_KEYS: Final = frozenset(
         "previews",
         "python_modules",
         "rules",
-        "secrets_store_secrets",
         "stream",
         "streaming_tail_consumers",
         "tsconfig",

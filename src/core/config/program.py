@@ -34,7 +34,7 @@ from core.config.routes import METHODS, MIDDLEWARE, Placed, Promise, parameters_
 from core.config.sources import Sources, defined_names, read_sources
 from core.config.sql import Schema, Statement, check_column, check_row, check_scalar, check_values, schema_of
 
-__all__ = ["Options", "check_program"]
+__all__ = ["Options", "check_program", "find_env"]
 
 _ROUTES: Final = METHODS | {"on"}
 _REGISTERS: Final = _ROUTES | {"use", "queue"}
@@ -58,6 +58,16 @@ class Options:
 def check_program(configurations: Sequence[Configuration], options: Options | None = None) -> list[Finding]:
     """Everything that is wrong between a program and the given environments of its configuration."""
     return _Program(configurations, options or Options()).findings()
+
+
+def find_env(configurations: Sequence[Configuration], name: str, file: Path | None = None) -> list[EnvShape]:
+    """The Env classes of that name in the program, or in one file of it."""
+    program = _Program(configurations, Options(paths=[file] if file is not None and file.is_file() else ()))
+    return [
+        program.reader.shape(class_)
+        for class_ in program.envs()
+        if class_.node.name == name and (file is None or class_.module.path == file.resolve())
+    ]
 
 
 @attrs.frozen(eq=False)
@@ -185,14 +195,19 @@ class _Program:
 
     # -- Env
 
-    def _check_envs(self) -> None:
+    def envs(self) -> Iterator[ClassRef]:
+        """The Env classes of the program."""
         for module in self.program:
             for scope in _scopes(module.scope):
-                if not isinstance(scope.node, ast.ClassDef) or scope.parent is None:
-                    continue
-                class_ = ClassRef(scope.node, scope.parent)
-                if self.reader.is_env(class_):
-                    self.found += check_env(self._shape(class_), self.configurations, entry_names=self._entry_names())
+                if isinstance(scope.node, ast.ClassDef) and scope.parent is not None:
+                    class_ = ClassRef(scope.node, scope.parent)
+                    if self.reader.is_env(class_):
+                        yield class_
+
+    def _check_envs(self) -> None:
+        names = self._entry_names()
+        for class_ in self.envs():
+            self.found += check_env(self._shape(class_), self.configurations, entry_names=names)
 
     def _shape(self, class_: ClassRef) -> EnvShape:
         return self.reader.shape(class_, partial=class_.node.name in self.sources.bases)

@@ -1,0 +1,99 @@
+"""`core types`: the Env class that the configuration file asks for, written or compared."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from core.cli.project import find_configuration
+from core.errors import ConfigurationError, DeveloperError
+
+if TYPE_CHECKING:
+    from core.config.model import Configuration
+
+__all__ = ["add", "run"]
+
+_DESCRIPTION = """\
+Write the Env class that the configuration file asks for. Where the program has one already, it is brought up to date:
+what is missing is added, what has the wrong kind is corrected, a binding that is gone goes. Payloads of queues,
+secrets, further attributes, comments and order stay as they are.
+
+Exit codes: 0 the class is up to date (or was written), 1 --check found a difference, 2 the command was wrong."""
+
+
+def add(subparsers: Any) -> None:
+    """Add the command's options."""
+    parser = subparsers.add_parser("types", help="write the Env class", description=_DESCRIPTION)
+    parser.add_argument("--check", action="store_true", help="write nothing; show what would change")
+    parser.add_argument("--output", metavar="FILE", type=Path, help="the file of the class (default: where it is)")
+    parser.add_argument("--class", dest="class_name", metavar="NAME", default="Env", help="(default: %(default)s)")
+    parser.add_argument("--config", metavar="FILE", type=Path, help="configuration file (default: the nearest above)")
+    parser.add_argument("--env", metavar="NAME", dest="environment", help="this environment only (default: all)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command."""
+    from core.config.generate import new_env, update_env
+    from core.config.load import load, load_all
+    from core.config.program import find_env
+
+    try:
+        path = find_configuration(args.config)
+        configurations = load_all(path) if args.environment is None else [load(path, environment=args.environment)]
+        shapes = find_env(configurations, args.class_name, args.output)
+        if len(shapes) > 1:
+            files = ", ".join(sorted(shape.location.file for shape in shapes))
+            raise DeveloperError(f"several classes are called {args.class_name}: {files}. Choose one with --output")
+        if not args.class_name.isidentifier():
+            raise DeveloperError(f"{args.class_name} cannot be the name of a class. Give another with --class")
+    except ConfigurationError as error:
+        for problem in error.problems:
+            sys.stderr.write(f"error: {problem}\n")
+        return 2
+    except DeveloperError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return 2
+    if shapes:
+        file = Path(shapes[0].location.file)
+        old = file.read_text("utf-8")
+        new = update_env(old, shapes[0], configurations)
+    else:
+        file = args.output or _default_file(configurations[0])
+        old = file.read_text("utf-8") if file.is_file() else ""
+        if old.strip():
+            sys.stderr.write(
+                f"error: {file} has no class {args.class_name} over Bindings. Name it with --class, or another file "
+                "with --output\n"
+            )
+            return 2
+        new = new_env(configurations, class_name=args.class_name)
+    if new == old:
+        print(f"{_relative(file)} is up to date.")
+        return 0
+    if args.check:
+        name = _relative(file)
+        diff = difflib.unified_diff(old.splitlines(keepends=True), new.splitlines(keepends=True), name, name)
+        sys.stdout.write("".join(line if line.endswith("\n") else f"{line}\n" for line in diff))
+        print(f"{name} is not up to date. Run `core types`.")
+        return 1
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(new, "utf-8")
+    print(f"{_relative(file)} written.")
+    return 0
+
+
+def _default_file(configuration: Configuration) -> Path:
+    """Beside the entry file, or beside the configuration."""
+    main = configuration.worker.main
+    folder = (configuration.directory / main).parent if main is not None else configuration.directory
+    return folder / "env.py"
+
+
+def _relative(file: Path) -> str:
+    try:
+        return str(file.resolve().relative_to(Path.cwd()))
+    except ValueError:
+        return str(file)
