@@ -5,11 +5,14 @@ A test module gives a `KIND`; `case_in_place` is each of its contract's cases in
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import pytest
-from tests.contracts.places import cases
+from tests.contracts.places import Kind, cases
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "case_in_place" in metafunc.fixturenames:
-        found = cases(metafunc.module.KIND)
+        kind: Kind[Any] = vars(cast("Any", metafunc).module)["KIND"]
+        found = cases(kind)
         metafunc.parametrize("case_in_place", found, ids=[f"{place}-{case.name}" for place, case in found])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -44,7 +44,7 @@ def cases(kind: Kind[Any]) -> list[tuple[str, Case[Any]]]:
 
 
 @contextmanager
-def standing_in(place: str, kind: Kind[B], folder: Path) -> Iterator[Place[B]]:
+def standing_in(place: str, kind: Kind[B], folder: Path) -> Generator[Place[B]]:
     """A place to try one case in, empty."""
     clock = FakeClock()
     match place:

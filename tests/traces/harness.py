@@ -5,6 +5,9 @@ format. This file knows the format and no binding: what a group of bindings need
 constructors) is an `Adapter`, in `adapter_<group>.py`. It decides what counts as the same outcome.
 """
 
+# Traces are JSON of any shape, told apart by isinstance: what is inside has no type to know.
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false, reportUnknownMemberType=false
+
 from __future__ import annotations
 
 import base64
@@ -17,7 +20,7 @@ import math
 import os
 import re
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from email.utils import format_datetime
 from pathlib import Path
@@ -283,7 +286,7 @@ class Adapter:
         """JavaScript's name for the kind of error, and the message."""
         name = getattr(error, "js_name", None)
         if name is None:
-            kinds = {
+            kinds: dict[type[BaseException], str] = {
                 TypeError: "TypeError",
                 # What JavaScript says of a method that is not there.
                 AttributeError: "TypeError",
@@ -608,7 +611,7 @@ def adapter_for(group: str, folder: Path | None = None) -> Adapter:
 
 
 @contextmanager
-def empty_folder() -> Iterator[Path]:
+def empty_folder() -> Generator[Path]:
     """A working directory of its own: what a program writes there got past the binding."""
     before = Path.cwd()
     with tempfile.TemporaryDirectory() as name:

@@ -16,4 +16,4 @@ class Call:
 
     method: str
     args: tuple[Any, ...] = ()
-    options: Mapping[str, Any] = attrs.Factory(dict)
+    options: Mapping[str, Any] = attrs.Factory(dict[str, Any])

@@ -176,7 +176,7 @@ async def test_the_size_of_the_database_grows(db: EmbeddedD1Database) -> None:
 
 async def test_bookmarks_of_a_session_go_up(db: EmbeddedD1Database) -> None:
     session = db.with_session("first-primary")
-    seen = []
+    seen: list[str | None] = []
     for _ in range(20):
         await session.prepare("SELECT 1").run()
         seen.append(session.get_bookmark())

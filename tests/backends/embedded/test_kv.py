@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -109,7 +110,8 @@ async def test_expired_rows_are_deleted_after_a_while() -> None:
 async def test_keys_of_other_kinds_are_refused(key: Any) -> None:
     with Store() as store:
         kv = EmbeddedKVNamespace(store, "kv")
-        for call in (kv.get(key), kv.put(key, "v"), kv.delete(key), kv.get_with_metadata(key)):
+        calls: list[Any] = [kv.get(key), kv.put(key, "v"), kv.delete(key), kv.get_with_metadata(key)]
+        for call in calls:
             with pytest.raises(KVTypeError, match="must be a str"):
                 await call
 
@@ -128,7 +130,7 @@ async def test_options_of_other_kinds_are_refused() -> None:
         with pytest.raises(KVTypeError, match="A key must be a str"):
             await kv.get(cast("Any", ["a", 1]))
 
-        async def texts() -> Any:
+        async def texts() -> AsyncIterator[Any]:
             yield "text"
 
         with pytest.raises(KVTypeError, match="A stream must give bytes, not str"):

@@ -12,7 +12,7 @@ import math
 import re
 import sqlite3
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, cast, overload
 
@@ -538,7 +538,7 @@ class Engine:
         step.checked = self._schema
 
     @contextmanager
-    def _replacing_text(self) -> Iterator[None]:
+    def _replacing_text(self) -> Generator[None]:
         """Read text that is no UTF-8 with U+FFFD in it. Every other text is read faster without."""
         self._connection.text_factory = _replaced
         try:
@@ -919,13 +919,14 @@ def _text(sql: object) -> str:
     raise D1TypeError(f"SQL must be a str, not {type(sql).__name__}")
 
 
-def _statements(given: object) -> Sequence[EmbeddedD1PreparedStatement]:
+def _statements(given: Any) -> Sequence[EmbeddedD1PreparedStatement]:
     if not isinstance(given, Sequence) or isinstance(given, str | bytes):
         raise D1TypeError(f"batch() takes a list of statements, not {type(given).__name__}")
-    for statement in given:
+    statements: Sequence[Any] = given
+    for statement in statements:
         if not isinstance(statement, EmbeddedD1PreparedStatement):
             raise D1TypeError(f"batch() takes statements, as prepare() gives them, not {type(statement).__name__}")
-    return given
+    return statements
 
 
 def _replaced(raw: bytes) -> str:
@@ -946,11 +947,14 @@ def _bindable(value: Any) -> Any:
         case bytes():
             return value
         case bytearray() | memoryview():
-            return bytes(value)
+            return bytes(cast("bytes", value))
         case list() | tuple():
-            if all(type(number) in (int, float) and 0 <= number < 256 for number in value):
-                return bytes([int(number) for number in value])
-    raise _type_error("function" if callable(value) else "object", _js_text(value))
+            numbers = cast("Sequence[Any]", value)
+            if all(type(number) in (int, float) and 0 <= number < 256 for number in numbers):
+                return bytes([int(number) for number in numbers])
+        case _:
+            pass
+    raise _type_error("function" if callable(cast("object", value)) else "object", _js_text(value))
 
 
 def _type_error(kind: str, text: str) -> D1TypeError:
@@ -966,7 +970,7 @@ def _js_text(value: Any) -> str:
         case Mapping():
             return "[object Object]"
         case list() | tuple():
-            return ",".join("" if item is None else _js_text(item) for item in value)
+            return ",".join("" if item is None else _js_text(item) for item in cast("Sequence[Any]", value))
         case bool():
             return str(value).lower()
         case _:

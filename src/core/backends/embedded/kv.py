@@ -15,7 +15,7 @@ import re
 import sqlite3
 from base64 import b64encode
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeAlias, TypeVar, cast, overload
 
 from core.backends.embedded.store import Files, Gate, Store, StoreBusyError
 from core.bindings.kv import KVKey, KVListResult, KVPutValue, KVType, KVValue
@@ -514,10 +514,11 @@ def _wrong_key(key: object) -> NoReturn:
     raise KVTypeError(f"A key must be a str, not {type(key).__name__}. Write str(key) if that is what you mean")
 
 
-def _sequence(keys: object) -> Sequence[Any]:
+def _sequence(keys: Any) -> Sequence[Any]:
     if isinstance(keys, Sequence) and not isinstance(keys, (bytes, bytearray, memoryview)):
-        return keys
-    _wrong_key(keys)
+        several: Sequence[Any] = keys
+        return several
+    _wrong_key(cast("object", keys))
 
 
 def _key(key: str) -> bytes:
@@ -624,7 +625,7 @@ async def _collect(stream: Any) -> tuple[bytes, int]:
             raise KVTypeError(f"A stream must give bytes, not {type(chunk).__name__}")
         length += len(chunk) if not isinstance(chunk, memoryview) else chunk.nbytes
         if length <= MAX_VALUE:
-            chunks.append(bytes(chunk))
+            chunks.append(bytes(cast("bytes", chunk)))
         else:
             chunks.clear()
     return b"".join(chunks), length

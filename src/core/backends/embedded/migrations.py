@@ -74,7 +74,7 @@ def read(folder: str | os.PathLike[str]) -> list[Migration]:
     root = Path(folder)
     if not root.is_dir():
         raise FileNotFoundError(f"{root} is not a folder. Migrations are its *.sql files; make it with the first one")
-    migrations = []
+    migrations: list[Migration] = []
     for path in sorted(root.glob("*.sql"), key=_order):
         try:
             text = path.read_text("utf-8-sig")

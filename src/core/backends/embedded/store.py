@@ -15,7 +15,7 @@ import os
 import sqlite3
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, Protocol, Self, TypeVar
@@ -89,7 +89,7 @@ class Database:
         self.connection.execute("PRAGMA synchronous=NORMAL")
 
     @contextmanager
-    def transaction(self, *, write: bool = True) -> Iterator[sqlite3.Connection]:
+    def transaction(self, *, write: bool = True) -> Generator[sqlite3.Connection]:
         """One transaction: committed at the end, rolled back by an exception. Never await inside it.
 
         A writing one takes its lock at once, so that it fails at its beginning or not at all.

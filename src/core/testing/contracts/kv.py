@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, cast
 
 import attrs
@@ -158,9 +158,10 @@ async def json_is_structured(kv: KVNamespace) -> None:
 @case()
 async def an_unknown_type_is_an_error_only_where_the_key_exists(kv: KVNamespace) -> None:
     message = 'Unknown response type. Possible types are "text", "arrayBuffer", "json", and "stream".'
-    assert await kv.get("k", cast("Any", "TEXT")) is None
+    unknown = cast("Any", kv)
+    assert await unknown.get("k", "TEXT") is None
     await kv.put("k", "v")
-    await refused(kv.get("k", cast("Any", "TEXT")), KVTypeError, message)
+    await refused(unknown.get("k", "TEXT"), KVTypeError, message)
 
 
 @case()
@@ -215,7 +216,13 @@ async def any_text_of_512_bytes_is_a_key(kv: KVNamespace) -> None:
 
 @case()
 async def empty_dotted_and_long_keys_are_refused(kv: KVNamespace) -> None:
-    for call in (kv.get, kv.delete, kv.get_with_metadata, lambda key: kv.put(key, "v")):
+    calls: tuple[Callable[[str], Awaitable[object]], ...] = (
+        kv.get,
+        kv.delete,
+        kv.get_with_metadata,
+        lambda key: kv.put(key, "v"),
+    )
+    for call in calls:
         await refused(call(""), KVTypeError, "Key name cannot be empty.")
         await refused(call("."), KVTypeError, '"." is not allowed as a key name.')
         await refused(call(".."), KVTypeError, '".." is not allowed as a key name.')
