@@ -25,9 +25,7 @@ from core.cli.runtime.toolchain import Toolchain
 DIVISOR = 4
 LEASE = 20 / DIVISOR
 # moto only looks for the service and the region in it.
-CREDENTIALS = (
-    "AWS4-HMAC-SHA256 Credential=a/20260101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=0"
-)
+CREDENTIALS = "AWS4-HMAC-SHA256 Credential=a/20260101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=0"
 
 
 @pytest.fixture(scope="module")

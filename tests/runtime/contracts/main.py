@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 import traceback
 from importlib import import_module
 from typing import Any
 
 from core import Request, Response, create_app
+from core.backends.workerd.durable_object import WorkerdDurableObjectNamespace
+from core.testing.contracts import durable_object
 
 app = create_app()
+
+# The class that the Durable Object cases call, where the runtime looks for it.
+Subject = durable_object.Subject
+
+
+class OtherSubject(Subject):
+    """The same class in a namespace of its own."""
+
 
 # How the bindings of a kind are called; a second one is for cases about two of them.
 BINDINGS = {
     "kv": ("KV", "OTHER_KV"),
     "d1": ("DB", "OTHER_DB"),
     "r2": ("BUCKET", "OTHER_BUCKET"),
+    "durable_object": ("OBJECTS", "OTHER_OBJECTS"),
 }
 
 
@@ -37,16 +49,34 @@ class ServiceClock:
         assert answer.status == 200, await answer.text()
 
 
+class RealClock:
+    """The machine's clock, which nobody can move: it waits."""
+
+    _ahead = 0.0
+
+    def time(self) -> float:
+        """Seconds since 1970."""
+        return time.time()
+
+    async def advance(self, seconds: float, /) -> None:
+        """Wait."""
+        if seconds > 10:
+            raise TimeoutError(f"{seconds} s are too long to wait for")
+        await asyncio.sleep(seconds)
+
+
 @app.post("/run/:kind/:case")
 async def run(req: Request, res: Response) -> None:
     kind = req.params["kind"]
     contract = import_module(f"core.testing.contracts.{kind}").contract
     case = next(case for case in contract.cases if case.name == req.params["case"])
     one, other = (getattr(req.env, name) for name in BINDINGS[kind])
+    if kind == "durable_object":
+        one, other = (WorkerdDurableObjectNamespace(each._namespace, Subject) for each in (one, other))
     clock = None
     try:
         if case.timed:
-            clock = ServiceClock(req.env.CLOCK)
+            clock = RealClock() if kind == "durable_object" else ServiceClock(req.env.CLOCK)
         await case.run(one, other=other, clock=clock)
     except BaseException as error:  # whatever it is, the test outside shows it
         frames = [f for f in traceback.extract_tb(error.__traceback__) if "contracts" in f.filename]
@@ -56,7 +86,7 @@ async def run(req: Request, res: Response) -> None:
         )
         return
     finally:
-        if clock is not None:
+        if clock is not None and clock._ahead:
             # The clock is shared by all cases: it goes back to where it was.
             await clock.advance(-clock._ahead)
     res.status(204).send()

@@ -12,6 +12,7 @@ a module that held a JavaScript object would be in the memory snapshot.
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -50,6 +51,8 @@ T = TypeVar("T")
 
 # Beyond this a JavaScript number is no longer every whole number.
 MAX_SAFE_INTEGER = 2**53 - 1
+# The key under which an attrs instance says its class on its way.
+CLASS = "__core_class__"
 
 
 @attrs.frozen
@@ -59,6 +62,7 @@ class Bridge:
     js: Any
     JsProxy: type[Any]
     JsException: type[Exception]
+    ConversionError: type[Exception]
     jsnull: Any
     to_js: Callable[..., Any]
     create_proxy: Callable[[Any], Any]
@@ -78,6 +82,7 @@ def bridge() -> Bridge:
         js=js,
         JsProxy=ffi.JsProxy,
         JsException=ffi.JsException,
+        ConversionError=ffi.ConversionError,
         # Before pyodide 0.29 there is no jsnull: null arrives as None there.
         jsnull=getattr(ffi, "jsnull", None),
         to_js=ffi.to_js,
@@ -178,13 +183,38 @@ def _plain(value: Any) -> Any:
         case None | bool() | int() | float() | str() | bytes():
             return value
         case Mapping():
-            return {key: _plain(item) for key, item in value.items()}
+            plain = {key: _plain(item) for key, item in value.items()}
+            return _instance(plain) if CLASS in plain else plain
+        case set() | frozenset():
+            return {_plain(item) for item in value}
         case list() | tuple():
             return [_plain(item) for item in value]
         case memoryview():
             return value.tobytes()
         case _:
             return None if value is bridge().jsnull else value
+
+
+def _instance(plain: dict[str, Any]) -> Any:
+    """The attrs instance that was sent, where its class is loaded here; else its fields as a dict."""
+    name = plain.pop(CLASS)
+    module, _, qualname = str(name).partition(":")
+    cls: Any = sys.modules.get(module)
+    for part in qualname.split("."):
+        cls = getattr(cls, part, None)
+    if not isinstance(cls, type) or not attrs.has(cls):
+        return plain
+    given = {}
+    for field in attrs.fields(cls):
+        if field.init and field.name in plain:
+            value = plain[field.name]
+            # JavaScript has one kind of sequence.
+            is_tuple = type(value) is list and str(field.type).removeprefix("typing.").lower().startswith("tuple")
+            given[field.alias or field.name] = tuple(value) if is_tuple else value
+    try:
+        return cls(**given)
+    except TypeError:
+        return plain
 
 
 def bytes_of(value: Any) -> bytes:
@@ -278,15 +308,16 @@ def _outgoing(value: Any) -> Any:
             if isinstance(value, bridge().JsProxy):
                 return value
             if attrs.has(type(value)):
-                return _outgoing(attrs.asdict(value, recurse=False))
+                # A plain object for whoever reads it in JavaScript, and the class's name for our own side.
+                cls = type(value)
+                fields = {field.name: getattr(value, field.name) for field in attrs.fields(cls)}
+                return _outgoing({CLASS: f"{cls.__module__}:{cls.__qualname__}", **fields})
             return value
 
 
 def _refuse(value: Any, convert: Callable[[Any], Any], cache: Callable[[Any, Any], None]) -> Any:
-    raise BindingTypeError(
-        f"a {type(value).__name__} cannot be handed to JavaScript. Give dicts, lists, texts, numbers, bytes, datetimes "
-        "or attrs instances"
-    )
+    # What a converter raises arrives as a ConversionError without its text.
+    raise BindingTypeError(f"a {type(value).__name__} cannot be handed to JavaScript")
 
 
 def js_number(value: int) -> int | float:

@@ -26,8 +26,8 @@ from core.backends.workerd.crossing import (
     translated,
 )
 from core.backends.workerd.rpc import rpc_method
-from core.bindings.durable_object import DurableObjectId
-from core.errors import BindingError, DurableObjectError, DurableObjectTypeError
+from core.bindings.durable_object import DurableObject, DurableObjectId
+from core.errors import BindingError, DurableObjectError, DurableObjectTypeError, DurableObjectValueError
 from core.http import Request, Response
 
 __all__ = [
@@ -107,9 +107,12 @@ class WorkerdDurableObjectNamespace:
             raise DurableObjectTypeError(
                 f"get() takes an id, as id_from_name() and id_from_string() give them, not {type(id).__name__}"
             )
-        return WorkerdDurableObjectStub(
-            _call(self._namespace.get, id._id, **options(locationHint=location_hint)), self._cls
-        )
+        given = options(locationHint=location_hint)
+        try:
+            self._namespace.idFromString(str(id))
+        except bridge().JsException:
+            raise DurableObjectTypeError("Durable Object ID is not valid for this namespace.") from None
+        return WorkerdDurableObjectStub(lambda: _call(self._namespace.get, id._id, **given), self._cls)
 
     def get_by_name(self, name: str, *, location_hint: str | None = None) -> Any:
         """The stub of the object of that name."""
@@ -121,35 +124,70 @@ class WorkerdDurableObjectNamespace:
 
 
 class WorkerdDurableObjectStub:
-    """A stub: `fetch`, `id`, `name`, and every method of the object under its own name."""
+    """A stub: `fetch`, `id`, `name`, and every method of the object under its own name.
 
-    __slots__ = ("_cls", "_stub")
+    The runtime's stub is broken for good once its object was reset, so a new one is got after a call that failed.
+    """
 
-    def __init__(self, stub: Any, cls: Any) -> None:
-        self._stub = stub
+    __slots__ = ("_cls", "_get", "_kept", "_name")
+
+    def __init__(self, get: Callable[[], Any], cls: Any, name: str | None = None) -> None:
+        self._get = get
         self._cls = cls
+        self._name = name
+        self._kept: Any = get()
 
     @property
     def id(self) -> WorkerdDurableObjectId:
         """The object's id."""
-        return WorkerdDurableObjectId(self._stub.id)
+        return WorkerdDurableObjectId(self._stub().id)
 
     @property
     def name(self) -> str | None:
         """The object's name, when the stub was got by one."""
-        name: str | None = none_of(getattr(self._stub, "name", None))
+        name: str | None = none_of(getattr(self._stub(), "name", None))
         return name
+
+    def _stub(self) -> Any:
+        if self._kept is None:
+            self._kept = self._get()
+        return self._kept
 
     async def fetch(self, request: Request, /) -> Response:
         """Hand a request to the object's `fetch`."""
         from core.backends.workerd.fetch import fetch_through
 
-        return await fetch_through(self._stub, request, _error)
+        try:
+            return await fetch_through(self._stub(), request, _error)
+        except Exception:
+            self._kept = None
+            raise
 
     def __getattr__(self, name: str, /) -> Callable[..., Awaitable[Any]]:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return rpc_method(self._stub, name, self._cls, _error)
+        if name.startswith("_") or not _may_be_called(self._cls, name):
+            raise AttributeError(
+                f"{getattr(self._cls, '__name__', 'the object')} has no public async method {name}. Only those can be "
+                "called on a stub"
+            )
+
+        async def call(*args: Any, **keywords: Any) -> Any:
+            try:
+                return await rpc_method(self._stub(), name, self._cls, _error)(*args, **keywords)
+            except Exception:
+                self._kept = None
+                raise
+
+        return call
+
+
+def _may_be_called(cls: Any, name: str) -> bool:
+    """Whether a class has a method that a stub may call; anything may where the class is not known."""
+    if not isinstance(cls, type) or getattr(cls, "_is_protocol", False):
+        return True
+    import inspect
+
+    # What the base class has is for the runtime to call, whether or not the class has its own.
+    return not hasattr(DurableObject, name) and inspect.iscoroutinefunction(getattr(cls, name, None))
 
 
 # An object's own side -------------------------------------------------------------------------------------------------
@@ -186,8 +224,8 @@ class WorkerdDurableObjectState:
         self._state.waitUntil(proxy)
         task.add_done_callback(lambda _: proxy.destroy())
 
-    async def block_concurrency_while(self, callback: Callable[[], Awaitable[T]], /) -> T:
-        """Run `callback` with nothing else reaching the object."""
+    def block_concurrency_while(self, callback: Callable[[], Awaitable[T]], /) -> Awaitable[T]:
+        """Run `callback` with no other call reaching the object. It begins at once, awaited or not."""
         kept: list[Any] = []
         failed: list[BaseException] = []
 
@@ -199,16 +237,22 @@ class WorkerdDurableObjectState:
                 raise
 
         proxy = bridge().create_proxy(run)
-        try:
-            await ask(_error, self._state.blockConcurrencyWhile, proxy)
-        except BaseException:
-            if failed:
-                raise failed[0] from None
-            raise
-        finally:
-            proxy.destroy()
-        value: T = kept[0]
-        return value
+        promise = self._state.blockConcurrencyWhile(proxy)
+
+        async def wait() -> T:
+            try:
+                await promise
+            except bridge().JsException as error:
+                raise (failed[0] if failed else translated(error, _error)) from None
+            finally:
+                proxy.destroy()
+            value: T = kept[0]
+            return value
+
+        waiting = asyncio.ensure_future(wait())
+        # Left unawaited, what it raised still resets the object; asyncio need not say so a second time.
+        waiting.add_done_callback(lambda task: task.cancelled() or task.exception())
+        return waiting
 
     def abort(self, reason: str | None = None) -> None:
         """Reset the object."""
@@ -571,4 +615,10 @@ def _call(method: Any, *args: Any, **given: Any) -> Any:
 
 
 def _error(name: str, message: str) -> BindingError:
-    return DurableObjectTypeError(message) if name == "TypeError" else DurableObjectError(message)
+    match name:
+        case "TypeError":
+            return DurableObjectTypeError(message)
+        case "RangeError":
+            return DurableObjectValueError(message)
+        case _:
+            return DurableObjectError(message)

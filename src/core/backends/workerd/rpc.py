@@ -26,7 +26,10 @@ def rpc_method(
     method = getattr(stub, name)
 
     async def call(*args: Any, **keywords: Any) -> Any:
-        outgoing = [js_value(value) for value in _placed(cls, name, args, keywords)]
+        try:
+            outgoing = [js_value(value) for value in _placed(cls, name, args, keywords)]
+        except bridge().ConversionError as error:
+            raise translate("TypeError", f"{name}(): an argument cannot be copied: {error}") from None
         try:
             return from_js(await method(*outgoing))
         except bridge().JsException as error:

@@ -46,6 +46,23 @@ export const jsModules = {
   },
 };
 
+let turn = 0;
+let steps = 0;
+
+/**
+ * Run a callback of asyncio's loop: at once, as a microtask, where it is not for later. A Durable Object depends on it:
+ * nothing may come between two steps of a method that only waits for storage, and a timer would let other calls in.
+ * Something that goes on and on without waiting for anything (the clock stands still meanwhile) lets others in, too.
+ */
+function schedule(callback, milliseconds = 0) {
+  if (milliseconds > 0) return void setTimeout(callback, milliseconds);
+  const now = Date.now();
+  if (now !== turn) [turn, steps] = [now, 0];
+  if (++steps < 10_000) return void queueMicrotask(callback);
+  steps = 0;
+  setTimeout(callback, 0);
+}
+
 /** Load Python, with the bundle's files. `build` is given only while a bundle is made: {compile, snapshot}. */
 export async function load(build = {}) {
   const restoring = snapshot !== null;
@@ -74,6 +91,10 @@ export async function load(build = {}) {
   } else {
     py.runPython(`import sys; sys.path.insert(0, ${JSON.stringify(SITE)}); del sys`);
     for (const [name, module] of Object.entries(jsModules)) py.registerJsModule(name, module);
+  }
+  if (!build.snapshot) {
+    py._api.scheduleCallback = schedule; // asked before every call that JSPI may suspend
+    py.pyimport('pyodide.webloop').scheduleCallback = schedule;
   }
   return py;
 }
