@@ -1,0 +1,154 @@
+"""The embedded Ai: what goes to the server, and what is said when there is none or it fails."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from tests.contracts.openai_server import openai_server
+
+from core.backends.embedded.ai import AiServer, EmbeddedAi
+from core.bindings.ai import GatewayOptions, MarkdownDocument
+from core.errors import AiError, OptionError, UnsupportedBindingError
+from core.testing.contracts.ai import ECHO
+
+CHAT = {"messages": [{"role": "user", "content": "hello"}]}
+
+
+async def test_without_a_server_a_run_says_how_to_name_one() -> None:
+    ai = EmbeddedAi(None, binding="MODELS")
+    with pytest.raises(
+        UnsupportedBindingError, match=r"MODELS: no model is embedded.*\[core.ai\] with url = "
+    ) as raised:
+        await ai.run(ECHO, CHAT)
+    assert "FakeAi" in str(raised.value)
+    with pytest.raises(UnsupportedBindingError):
+        await ai.run(ECHO, CHAT, stream=True)
+    with pytest.raises(UnsupportedBindingError):
+        await ai.models()
+
+
+async def test_the_request_has_the_servers_model_the_key_and_the_options() -> None:
+    async with openai_server() as server:
+        ai = EmbeddedAi(AiServer(f"{server.url}/", "s3cret", models={"@cf/meta/llama": ECHO}))
+        await ai.run("@cf/meta/llama", {**CHAT, "max_tokens": 5, "temperature": 0.5}, extra_headers={"x-a": "b"})
+    line, headers, body = server.requests[0]
+    assert line == "POST /v1/chat/completions"
+    assert headers["authorization"] == "Bearer s3cret"
+    assert headers["x-a"] == "b"
+    assert body == {**CHAT, "model": ECHO, "max_tokens": 5, "temperature": 0.5}
+
+
+async def test_a_model_that_is_not_mapped_goes_to_the_one_that_is_named_for_all() -> None:
+    async with openai_server() as server:
+        await EmbeddedAi(AiServer(server.url, model=ECHO)).run("@cf/any", CHAT)
+    assert server.requests[0][2]["model"] == ECHO
+
+
+async def test_usage_is_passed_on() -> None:
+    async with openai_server() as server:
+        answer = await EmbeddedAi(AiServer(server.url)).run(ECHO, CHAT)
+    assert answer["usage"] == {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3}
+
+
+def test_the_key_is_in_no_repr() -> None:
+    assert "s3cret" not in repr(AiServer("http://127.0.0.1:1", "s3cret"))
+    assert "s3cret" not in repr(EmbeddedAi(AiServer("http://127.0.0.1:1", "s3cret")))
+
+
+@pytest.mark.parametrize("url", ["", "ftp://x", "127.0.0.1:1", "http://"])
+def test_what_is_no_url_is_refused_when_it_is_named(url: str) -> None:
+    with pytest.raises(OptionError, match="is no http or https URL"):
+        AiServer(url)
+
+
+async def test_a_server_that_is_not_there_is_named() -> None:
+    with pytest.raises(AiError, match=r"the AI server http://127.0.0.1:1/v1 cannot be reached"):
+        await EmbeddedAi(AiServer("http://127.0.0.1:1/v1")).run(ECHO, CHAT)
+
+
+async def test_a_refusal_carries_the_servers_words_and_status() -> None:
+    async with openai_server() as server:
+        with pytest.raises(AiError, match="answered 404: no such model: @nope") as raised:
+            await EmbeddedAi(AiServer(server.url)).run("@nope", CHAT)
+    assert raised.value.status == 404
+
+
+async def test_inputs_of_an_unknown_task_are_refused_with_what_there_is() -> None:
+    with pytest.raises(AiError, match="'image' are of no task that is embedded"):
+        await EmbeddedAi(AiServer("http://127.0.0.1:1")).run("@cf/x", {"image": [1]})
+
+
+async def test_what_only_the_platform_has_says_so() -> None:
+    ai = EmbeddedAi(AiServer("http://127.0.0.1:1"))
+    with pytest.raises(UnsupportedBindingError):
+        await ai.run(ECHO, CHAT, gateway=GatewayOptions("g"))
+    with pytest.raises(UnsupportedBindingError):
+        await ai.run(ECHO, CHAT, queue_request=True)
+    with pytest.raises(UnsupportedBindingError):
+        await ai.to_markdown([MarkdownDocument("a.pdf", b"")])
+    with pytest.raises(UnsupportedBindingError):
+        ai.gateway("g")
+
+
+async def test_a_header_cannot_smuggle_another_request() -> None:
+    async with openai_server() as server:
+        with pytest.raises(AiError, match="line break"):
+            await EmbeddedAi(AiServer(server.url)).run(ECHO, CHAT, extra_headers={"x": "a\r\nHost: b"})
+    assert server.requests == []
+
+
+@asynccontextmanager
+async def saying(answer: bytes) -> AsyncIterator[str]:
+    """A server that says this and nothing else."""
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(answer)
+        await writer.drain()
+        writer.close()
+
+    listening = await asyncio.start_server(handle, "127.0.0.1", 0)
+    try:
+        yield f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/v1"
+    finally:
+        listening.close()
+        await listening.wait_closed()
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (b"", "ended in the middle"),
+        (b"SSH-2.0-x\r\n", "does not speak HTTP/1.1"),
+        (b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{}", "ended in the middle"),
+        (b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n", "is no length of a chunk"),
+        (b"HTTP/1.1 200 OK\r\n\r\nnot json", "what is not JSON"),
+        (b"HTTP/1.1 200 OK\r\n\r\n{}", "has not the shape of OpenAI's API"),
+        (b"HTTP/1.1 500 X\r\n\r\nplain words", "answered 500: plain words"),
+    ],
+)
+async def test_a_server_that_answers_badly_is_an_error_that_says_how(answer: bytes, message: str) -> None:
+    async with saying(answer) as url:
+        with pytest.raises(AiError, match=message):
+            await EmbeddedAi(AiServer(url)).run(ECHO, CHAT)
+
+
+async def test_tool_calls_come_in_the_platforms_shape() -> None:
+    answer = (
+        b'{"choices": [{"message": {"content": null, "tool_calls": [{"function":'
+        b' {"name": "add", "arguments": "{\\"a\\": 1}"}}]}}]}'
+    )
+    async with saying(b"HTTP/1.1 200 OK\r\n\r\n" + answer) as url:
+        said = await EmbeddedAi(AiServer(url)).run(ECHO, CHAT)
+    assert said == {"response": None, "tool_calls": [{"name": "add", "arguments": {"a": 1}}]}
+
+
+async def test_a_stream_that_is_given_up_closes_its_connection() -> None:
+    async with openai_server() as server:
+        answer = await EmbeddedAi(AiServer(server.url)).run(ECHO, CHAT, stream=True)
+        pieces = answer.text()
+        assert await anext(pieces) == "echo: "
+        await pieces.aclose()  # type: ignore[attr-defined]  # an async generator, as a stream is read
