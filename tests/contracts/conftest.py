@@ -13,6 +13,6 @@ from tests.contracts.places import Kind, cases
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "case_in_place" in metafunc.fixturenames:
-        kind: Kind[Any] = vars(cast("Any", metafunc).module)["KIND"]
+        kind = cast("Kind[Any]", vars(cast("Any", metafunc).module)["KIND"])
         found = cases(kind)
         metafunc.parametrize("case_in_place", found, ids=[f"{place}-{case.name}" for place, case in found])

@@ -14,7 +14,7 @@ import sqlite3
 import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeGuard, TypeVar, cast, overload
 
 from core.backends.embedded.sql import MAX_PARAMETER, Piece, locate, split
 from core.backends.embedded.store import Database, Gate, Store, StoreBusyError, is_busy
@@ -919,14 +919,17 @@ def _text(sql: object) -> str:
     raise D1TypeError(f"SQL must be a str, not {type(sql).__name__}")
 
 
-def _statements(given: Any) -> Sequence[EmbeddedD1PreparedStatement]:
-    if not isinstance(given, Sequence) or isinstance(given, str | bytes):
+def _is_list(given: object) -> TypeGuard[Sequence[Any]]:
+    return isinstance(given, Sequence) and not isinstance(given, str | bytes)
+
+
+def _statements(given: object) -> Sequence[EmbeddedD1PreparedStatement]:
+    if not _is_list(given):
         raise D1TypeError(f"batch() takes a list of statements, not {type(given).__name__}")
-    statements: Sequence[Any] = given
-    for statement in statements:
+    for statement in given:
         if not isinstance(statement, EmbeddedD1PreparedStatement):
             raise D1TypeError(f"batch() takes statements, as prepare() gives them, not {type(statement).__name__}")
-    return statements
+    return given
 
 
 def _replaced(raw: bytes) -> str:

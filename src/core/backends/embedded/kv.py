@@ -15,7 +15,7 @@ import re
 import sqlite3
 from base64 import b64encode
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeAlias, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeAlias, TypeGuard, TypeVar, cast, overload
 
 from core.backends.embedded.store import Files, Gate, Store, StoreBusyError
 from core.bindings.kv import KVKey, KVListResult, KVPutValue, KVType, KVValue
@@ -514,11 +514,14 @@ def _wrong_key(key: object) -> NoReturn:
     raise KVTypeError(f"A key must be a str, not {type(key).__name__}. Write str(key) if that is what you mean")
 
 
-def _sequence(keys: Any) -> Sequence[Any]:
-    if isinstance(keys, Sequence) and not isinstance(keys, (bytes, bytearray, memoryview)):
-        several: Sequence[Any] = keys
-        return several
-    _wrong_key(cast("object", keys))
+def _is_list(keys: object) -> TypeGuard[Sequence[Any]]:
+    return isinstance(keys, Sequence) and not isinstance(keys, (bytes, bytearray, memoryview))
+
+
+def _sequence(keys: object) -> Sequence[Any]:
+    if not _is_list(keys):
+        _wrong_key(keys)
+    return keys
 
 
 def _key(key: str) -> bytes:
