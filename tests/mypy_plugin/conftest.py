@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import mypy.build  # first, or mypy's modules import each other in a circle  # noqa: F401
@@ -159,7 +159,7 @@ def mypy_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def project(tmp_path: Path, mypy_cache: Path) -> Iterator[Project]:
+def project(tmp_path: Path, mypy_cache: Path) -> Project:
     """An empty project."""
     return Project(tmp_path, mypy_cache)
 

@@ -1,0 +1,182 @@
+"""The same findings cold, warm, after an edit beside the Python, in parallel, and from the daemon."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import mypy.version
+import pytest
+from tests.mypy_plugin.conftest import Project
+
+APP = """\
+from core import Request, Response, Router, create_app
+from core.middleware.rate_limit import rate_limit
+from env import Env
+from users import users
+
+app = create_app(Env)
+app.use(rate_limit(kv_binding="SESSIONS", limit=1, window=60))
+app.use("/users", users)
+
+
+@app.get("/health/:name")
+async def health(req: Request[Env], res: Response) -> None:
+    res.json({"ok": req.params["name"]})
+"""
+
+USERS = """\
+import attrs
+
+from core import Request, Response, Router
+from env import Env
+
+users: Router[Env] = Router()
+
+
+@attrs.frozen
+class UserRow:
+    id: int
+    name: str
+
+
+@users.get("/:id")
+async def show(req: Request[Env], res: Response) -> None:
+    statement = req.env.DB.prepare("SELECT id, name FROM users WHERE id = ?")
+    res.json(await statement.bind(req.params["id"]).first(UserRow))
+"""
+
+RENAMED = (
+    "env.py:8: error: Env.SESSIONS: no binding of that name in wrangler.toml. "
+    "Did you mean SESSION (wrangler.toml:6 [[kv_namespaces]])?  [core-env]"
+)
+MOVED = "users.py:17: error: DB: no such column: name. users has id, fullname, email, score  [core-sql]"
+
+
+@pytest.fixture
+def shop(project: Project, tmp_path: Path) -> Project:
+    """A project of four modules with a cache of its own."""
+    project.usual()
+    project.write("app.py", APP)
+    project.write("users.py", USERS)
+    project.cache = tmp_path / ".mypy_cache"
+    return project
+
+
+def test_an_edit_of_the_configuration_alone_is_seen_by_a_warm_cache_and_so_is_its_undoing(shop: Project) -> None:
+    assert shop.mypy() == []
+    assert shop.mypy() == []
+    shop.edit("wrangler.toml", '"SESSIONS"', '"SESSION"')
+    assert shop.mypy() == [RENAMED]
+    assert shop.mypy() == [RENAMED]
+    shop.edit("wrangler.toml", '"SESSION"', '"SESSIONS"')
+    assert shop.mypy() == []
+
+
+def test_line_numbers_of_the_configuration_stay_right_in_replayed_findings(shop: Project) -> None:
+    shop.edit("wrangler.toml", '"SESSIONS"', '"SESSION"')
+    assert shop.mypy() == [RENAMED]
+    shop.edit("wrangler.toml", 'main = "app.py"', '# a comment\nmain = "app.py"')
+    assert shop.mypy() == [RENAMED.replace("wrangler.toml:6", "wrangler.toml:7")]
+
+
+def test_an_edit_of_a_migration_alone_is_seen_by_a_warm_cache(shop: Project) -> None:
+    assert shop.mypy() == []
+    shop.edit("migrations/0001_init.sql", "name TEXT NOT NULL", "fullname TEXT NOT NULL")
+    assert shop.mypy() == [MOVED]
+    assert shop.mypy() == [MOVED]
+    shop.write("migrations/0002_back.sql", "ALTER TABLE users RENAME COLUMN fullname TO name;\n")
+    assert shop.mypy() == []
+
+
+def test_an_edit_of_a_prefix_in_another_module_is_seen_by_a_warm_cache(shop: Project) -> None:
+    shop.edit("users.py", 'req.params["id"]', 'req.params["org"]')
+    found = ['users.py:18: error: req.params["org"]: the path /:id has no parameter org. It has id  [core-params]']
+    assert shop.mypy() == found
+    shop.edit("app.py", '"/users"', '"/:org/users"')
+    assert shop.mypy() == []
+    shop.edit("app.py", '"/:org/users"', '"/users"')
+    assert shop.mypy() == found
+
+
+def test_an_env_derived_from_elsewhere_is_seen_by_a_warm_cache(shop: Project) -> None:
+    shop.edit("env.py", "    ORIGIN: str\n", "")
+    found = [
+        (
+            "env.py:7: error: Env has no attribute for the variable ORIGIN (wrangler.toml:15 [vars]). Write ORIGIN: str  "
+            "[core-env]"
+        )
+    ]
+    assert shop.mypy() == found
+    shop.write("wide.py", "import attrs\nfrom env import Env\n\n\n@attrs.frozen\nclass Wide(Env):\n    ORIGIN: str\n")
+    assert shop.mypy() == []
+    shop.root.joinpath("wide.py").unlink()
+    assert shop.mypy() == found
+
+
+def test_an_edit_of_env_reaches_the_modules_that_name_its_bindings(shop: Project) -> None:
+    assert shop.mypy() == []
+    shop.edit("env.py", "SESSIONS: KVNamespace", 'sessions: KVNamespace = attrs.field(alias="SESSIONS")')
+    assert shop.mypy() == []
+    shop.edit("env.py", 'sessions: KVNamespace = attrs.field(alias="SESSIONS")', "SESSION: KVNamespace")
+    shop.edit("wrangler.toml", '"SESSIONS"', '"SESSION"')
+    assert shop.mypy() == [
+        (
+            'app.py:7: error: rate_limit(kv_binding="SESSIONS"): Env has no attribute SESSIONS. Did you mean SESSION?  '
+            "[core-binding]"
+        )
+    ]
+
+
+@pytest.mark.skipif(mypy.version.__version__ < "2", reason="mypy 1 has no -n")
+def test_two_workers_say_what_one_says(shop: Project) -> None:
+    shop.edit("wrangler.toml", '"SESSIONS"', '"SESSION"')
+    shop.edit("migrations/0001_init.sql", "name TEXT NOT NULL", "fullname TEXT NOT NULL")
+    command = ("mypy", "--config-file", "mypy.ini", "--cache-dir", ".mypy_cache", ".")
+    parallel = shop.process(*command, "-n", "2")
+    assert sorted(parallel) == sorted([RENAMED, MOVED])
+    assert sorted(shop.process(*command, "-n", "2")) == sorted(parallel)
+    assert sorted(shop.process(*command)) == sorted(parallel)
+    shop.edit("wrangler.toml", '"SESSION"', '"SESSIONS"')
+    assert shop.process(*command, "-n", "2") == [MOVED]
+
+
+@pytest.fixture
+def daemon(shop: Project) -> Iterator[Project]:
+    """The project with a daemon of its own, which is ended by its own client."""
+    yield shop
+    shop.process("mypy.dmypy", "--status-file", "status.json", "stop", check=False)
+
+
+@pytest.mark.slow
+def test_the_daemon_sees_what_lies_beside_the_python(daemon: Project) -> None:
+    moment = time.time()
+
+    def run() -> list[str]:
+        command = ("mypy.dmypy", "--status-file", "status.json", "run", "--", "--config-file", "mypy.ini", ".")
+        told = daemon.process(*command, check=False)
+        return [line for line in told if not line.startswith(("Daemon", "Restarting"))]
+
+    def edit(name: str, old: str, new: str) -> None:
+        nonlocal moment
+        daemon.edit(name, old, new)
+        moment += 2  # the daemon compares whole seconds: an edit is dated ahead rather than waited for
+        os.utime(daemon.root / name, (moment, moment))
+
+    assert run() == []
+    edit("wrangler.toml", '"SESSIONS"', '"SESSION"')
+    assert run() == [RENAMED]
+    edit("wrangler.toml", '"SESSION"', '"SESSIONS"')
+    assert run() == []
+    edit("migrations/0001_init.sql", "name TEXT NOT NULL", "fullname TEXT NOT NULL")
+    assert run() == [MOVED]
+    edit("migrations/0001_init.sql", "fullname TEXT NOT NULL", "name TEXT NOT NULL")
+    assert run() == []
+    edit("users.py", '"/:id"', '"/:user"')
+    assert run() == [
+        'users.py:18: error: req.params["id"]: the path /:user has no parameter id. It has user  [core-params]'
+    ]
+    edit("users.py", '"/:user"', '"/:id"')
+    assert run() == []

@@ -1,0 +1,52 @@
+"""Every name that the plugin goes by is there: moving code must not silence it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import mypy.build
+import pytest
+from mypy.modulefinder import BuildSource
+from mypy.nodes import Decorator, FuncDef, OverloadedFuncDef, SymbolNode, TypeInfo, Var
+from mypy.options import Options
+
+from core.mypy_plugin.codes import BINDING, CORE, ENV, ORDER, PARAMS, QUEUE, SQL
+from core.mypy_plugin.hooks import TARGETS
+
+SOURCE = "import core\nimport core.middleware.logger, core.middleware.rate_limit, core.middleware.request_id\n"
+
+
+@pytest.fixture(scope="module")
+def result(mypy_cache: Path) -> mypy.build.BuildResult:
+    options = Options()
+    options.incremental = True
+    options.cache_dir = str(mypy_cache / "targets")
+    return mypy.build.build([BuildSource(None, "targets", SOURCE)], options)
+
+
+def find(result: mypy.build.BuildResult, fullname: str) -> SymbolNode | None:
+    """The symbol of a full name, in a module or in a class of one."""
+    parts = fullname.split(".")
+    for cut in range(len(parts) - 1, 0, -1):
+        tree = result.files.get(".".join(parts[:cut]))
+        if tree is None:
+            continue
+        symbol = tree.names.get(parts[cut])
+        for name in parts[cut + 1 :]:
+            node = symbol.node if symbol is not None else None
+            symbol = node.names.get(name) if isinstance(node, TypeInfo) else None
+        return symbol.node if symbol is not None else None
+    return None
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_every_hook_target_exists_under_its_own_name(result: mypy.build.BuildResult, target: str) -> None:
+    node = find(result, target)
+    assert isinstance(node, TypeInfo | FuncDef | OverloadedFuncDef | Decorator | Var), target
+    assert node.fullname == target
+
+
+def test_codes_belong_to_one_family() -> None:
+    for code in (BINDING, ENV, ORDER, PARAMS, QUEUE, SQL):
+        assert code.sub_code_of is CORE
+        assert code.code.startswith("core-")
