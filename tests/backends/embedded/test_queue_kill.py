@@ -1,0 +1,58 @@
+"""kill -9 in the middle of sends and consumes: nothing that was acknowledged is lost, and no message is."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+WORKER = Path(__file__).with_name("queue_worker.py")
+MESSAGES = 10_000
+KILLS = 6
+
+
+def read(log: Path) -> tuple[set[int], set[int]]:
+    """What was acknowledged as sent, and what was handled."""
+    sent: set[int] = set()
+    consumed: set[int] = set()
+    if log.exists():
+        for line in log.read_text().splitlines():
+            (sent if line[0] == "s" else consumed).add(int(line[1:]))
+    return sent, consumed
+
+
+@pytest.mark.slow
+def test_no_message_is_lost_when_the_process_is_killed_again_and_again(tmp_path: Path) -> None:
+    state, log = tmp_path / "state", tmp_path / "log"
+    pauses = random.Random(20261121)
+    kills = 0
+    while True:
+        sent, _ = read(log)
+        first = max(sent, default=-1) + 1
+        command = [sys.executable, str(WORKER), str(state), str(log), str(first), str(MESSAGES)]
+        process = subprocess.Popen(command)
+        try:
+            if kills == KILLS:
+                assert process.wait(timeout=120) == 0
+                break
+            # In the middle of its work: after it has begun, before it can be done.
+            deadline = time.monotonic() + 30
+            while len(read(log)[0]) == len(sent) and time.monotonic() < deadline and process.poll() is None:
+                time.sleep(0.005)
+            time.sleep(pauses.uniform(0.02, 0.25))
+            if process.poll() is None:
+                process.kill()
+                kills += 1
+            else:
+                break
+        finally:
+            process.kill()
+            process.wait()
+    sent, consumed = read(log)
+    assert kills >= 3
+    assert sent == set(range(MESSAGES))
+    assert sent <= consumed
