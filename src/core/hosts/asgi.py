@@ -74,6 +74,7 @@ class AsgiRequest(Request[Any, Any, Any]):
 
     _scope: Scope
     _receive: Receive
+    _index: dict[bytes, bytes] | None = None
 
     @classmethod
     def bound(cls, env: object, ctx: ExecutionContext) -> type[AsgiRequest]:
@@ -113,17 +114,20 @@ class AsgiRequest(Request[Any, Any, Any]):
 
     def header(self, name: str, /) -> str | None:
         """The value of a header, or None."""
-        key = name.lower()
-        if key == CLIENT_IP:
+        key = _NAMES.get(name) or _name(name)
+        if key == b"edge-connecting-ip":
             return self.ip
-        wanted = key.encode("latin-1", "replace")
-        found: str | None = None
-        for name_, value in self._scope["headers"]:
-            if name_ == wanted:
-                if found is not None:
-                    return self.headers.get(key)
-                found = value.decode("latin-1")
-        return found
+        index = self._index
+        if index is None:
+            pairs = self._scope["headers"]
+            index = self._index = dict(pairs)
+            if len(index) != len(pairs):
+                # Something comes twice, and has to be joined.
+                index = self._index = {
+                    name.encode("latin-1"): text.encode("latin-1") for name, text in self.headers.items()
+                }
+        value = index.get(key)
+        return None if value is None else value.decode("latin-1")
 
     @property
     def query_string(self) -> str:
@@ -185,15 +189,33 @@ _TYPES: dict[str, tuple[bytes, bytes]] = {
     for text in ("application/json", "text/plain;charset=UTF-8", "text/html;charset=UTF-8")
 }
 _LENGTHS = [(b"content-length", b"%d" % size) for size in range(4096)]
+# Most values are the same on every response. Those that differ (ids, locations) must fill neither the memory nor the
+# room of the others, so a name has room for a few.
 _PAIRS: dict[tuple[str, str], tuple[bytes, bytes]] = {}
+_KEPT: dict[str, int] = {}
+_KEPT_MOST = 16
 
 
 def _pair(item: tuple[str, str]) -> tuple[bytes, bytes]:
-    pair = (item[0].encode("latin-1"), item[1].encode("latin-1"))
-    # Most values are the same on every response; those that differ must not fill the memory.
-    if len(_PAIRS) < 1024 and len(item[1]) < 256:
+    name, value = item
+    pair = (name.encode("latin-1"), value.encode("latin-1"))
+    kept = _KEPT.get(name, 0)
+    if kept < _KEPT_MOST and len(_KEPT) < 256 and len(value) < 1024:
+        _KEPT[name] = kept + 1
         _PAIRS[item] = pair
     return pair
+
+
+# Names of headers as bytes, by the spelling that was asked for.
+_NAMES: dict[str, bytes] = {}
+_NAMES_MOST = 1024
+
+
+def _name(name: str) -> bytes:
+    key = name.lower().encode("latin-1", "replace")
+    if len(_NAMES) < _NAMES_MOST:
+        _NAMES[name] = key
+    return key
 
 
 def header_pairs(res: Response, length: int | None) -> list[tuple[bytes, bytes]]:
@@ -205,8 +227,8 @@ def header_pairs(res: Response, length: int | None) -> list[tuple[bytes, bytes]]
         if length is not None:
             pairs.append(_LENGTHS[length] if length < 4096 else (b"content-length", b"%d" % length))
     else:
-        known = _PAIRS.get
-        pairs = [known(item) or _pair(item) for item in staged.items()]
+        known = _PAIRS
+        pairs = [known[item] if item in known else _pair(item) for item in staged.items()]
         if content_type is not None and "content-type" not in staged:
             pairs.append(_TYPES.get(content_type) or _pair(("content-type", content_type)))
         if length is not None and "content-length" not in staged:
@@ -238,7 +260,7 @@ def asgi(app: App[Any], env: object = None, *, context: BackgroundContext | None
 
     async def serve(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            await _serve_other(scope, receive, send, app, ctx)
+            await _serve_other(scope, receive, send, app, ctx, bound)
             return
         req = new(bound)
         req._scope = scope
@@ -303,7 +325,10 @@ async def _stream(res: Response, receive: Receive, send: Send) -> None:
             await close()
 
 
-async def _serve_other(scope: Scope, receive: Receive, send: Send, app: App[Any], ctx: BackgroundContext) -> None:
+async def _serve_other(
+    scope: Scope, receive: Receive, send: Send, app: App[Any], ctx: BackgroundContext, bound: type[AsgiRequest]
+) -> None:
+    new: Callable[[type[AsgiRequest]], AsgiRequest] = object.__new__
     if scope["type"] == "lifespan":
         while True:
             message = await receive()
@@ -319,5 +344,14 @@ async def _serve_other(scope: Scope, receive: Receive, send: Send, app: App[Any]
                 await send({"type": "lifespan.shutdown.complete"})
                 return
     elif scope["type"] == "websocket":
-        await receive()
-        await send({"type": "websocket.close", "code": 1002})
+        from core.hosts.asgi_websocket import serve_websocket
+
+        # The opening handshake is a GET, and runs through the application as one.
+        req = new(bound)
+        req._scope = scope
+        req._receive = receive
+        req.method = "GET"  # type: ignore[misc]  # read-only for handlers
+        raw = scope.get("raw_path")
+        req.path = _quoted(scope["path"]) if raw is None else raw.partition(b"?")[0].decode("latin-1")  # type: ignore[misc]  # as above
+        req.received = perf_counter()
+        await serve_websocket(req, scope, receive, send, app.dispatcher)

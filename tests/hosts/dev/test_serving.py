@@ -320,3 +320,12 @@ def test_a_taken_port_is_told_with_the_way_out(project: Path, state: Path) -> No
         with RunningDev(project, state, "--no-reload", "--port", str(taken.getsockname()[1])) as dev:
             assert dev.wait() == 1
             assert "is taken. Choose another one with --port" in dev.output
+
+
+def test_what_core_check_finds_is_on_the_screen(project: Path, state: Path) -> None:
+    toml = TOML + '\n[vars]\nNOBODY_HAS_THIS = "x"\n'
+    (project / "wrangler.toml").write_text(toml)
+    with RunningDev(project, state, "--no-reload") as dev:
+        dev.until("Ctrl-C stops")
+        dev.until("[core-env]")
+        assert "NOBODY_HAS_THIS" in dev.output

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -10,13 +11,18 @@ from core.hosts.dev.options import Options
 from core.hosts.dev.project import Loaded
 from core.hosts.dev.terminal import Style, table
 
-__all__ = ["address_of", "start_screen"]
+__all__ = ["address_of", "finding_lines", "start_screen"]
 
 _MOST_ROUTES = 40
 
 
 def start_screen(
-    options: Options, address: tuple[Any, ...], loaded: Loaded | None, explains: bool, style: Style
+    options: Options,
+    address: tuple[Any, ...],
+    loaded: Loaded | None,
+    explains: bool,
+    findings: Sequence[str],
+    style: Style,
 ) -> list[str]:
     """The lines of the screen."""
     name = (loaded.configuration.worker.name if loaded is not None else None) or options.root.name
@@ -38,7 +44,8 @@ def start_screen(
             lines += _background(loaded, style)
         if loaded.notices:
             lines += ["", *(f"  {style.yellow('!')} {notice}" for notice in loaded.notices)]
-        lines += _findings(loaded, style)
+        if findings:
+            lines += ["", *finding_lines(findings, style)]
     if not explains:
         lines += [
             "",
@@ -96,13 +103,11 @@ def _background(loaded: Loaded, style: Style) -> list[str]:
     return ["", f"  {style.bold('In the background')}", *table(rows, indent="    ")]
 
 
-def _findings(loaded: Loaded, style: Style) -> list[str]:
-    from core.hosts.dev.findings import findings_of
-
-    found = findings_of(loaded)
+def finding_lines(found: Sequence[str], style: Style) -> list[str]:
+    """What `core check` finds, as lines of the screen."""
     if not found:
         return []
-    lines = ["", f"  {style.bold('core check')}"]
+    lines = [f"  {style.bold('core check')}"]
     lines += [f"    {style.yellow(finding)}" for finding in found[:10]]
     if len(found) > 10:
         lines.append(style.dim(f"    and {len(found) - 10} more: core check"))

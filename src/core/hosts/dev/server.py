@@ -17,7 +17,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import Any, Final
 
 from core.errors import MissingExtraError
@@ -25,19 +25,23 @@ from core.hosts.asgi import BackgroundContext
 from core.hosts.dev.application import DevApplication, Failed, LineHandler
 from core.hosts.dev.background import Background
 from core.hosts.dev.explorer.app import Explorer
+from core.hosts.dev.findings import findings_of
 from core.hosts.dev.guard import Guard, is_loopback
 from core.hosts.dev.options import Options
 from core.hosts.dev.project import Loaded, load
 from core.hosts.dev.record import Recorder
 from core.hosts.dev.reload import Start
 from core.hosts.dev.report import report, to_text
-from core.hosts.dev.screen import start_screen
+from core.hosts.dev.screen import finding_lines, start_screen
 from core.hosts.dev.terminal import Style
 
 __all__ = ["serve"]
 
 _GRACE: Final = 5
 """Seconds that open requests may still take when the server stops."""
+
+_ARRIVALS: Final = 25
+"""Hundredths of a second that a new connection has to send its request when the server stops."""
 
 
 def serve(options: Options, listener: socket.socket, start: Start, pipe: Any = None) -> int:
@@ -106,9 +110,11 @@ class _Serving:
             ws="none",
             timeout_graceful_shutdown=_GRACE,
         )
-        server = _Server(config)
+        server = _server(config)
+        # A broken file was told already, by what could not be loaded.
+        findings = [] if loaded is None else await asyncio.to_thread(findings_of, options.config)
         if self._start.first:
-            _write("\n".join(start_screen(options, address, loaded, explains, style)))
+            _write("\n".join(start_screen(options, address, loaded, explains, findings, style)))
         else:
             changed = ", ".join(self._start.changed[:3]) + (" …" if len(self._start.changed) > 3 else "")
             took = (time.time() - self._start.since) * 1000
@@ -117,6 +123,8 @@ class _Serving:
             if loaded is not None:
                 for line in loaded.notices:
                     _write(f"  {style.yellow('!')} {line}")
+                for line in finding_lines(findings, style):
+                    _write(line)
         if failed is not None:
             _write(to_text(report(failed, root=options.root), style))
             _write(style.dim("The server goes on as soon as a file is saved."))
@@ -222,18 +230,23 @@ def _write(text: str) -> None:
     print(text, flush=True)
 
 
-def _make_server() -> Callable[..., Any]:
+def _server(config: Any) -> Any:
+    """The server: uvicorn, whose signals are ours, and which drops nobody who has just arrived."""
     import uvicorn
 
     class Server(uvicorn.Server):
-        """uvicorn, whose signals are ours."""
-
         @contextlib.contextmanager
-        def capture_signals(self) -> Any:
+        def capture_signals(self) -> Iterator[None]:
             yield
 
-    return Server
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            for server in self.servers:
+                server.close()
+            # A connection that was accepted a moment ago has not said yet what it wants; uvicorn would reset it.
+            for _ in range(_ARRIVALS):
+                await asyncio.sleep(0.01)
+                if all(getattr(one, "cycle", one) is not None for one in self.server_state.connections):
+                    break
+            await super().shutdown(sockets)
 
-
-def _Server(config: Any) -> Any:
-    return _make_server()(config)
+    return Server(config)

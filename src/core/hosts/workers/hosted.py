@@ -48,7 +48,7 @@ def entrypoint(app: App[Any], /) -> type[Any]:
             req = WorkersRequest(bare(request), env_of(self.env), WorkersContext(self.ctx))
             res = Response()
             await app.dispatcher.respond(req, res)
-            return js_response(res)
+            return js_response(res, req.ctx)
 
         async def queue(self, batch: Any, env: Any = None, ctx: Any = None) -> None:
             from core.backends.workerd.queue import WorkerdMessageBatch

@@ -140,7 +140,7 @@ async def _fetch(request: Any, env: Any, ctx: Any) -> Any:
     req = WorkersRequest(request, own, WorkersContext(ctx), _isolate.ip_header)
     res = Response()
     await _app().dispatcher.respond(req, res)
-    return js_response(res)
+    return js_response(res, req.ctx)
 
 
 def queue(batch: Any, env: Any, ctx: Any) -> Any:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator
 from typing import Any, Final
 
 from core import http
 from core.backends.workerd.crossing import bridge, js_bytes, js_stream
+from core.context import ExecutionContext
 from core.response import Response
 
 __all__ = ["js_response", "js_response_of"]
@@ -19,8 +21,8 @@ _KEPT: dict[tuple[tuple[str, str], ...], Any] = {}
 _KEPT_MOST: Final = 256
 
 
-def js_response(res: Response) -> Any:
-    """The runtime's `Response` for one that has left."""
+def js_response(res: Response, ctx: ExecutionContext) -> Any:
+    """The runtime's `Response` for one that has left. `ctx` keeps the request alive until a streamed body has ended."""
     across = bridge()
     body = res.body
     headers = list(res.staged.items()) if res.staged is not None else []
@@ -41,7 +43,15 @@ def js_response(res: Response) -> Any:
         return across.js.Response.new(body, **given)
     if isinstance(body, bytes):
         return across.js.Response.new(js_bytes(body), **given)
-    return across.js.Response.new(js_stream(_logged(body)), **given)
+    # A client that goes away would end the request, and with it the cleaning up after the stream.
+    ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    ctx.wait_until(ended)
+    return across.js.Response.new(js_stream(_logged(body), on_end=lambda: _end(ended)), **given)
+
+
+def _end(ended: asyncio.Future[None]) -> None:
+    if not ended.done():
+        ended.set_result(None)
 
 
 def js_response_of(response: http.Response) -> Any:

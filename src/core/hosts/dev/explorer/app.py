@@ -7,6 +7,7 @@ reach the host, the page itself asks for it.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from importlib import resources
 from typing import Any, Final
@@ -21,6 +22,7 @@ from core.handlers import Next
 from core.hosts.asgi import AsgiApplication, asgi
 from core.hosts.dev.background import Background, consumers_of
 from core.hosts.dev.explorer.values import cell, objects_in, shown, storage_of
+from core.hosts.dev.findings import findings_of
 from core.hosts.dev.guard import Guard
 from core.hosts.dev.options import Options
 from core.hosts.dev.project import Loaded, migrations_of
@@ -228,15 +230,14 @@ class Explorer:
         res.stream(lines(), content_type="application/x-ndjson")
 
     async def _configuration(self, req: Request[Any], res: Response) -> None:
-        from core.hosts.dev.findings import findings_of
-
         loaded = self._loaded
-        text = self._options.config.read_text("utf-8", "replace")
+        text = await asyncio.to_thread(self._options.config.read_text, "utf-8", "replace")
+        findings = await asyncio.to_thread(findings_of, self._options.config)
         res.json(
             {
                 "file": str(self._options.config),
                 "text": text,
-                "findings": [] if loaded is None else findings_of(loaded),
+                "findings": findings,
                 "unchecked": []
                 if loaded is None
                 else [

@@ -1,0 +1,118 @@
+"""WebSockets over ASGI 3: the opening handshake runs through the application, the session over the connection.
+
+A route that refuses is answered with its own status where the server can send one
+(`websocket.http.response`), else with the 403 that closing before accepting means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from typing import Any
+
+from core.dispatch import Dispatcher
+from core.http.websocket import WebSocketClosed, check_close
+from core.request import Request
+from core.response import Response
+
+__all__ = ["AsgiWebSocket", "serve_websocket"]
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+_HANDSHAKE = frozenset(("upgrade", "connection", "sec-websocket-protocol", "sec-websocket-accept"))
+
+
+class AsgiWebSocket:
+    """An accepted connection."""
+
+    def __init__(self, receive: Receive, send: Send, protocol: str | None) -> None:
+        self._receive = receive
+        self._send = send
+        self._protocol = protocol
+        self._closed: WebSocketClosed | None = None
+
+    @property
+    def protocol(self) -> str | None:
+        """The subprotocol that was agreed on, if any."""
+        return self._protocol
+
+    async def receive(self) -> str | bytes:
+        """The next message. Raises WebSocketClosed when there will be none."""
+        if self._closed is not None:
+            raise self._closed
+        message = await self._receive()
+        if message["type"] != "websocket.receive":
+            self._closed = WebSocketClosed(message.get("code") or 1005, message.get("reason") or "")
+            raise self._closed
+        text: str | None = message.get("text")
+        if text is not None:
+            return text
+        data: bytes = message.get("bytes") or b""
+        return data
+
+    async def send(self, message: str | bytes, /) -> None:
+        """Send one message. Raises WebSocketClosed when the connection is closed."""
+        if self._closed is not None:
+            raise self._closed
+        if isinstance(message, str):
+            await self._give({"type": "websocket.send", "text": message})
+        elif isinstance(message, bytes | bytearray | memoryview):
+            await self._give({"type": "websocket.send", "bytes": bytes(message)})
+        else:
+            raise TypeError(f"send() takes str or bytes, not {type(message).__name__}. Write json.dumps(…) for values")
+
+    async def close(self, code: int = 1000, reason: str = "") -> None:
+        """Close the connection. A second call does nothing."""
+        check_close(code, reason)
+        if self._closed is None:
+            self._closed = WebSocketClosed(code, reason)
+            await self._give({"type": "websocket.close", "code": code, "reason": reason})
+
+    async def _give(self, message: Message) -> None:
+        try:
+            await self._send(message)
+        except OSError:  # what servers raise for a client that is gone (ASGI, 2.4)
+            self._closed = WebSocketClosed(1006)
+            if message["type"] == "websocket.send":
+                raise self._closed from None
+
+    async def __aiter__(self) -> AsyncIterator[str | bytes]:
+        try:
+            while True:
+                yield await self.receive()
+        except WebSocketClosed:
+            return
+
+
+async def serve_websocket(
+    req: Request[Any, Any, Any], scope: Message, receive: Receive, send: Send, dispatcher: Dispatcher
+) -> None:
+    """Serve one connection, from its opening to its end."""
+    await receive()  # websocket.connect
+    # Servers keep the handshake's own headers to themselves, or pass them on; the application reads them either way.
+    names = {name for name, _ in scope["headers"]}
+    if b"upgrade" not in names:
+        scope["headers"] = [*scope["headers"], (b"upgrade", b"websocket")]
+    if b"sec-websocket-protocol" not in names and scope.get("subprotocols"):
+        offered = ", ".join(scope["subprotocols"]).encode("latin-1", "replace")
+        scope["headers"] = [*scope["headers"], (b"sec-websocket-protocol", offered)]
+    res = Response()
+    await dispatcher.respond(req, res)
+    upgrade = res.upgrade
+    headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in res.to_http().headers.items()]
+    if res.status_code != 101 or upgrade is None:
+        await _refuse(res, headers, scope, send)
+        return
+    own = [(name, value) for name, value in headers if name.decode("latin-1") not in _HANDSHAKE]
+    await send({"type": "websocket.accept", "subprotocol": upgrade.protocol, "headers": own})
+    await upgrade.run(AsgiWebSocket(receive, send, upgrade.protocol))
+
+
+async def _refuse(res: Response, headers: list[tuple[bytes, bytes]], scope: Message, send: Send) -> None:
+    if "websocket.http.response" not in (scope.get("extensions") or {}) or res.status_code == 101:
+        await send({"type": "websocket.close", "code": 1000})
+        return
+    body = await res.to_http().bytes()
+    await send({"type": "websocket.http.response.start", "status": res.status_code, "headers": headers})
+    await send({"type": "websocket.http.response.body", "body": body})
