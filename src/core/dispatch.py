@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from core.errors import CoreError, NextCalledTwiceError, NothingSentError
 from core.handlers import ErrorHandler, Handler, Middleware, Next, name_of, traits_of
@@ -24,6 +24,9 @@ from core.response import NULL_BODY_STATUSES, Response
 from core.routing.pattern import Pattern
 from core.routing.scopes import Scope, Scopes
 from core.routing.table import Leaf, Table
+
+if TYPE_CHECKING:
+    from contextvars import Token
 
 __all__ = ["ALL", "Dispatcher", "Entry"]
 
@@ -118,6 +121,9 @@ class Dispatcher:
             _drop_body(res, measure=False)
             if res.status_code == 101:
                 res.keep_for_upgrade()
+                res.varies = ()
+        if res.varies:
+            res.keep_varies()
         res.left = True
         if res.hooks is not None:
             duration = (req.clock.monotonic() - req.received) * 1000
@@ -126,6 +132,8 @@ class Dispatcher:
                     hook(res.status_code, duration)
                 except Exception:
                     log.exception("an on_send callback of %s %s raised", req.method, req.path)
+        if res.tokens is not None:
+            _give_back(res.tokens)
 
     async def run_within(self, req: Request[Any, Any, Any], res: Response, next: Next) -> None:
         """Run a request as one step of another chain: what matches nothing here goes on to `next`."""
@@ -425,6 +433,16 @@ def _link_with_own_parameters(middleware: Middleware[Any, Any], names: tuple[tup
 
 async def _malformed(req: Request[Any, Any, Any], res: Response) -> None:
     raise CoreError(400, "Malformed path")
+
+
+def _give_back(tokens: list[Token[Any]]) -> None:
+    """Let context variables be what they were before the request: an application may have been called from another."""
+    while tokens:
+        token = tokens.pop()
+        try:
+            token.var.reset(token)
+        except ValueError:
+            pass  # it was set in a task of its own, which took it along
 
 
 # -- answers

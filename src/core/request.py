@@ -12,7 +12,8 @@ derives from `Request` and answers for its own kind of message in the five metho
 from __future__ import annotations
 
 import builtins
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, cast, overload
 
 from typing_extensions import TypeForm, TypeVar
@@ -77,12 +78,13 @@ class Query:
     Bad escapes stay as they are and invalid UTF-8 becomes U+FFFD, as in a browser's URLSearchParams.
     """
 
-    __slots__ = ("_pairs", "text")
+    __slots__ = ("_first", "_pairs", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
         """The query string as it was sent, without the question mark."""
         self._pairs: list[tuple[str, str]] | None = None
+        self._first: dict[str, str] | None = None
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
@@ -91,26 +93,31 @@ class Query:
             self._pairs = http.url.parse_query(self.text) if self.text else []
         return self._pairs
 
+    def _index(self) -> dict[str, str]:
+        # Backwards, so that the first value of a name is the one that stays.
+        first = self._first = dict(reversed(self.pairs))
+        return first
+
     @overload
     def get(self, name: str, /) -> str | None: ...
     @overload
     def get(self, name: str, default: D, /) -> str | D: ...
     def get(self, name: str, default: object = None, /) -> object:
         """The first value under `name`, or `default`."""
-        for key, value in self.pairs:
-            if key == name:
-                return value
-        return default
+        first = self._first
+        if first is None:
+            first = self._index()
+        return first.get(name, default)
 
     def get_all(self, name: str, /) -> list[str]:
         """Every value under `name`, in order."""
         return [value for key, value in self.pairs if key == name]
 
     def __getitem__(self, name: str, /) -> str:
-        value = self.get(name)
-        if value is None:
-            raise KeyError(name)
-        return value
+        first = self._first
+        if first is None:
+            first = self._index()
+        return first[name]
 
     def __contains__(self, name: object) -> bool:
         return any(key == name for key, _ in self.pairs)
@@ -309,9 +316,12 @@ class Request(Generic[E_co, U_co, K_contra]):
         body = self._body
         if body is None:
             if self._streamed:
-                raise TypeError("the body was read by stream(), which keeps nothing. Read it with bytes() before that")
+                raise self._spent()
             body = self._body = await self._read()
         return body
+
+    def _spent(self) -> TypeError:
+        return TypeError("the body was read by stream(), which keeps nothing. Read it with bytes() before that")
 
     async def text(self) -> str:
         """The whole body as UTF-8; what is not UTF-8 becomes U+FFFD, and a byte order mark is dropped."""
@@ -331,19 +341,15 @@ class Request(Generic[E_co, U_co, K_contra]):
         """
         body = self._body
         if body is None:
-            body = await self.bytes()
+            # As `bytes` does it, without the call.
+            if self._streamed:
+                raise self._spent()
+            body = self._body = await self._read()
         try:
             value = http.json.loads(body)
         except ValueError:
             raise CoreError(400, "Invalid JSON") from None
-        if type_ is Any:
-            return value
-        from core.structure import StructureError, hook_of
-
-        try:
-            return hook_of(type_)(value)
-        except StructureError as error:
-            raise CoreError(422, "Validation failed", issues=error.issues) from None
+        return value if type_ is Any else _structured(value, type_)
 
     async def form(self, limits: FormLimits | None = None, /) -> Form:
         """The fields and files of an urlencoded or multipart body.
@@ -399,3 +405,32 @@ class Request(Generic[E_co, U_co, K_contra]):
 
     def _chunks(self) -> AsyncIterator[builtins.bytes]:
         return self._message.stream()
+
+
+# What structures a type, once it was asked for: `core.structure` keeps it too, and is behind an import here.
+_hooks: dict[Any, Callable[[Any], Any]] = {}
+
+
+def _structured(value: Any, type_: Any) -> Any:
+    """The value of a body as a `type_`. Raises CoreError(422) with every mistake."""
+    try:
+        hook = _hooks.get(type_) or _hook(type_)
+    except TypeError:  # an unhashable form, such as Annotated over a list
+        hook = _hook(type_)
+    try:
+        return hook(value)
+    except Exception as error:
+        from core.structure import StructureError
+
+        if not isinstance(error, StructureError):
+            raise
+        raise CoreError(422, "Validation failed", issues=error.issues) from None
+
+
+def _hook(type_: Any) -> Callable[[Any], Any]:
+    from core.structure import hook_of
+
+    hook = hook_of(type_)
+    with suppress(TypeError):
+        _hooks[type_] = hook
+    return hook

@@ -14,7 +14,10 @@ from core import http
 from core.errors import AlreadySentError
 
 if TYPE_CHECKING:
+    from contextvars import Token
     from datetime import datetime
+
+    from core.http.websocket import Upgrade
 
 __all__ = ["NULL_BODY_STATUSES", "Response"]
 
@@ -76,8 +79,14 @@ class Response:
     """Staged headers by lower-case name."""
     set_cookies: list[str] | None = None
     """Staged `Set-Cookie` values."""
+    upgrade: Upgrade | None = None
+    """What to do on the WebSocket that a response of status 101 opens."""
     hooks: list[Callable[[int, float], object]] | None = None
     """What `on_send` registered."""
+    varies: tuple[str, ...] = ()
+    """Request headers that `Vary` names in the end, whatever is staged under it meanwhile."""
+    tokens: list[Token[Any]] | None = None
+    """Of context variables that middleware set for this request, given back when all hooks have run."""
 
     def __repr__(self) -> str:
         return f"<Response {self.status_code}{' sent' if self.sent else ''}>"
@@ -294,6 +303,20 @@ class Response:
         if self.staged:
             for name in _ABOUT_THE_BODY:
                 self.staged.pop(name, None)
+
+    def keep_varies(self) -> None:
+        """Name in `Vary` what `varies` has and the staged header has not: a handler may have replaced it."""
+        staged = self.staged
+        for name in self.varies:
+            there = None if staged is None else staged.get("vary")
+            if there == name:
+                continue
+            if staged is None:
+                staged = self.staged = {"vary": name}
+            elif there is None:
+                staged["vary"] = name
+            elif there != "*" and name.lower() not in map(str.strip, there.lower().split(",")):
+                staged["vary"] = f"{there}, {name}"
 
     def keep_for_upgrade(self) -> None:
         """Leave only the headers of a handshake: what middleware stages on every response is none of an upgrade's."""

@@ -105,10 +105,15 @@ def _is_subclass(kind: type, module: str, name: str) -> bool:
 
 
 def _object_of(names: list[str]) -> Callable[[Any], dict[str, Any]]:
-    if len(names) > 1:
-        # One call for all attributes.
-        read = attrgetter(*names)
-        return lambda value: dict(zip(names, read(value), strict=True))
+    # Written out, as attrs writes a class's __init__: a loop over the names takes five times as long.
+    source = "".join(["lambda value: {", *[f"{name!r}: value.{name}, " for name in names], "}"])
+    if all(map(str.isidentifier, names)):
+        try:
+            written: Callable[[Any], dict[str, Any]] = eval(source)
+        except SyntaxError:  # an attribute named as a word of Python's own
+            pass
+        else:
+            return written
     return lambda value: {name: getattr(value, name) for name in names}
 
 
@@ -300,7 +305,11 @@ def loads(data: bytes | bytearray | memoryview | str) -> Any:
     Raises json.JSONDecodeError (a ValueError), and nothing else, for whatever is wrong with the document: also for bytes
     that are not UTF-8, for a nesting that the interpreter cannot follow and for integers of more than 4300 digits.
     """
-    text = data if isinstance(data, str) else _decode(data)
+    try:
+        text = data if isinstance(data, str) else str(data, "utf-8")
+    except UnicodeDecodeError as error:
+        before = str(bytes(data)[: error.start], "utf-8")  # type: ignore[arg-type]  # a str has no such error
+        raise JSONDecodeError("Invalid UTF-8", before, len(before)) from None
     try:
         value, end = _scan(text, 0)
         if end == len(text) or not text[end:].strip(" \t\r\n"):
@@ -320,14 +329,6 @@ def loads(data: bytes | bytearray | memoryview | str) -> Any:
         raise
     except (ValueError, RecursionError) as error:
         _explain(text, error)
-
-
-def _decode(data: bytes | bytearray | memoryview) -> str:
-    try:
-        return str(data, "utf-8")
-    except UnicodeDecodeError as error:
-        before = str(bytes(data)[: error.start], "utf-8")
-        raise JSONDecodeError("Invalid UTF-8", before, len(before)) from None
 
 
 _TEXTS_AND_NAMES = r'(?s)"(?:[^"\\]|\\.)*+"|(NaN|-?Infinity)'

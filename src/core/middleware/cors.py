@@ -119,7 +119,12 @@ def cors(
         req: Request[Any, Any, Any], res: Response, next: Next, origin: str | None, matching: frozenset[str]
     ) -> Awaitable[None]:
         if not everyone:
-            _vary(res, "Origin")
+            staged = res.staged
+            if staged is None:
+                res.staged = {"vary": "Origin"}
+                res.varies = _ORIGIN
+            else:
+                _vary(res, staged, "Origin")
         allowed = "*" if "*" in matching else origin if origin in matching else None
         if req.method == "OPTIONS" and req.header("access-control-request-method") is not None:
             return preflight(req, res, None if origin is None else allowed)
@@ -136,10 +141,12 @@ def cors(
         return next()
 
     async def preflight(req: Request[Any, Any, Any], res: Response, allowed: str | None) -> None:
-        _vary(res, "Access-Control-Request-Headers")
+        staged = res.staged
+        if staged is None:
+            staged = res.staged = {}
+        _vary(res, staged, "Access-Control-Request-Headers")
         if allow_private_network:
-            _vary(res, "Access-Control-Request-Private-Network")
-        staged = res.staged if res.staged is not None else {}
+            _vary(res, staged, "Access-Control-Request-Private-Network")
         _withdraw(staged)
         if allowed is not None:
             staged.update({"access-control-allow-origin": allowed, **granted})
@@ -164,33 +171,16 @@ def _withdraw(staged: dict[str, str]) -> None:
         del staged[name]
 
 
-def _vary(res: Response, name: str) -> None:
-    """Name a request header in `Vary`, now and again when the response leaves: a handler may have replaced it."""
-    staged = res.staged
-    if staged is None:
-        res.staged = {"vary": name}
-    elif "vary" in staged:
+_ORIGIN = ("Origin",)
+
+
+def _vary(res: Response, staged: dict[str, str], name: str) -> None:
+    """Name a request header in `Vary`, now and again when the response leaves: a handler may replace it."""
+    if "vary" in staged:
         res.append("vary", name)
     else:
         staged["vary"] = name
-
-    def again(status: int, duration_ms: float) -> None:
-        # The hooks run before the host reads the headers.
-        staged = res.staged
-        there = None if staged is None else staged.get("vary")
-        if there == name or status == 101:
-            return
-        if staged is None:
-            res.staged = {"vary": name}
-        elif there is None:
-            staged["vary"] = name
-        elif there != "*" and name.lower() not in map(str.strip, there.lower().split(",")):
-            staged["vary"] = f"{there}, {name}"
-
-    if res.hooks is None:
-        res.hooks = [again]
-    else:
-        res.hooks.append(again)
+    res.varies = (*res.varies, name)
 
 
 def _asked_for(header: str | None) -> str:

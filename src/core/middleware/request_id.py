@@ -7,11 +7,10 @@ the application's own log lines.
 from __future__ import annotations
 
 import logging
+import os
 import re
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from contextvars import ContextVar
-from os import urandom
 from typing import Any
 
 from typing_extensions import TypeVar
@@ -73,37 +72,19 @@ def request_id(
     var = current_request_id
 
     def identify(req: Request[Any, Any, Any], res: Response, next: Next, /) -> Awaitable[None]:
-        id = None
-        if accept_incoming:
-            id = req.header(key)
-            if id is not None and (len(id) > max_length or not _is_harmless(id)):
-                id = None
-        if id is None:
+        id = req.header(key) if accept_incoming else None
+        if id is None or len(id) > max_length or not _is_harmless(id):
             id = make(req)
         req.id = id
         if res.staged is None:
             res.staged = {key: id}
         else:
             res.staged[key] = id
-        token = var.set(id)
-        hooks = res.hooks
-        if hooks is None:
-            hooks = res.hooks = []
-
-        last = False
-
-        def restore(status: int, duration_ms: float) -> None:
-            # It goes to the end of the line first, so that all other hooks still log with the id; then an application
-            # that this one was called from finds its own again.
-            nonlocal last
-            if not last:
-                last = True
-                hooks.append(restore)
-                return
-            with suppress(ValueError):  # it was set in a task of its own, which took it along
-                var.reset(token)
-
-        hooks.append(restore)
+        # All hooks still log with the id; then an application that this one was called from finds its own again.
+        if res.tokens is None:
+            res.tokens = [var.set(id)]
+        else:
+            res.tokens.append(var.set(id))
         return next()
 
     return declare(identify, name="request_id", provides=("req.id",))
@@ -127,9 +108,27 @@ def _checked(generator: Callable[..., object], max_length: int) -> Callable[[Req
     return make
 
 
+# Made some at a time, since most of what one costs is the call to the operating system.
+_uuids: list[str] = []
+_UUIDS_AT_ONCE = 64
+if hasattr(os, "register_at_fork"):
+    # A process that is forked must not hand out the ids of the one it came from.
+    os.register_at_fork(after_in_child=_uuids.clear)
+
+
 def _random_uuid(req: object) -> str:
     """A random UUID, version 4, without `uuid`, whose import costs a worker more than all ids it makes."""
-    digits = urandom(16).hex()
+    try:
+        return _uuids.pop()
+    except IndexError:
+        digits = os.urandom(16 * _UUIDS_AT_ONCE).hex()
+        made = [_uuid(digits[start : start + 32]) for start in range(0, len(digits), 32)]
+        # Not all of them: another thread may take the last one between here and there.
+        _uuids.extend(made[1:])
+        return made[0]
+
+
+def _uuid(digits: str) -> str:
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{_VARIANT[digits[16]]}{digits[17:20]}-{digits[20:]}"
 
 
