@@ -8,8 +8,6 @@ import sys
 import time
 from pathlib import Path
 
-import pytest
-
 WORKER = Path(__file__).with_name("queue_worker.py")
 MESSAGES = 10_000
 KILLS = 6
@@ -25,7 +23,6 @@ def read(log: Path) -> tuple[set[int], set[int]]:
     return sent, consumed
 
 
-@pytest.mark.slow
 def test_no_message_is_lost_when_the_process_is_killed_again_and_again(tmp_path: Path) -> None:
     state, log = tmp_path / "state", tmp_path / "log"
     pauses = random.Random(20261121)
