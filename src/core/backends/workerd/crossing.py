@@ -361,7 +361,12 @@ def js_stream(chunks: AsyncIterable[bytes], *, on_end: Callable[[], None] | None
         if on_end is not None:
             on_end()
 
+    pulling: list[asyncio.Task[Any]] = []
+
     async def pull(controller: Any) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        pulling.append(task)
         try:
             # An empty chunk would end a byte stream for some readers, and tells nobody anything.
             while not (chunk := await anext(iterator)):
@@ -369,14 +374,21 @@ def js_stream(chunks: AsyncIterable[bytes], *, on_end: Callable[[], None] | None
         except StopAsyncIteration:
             controller.close()
             release()
-        except BaseException as error:
+        except asyncio.CancelledError:
+            return  # by `cancel`, which does the rest
+        except Exception as error:
             controller.error(across.js.Error.new(str(error)))
             release()
-            raise
         else:
             controller.enqueue(js_bytes(chunk))
+        finally:
+            pulling.clear()
 
     async def cancel(reason: Any = None) -> None:
+        # The iterator may be in the middle of making a chunk that nobody wants any more.
+        for task in pulling:
+            task.cancel()
+        await asyncio.gather(*pulling, return_exceptions=True)
         close = getattr(iterator, "aclose", None)
         try:
             if close is not None:

@@ -11,7 +11,7 @@ from core.backends.workerd.crossing import bare, bridge
 
 __all__ = ["WorkersContext"]
 
-log = logging.getLogger("core")
+log: logging.Logger = logging.getLogger("core")
 
 
 class WorkersContext:

@@ -12,7 +12,7 @@ from core.backends.workerd.rpc import KEYWORDS
 from core.bindings.durable_object import AlarmInvocationInfo, DurableObject
 from core.hosts.workers.response import js_response_of
 
-log = logging.getLogger("core")
+log: logging.Logger = logging.getLogger("core")
 
 __all__ = ["call_method", "call_method_or_tell", "method_names"]
 

@@ -40,7 +40,7 @@ class WorkersRequest(Request[Any, Any, Any]):
         self.path = http.url.canonical_path(url[start:] if end < 0 else url[start:end])  # type: ignore[misc]  # as above
         self.env = env  # type: ignore[misc]  # as above
         self.ctx = ctx  # type: ignore[misc]  # as above
-        self.received = perf_counter()
+        self.received: float = perf_counter()
         self._ip_header = ip_header
         self._headers: http.Headers | None = None
 

@@ -14,7 +14,7 @@ from core.response import Response
 
 __all__ = ["js_response", "js_response_of"]
 
-log = logging.getLogger("core")
+log: logging.Logger = logging.getLogger("core")
 
 # JavaScript's form of header lists that come again and again, most of all those with one content type.
 _KEPT: dict[tuple[tuple[str, str], ...], Any] = {}
