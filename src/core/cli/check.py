@@ -16,13 +16,15 @@ from core.errors import ConfigurationError, DeveloperError
 if TYPE_CHECKING:
     from core.config.check import Finding
     from core.config.model import Configuration
+    from core.mypy_plugin.settings import Settings
 
 __all__ = ["add", "run"]
 
 _DESCRIPTION = """\
 Prove the program against its configuration file: Env in both directions and in every environment, names of bindings,
 path parameters, queues, the order of middleware, and SQL against the migrations. Reads the files that `main` imports;
-nothing of the application runs. The findings are those of the mypy plugin.
+nothing of the application runs. The findings are those of the mypy plugin, and so are the options: `env` and
+`environments` of [core-mypy] in mypy.ini or [tool.core-mypy] in pyproject.toml.
 
 Exit codes: 0 nothing was found, 1 something was, 2 the configuration cannot be read or the command was wrong."""
 
@@ -65,21 +67,50 @@ def run(args: argparse.Namespace) -> int:
         return 2
     configurations: list[Configuration] = []
     try:
-        configurations = _read(path, args.environment)
+        settings = _settings(path.parent)
+        configurations = _read(path, args.environment, () if settings is None else settings.environments)
     except ConfigurationError as error:
         findings = configuration_findings(error, path)
+    except DeveloperError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return 2
     else:
-        findings = check_program(configurations, Options(env=args.env_class, paths=args.paths))
+        named = args.env_class or (settings.env if settings is not None else None)
+        findings = check_program(configurations, Options(env=named, paths=args.paths))
     print(_FORMATS[args.format](findings, path, configurations))
     if not configurations:
         return 2
     return 1 if findings else 0
 
 
-def _read(path: Path, environment: str | None) -> list[Configuration]:
+def _read(path: Path, environment: str | None, chosen: Sequence[str]) -> list[Configuration]:
     from core.config.load import load, load_all
 
-    return load_all(path) if environment is None else [load(path, environment=environment)]
+    if environment is not None:
+        return [load(path, environment=environment)]
+    everything = load_all(path)
+    return [c for c in everything if (c.environment or "top-level") in chosen] or everything
+
+
+def _settings(folder: Path) -> Settings | None:
+    """The options of the mypy plugin, which hold here too, where the project has them."""
+    from core.mypy_plugin.settings import read_settings
+
+    for directory in (folder, *folder.parents):
+        for name, section in (
+            ("mypy.ini", "[core-mypy]"),
+            ("pyproject.toml", "[tool.core-mypy]"),
+            ("setup.cfg", "[core-mypy]"),
+        ):
+            file = directory / name
+            if file.is_file() and section in file.read_text("utf-8", "replace"):
+                settings = read_settings(str(file))
+                if settings.problems:
+                    raise DeveloperError("; ".join(settings.problems))
+                return settings
+        if (directory / ".git").exists():
+            break
+    return None
 
 
 def _relative(file: str) -> str:

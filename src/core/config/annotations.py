@@ -125,7 +125,7 @@ class _Field:
 class Reader:
     """Reads annotations and classes of one program. `named` are full names of classes that are Envs without the marker."""
 
-    def __init__(self, modules: Modules, named: frozenset[str] = frozenset()) -> None:
+    def __init__(self, modules: Modules, named: frozenset[str] | None = None) -> None:
         self.modules = modules
         self.named = named
         self._shapes: dict[ClassRef, EnvShape] = {}
@@ -174,8 +174,8 @@ class Reader:
 
     def is_env(self, class_: ClassRef) -> bool:
         """Whether a class is marked as an Env, or named as one."""
-        if self.named:
-            return any(ancestor.name in self.named for ancestor in self.ancestors(class_))
+        if self.named is not None:
+            return class_.name in self.named
         return bool(self.outside(class_) & {"core.Bindings", "core.env.Bindings"})
 
     def is_protocol(self, class_: ClassRef) -> bool:

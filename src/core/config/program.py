@@ -28,11 +28,21 @@ from core.config.check import (
     sort_findings,
     unknown_parameter,
 )
+from core.config.migrations import problem_text
 from core.config.model import Binding, Configuration
 from core.config.modules import External, FunctionNode, Local, Module, Modules, Scope
 from core.config.routes import METHODS, MIDDLEWARE, Placed, Promise, parameters_of, path_problem, reversals
 from core.config.sources import Sources, defined_names, read_sources
-from core.config.sql import Schema, Statement, check_column, check_row, check_scalar, check_values, schema_of
+from core.config.sql import (
+    Schema,
+    Statement,
+    blank_schema,
+    check_column,
+    check_row,
+    check_scalar,
+    check_values,
+    schema_of,
+)
 
 __all__ = ["Options", "check_program", "find_env"]
 
@@ -43,7 +53,6 @@ _APPS: Final = frozenset(["core.create_app", "core.app.create_app", "core.App", 
 _ROUTERS: Final = frozenset(["core.Router", "core.router.Router"])
 _REQUESTS: Final = frozenset(["core.Request", "core.request.Request"])
 _BATCHES: Final = frozenset(["core.MessageBatch", "core.bindings.queue.MessageBatch"])
-_DATABASES: Final = frozenset(["core.D1Database", "core.bindings.d1.D1Database"])
 _DEEPEST: Final = 30
 
 
@@ -51,7 +60,7 @@ _DEEPEST: Final = 30
 class Options:
     """`env`: full names or patterns of Env classes, in place of all over `Bindings`. `paths`: further files or folders."""
 
-    env: Sequence[str] = ()
+    env: Sequence[str] | None = None
     paths: Sequence[Path] = ()
 
 
@@ -181,10 +190,10 @@ class _Program:
             files = _python_files(self.directory)
         return [module for module in map(self.modules.add, dict.fromkeys(files)) if module is not None]
 
-    def _named(self, patterns: Sequence[str]) -> frozenset[str]:
-        """The full names of the Env classes that the options name."""
-        if not patterns:
-            return frozenset()
+    def _named(self, patterns: Sequence[str] | None) -> frozenset[str] | None:
+        """The full names of the Env classes that the options name; None where they name none."""
+        if patterns is None:
+            return None
         names = {
             f"{scope.module.name}.{scope.qualname}"
             for module in self.program
@@ -207,10 +216,33 @@ class _Program:
     def _check_envs(self) -> None:
         names = self._entry_names()
         for class_ in self.envs():
-            self.found += check_env(self._shape(class_), self.configurations, entry_names=names)
+            node = class_.node
+            own = any(isinstance(statement, ast.AnnAssign) for statement in node.body)
+            if own and not node.decorator_list and not self.reader.is_protocol(class_) and not node.keywords:
+                message = f"{node.name} has attributes of its own but no decorator. Put @attrs.frozen above it"
+                self.add("core-env", message, class_.module, node)
+                continue
+            shape = self._shape(class_)
+            self.found += check_env(shape, self.configurations, entry_names=names)
+            self._check_migrations(shape)
+
+    def _check_migrations(self, shape: EnvShape) -> None:
+        """A migration that fails is told where the database stands on the Env."""
+        for attribute in shape.attributes:
+            if attribute.kind != "D1Database" or attribute.inherited:
+                continue
+            for configuration in self.configurations:
+                binding = configuration.bindings.get(attribute.name)
+                if binding is None or binding.kind != "d1":
+                    continue
+                for problem in self.schema(configuration, binding).problems:
+                    text = f"{shape.name}.{attribute.attribute}: {problem_text(problem, configuration.directory)}"
+                    place = attribute.location
+                    self.found.append(Finding("core-sql", text, place.file, place.line, place.column))
 
     def _shape(self, class_: ClassRef) -> EnvShape:
-        return self.reader.shape(class_, partial=class_.node.name in self.sources.bases)
+        partial = self.reader.named is None and (not self.sources.complete or class_.node.name in self.sources.bases)
+        return self.reader.shape(class_, partial=partial)
 
     def _entry_names(self) -> frozenset[str] | None:
         if self.entry is None or not any(c.worker.durable_objects.bindings for c in self.configurations):
@@ -321,22 +353,19 @@ class _Program:
             return
         for handler in registration.handlers:
             self._check_rate_limit(registration, handler)
-        if registration.method == "use":
-            return
         path = self.path(registration)
-        if path is None:
-            return
-        problem = path_problem(path)
+        problem = path_problem(path) if path is not None else None
         if problem is not None:
             self.add("core-params", problem, module, registration.call)
             return
-        handlers = list(registration.handlers)
-        ends = len(handlers) if registration.decorated is not None else len(handlers) - 1
-        for handler in handlers[:ends]:
-            function = self.function(handler, registration.scope)
-            if function is not None and _demanded(function[0]) == 2 and self._plain(*function):
-                call = f'{registration.method}("{path}")'
-                self.add("core-params", handler_not_last(function[0].name, call), module, handler)
+        if registration.method == "use":
+            return
+        handlers = registration.handlers
+        self._check_last(
+            registration, f'{registration.method}("{path}")' if path is not None else registration.method + "(…)"
+        )
+        if path is None:
+            return
         known = parameters_of(path) or ()
         places: list[tuple[FunctionNode, Scope, ast.expr]] = []
         if registration.decorated is not None:
@@ -354,6 +383,33 @@ class _Program:
             message = handler_parameters(function_node.name, wanted, path, known)
             if message is not None:
                 self.add("core-params", message, module, place)
+
+    def _check_last(self, registration: _Registration, call: str) -> None:
+        """A handler `(req, res)` ends the chain: whatever is registered after it never runs."""
+        handlers = registration.handlers
+        if any(isinstance(argument, ast.Starred) for argument in registration.call.args):
+            return
+        ends = len(handlers) if registration.decorated is not None else len(handlers) - 1
+        for handler in handlers[:ends]:
+            if self._takes(handler, registration.scope) == 2:
+                message = handler_not_last(_spelt(handler), call)
+                self.add("core-params", message, registration.scope.module, handler)
+                return
+
+    def _takes(self, expression: ast.expr, scope: Scope) -> int | None:
+        """How many arguments a callable demands: a function, or an object of a class with `__call__`."""
+        function = self.function(expression, scope)
+        if function is not None:
+            return _demanded(function[0]) if self._plain(*function) else None
+        value, scope = self.modules.value(expression, scope)
+        class_ = self.reader.class_of(value.func, scope) if isinstance(value, ast.Call) else None
+        if class_ is None:
+            return None
+        called = [d.node for d in class_.body.names.get("__call__", ())]
+        if len(called) != 1 or not isinstance(called[0], ast.FunctionDef | ast.AsyncFunctionDef):
+            return None
+        demanded = _demanded(called[0])
+        return demanded - 1 if demanded is not None and not called[0].decorator_list else None
 
     def _plain(self, function: FunctionNode, scope: Scope) -> bool:
         """Whether a function is what its `def` says: no decorator, or only those that register it."""
@@ -387,10 +443,7 @@ class _Program:
         env = self.env_of(registration.router)
         if name is None or env is None:
             return
-        shape = self._shape(env)
-        if self.reader.is_protocol(env) and shape.find(name) is None:
-            return  # the Env behind the Protocol may well have it
-        message = binding_problem(f'rate_limit(kv_binding="{name}")', name, shape)
+        message = binding_problem(f'rate_limit(kv_binding="{name}")', name, self._shape(env))
         if message is not None:
             self.add("core-binding", message, registration.scope.module, handler)
 
@@ -408,6 +461,9 @@ class _Program:
                 full_name = self.reader.full_name(annotation.slice, registration.scope)
                 if full_name:
                     message = full_name, self.reader.annotation(annotation.slice, registration.scope).shown
+        if env is None and function is not None:
+            second = _annotation_at(function, 1)
+            env = self.reader.class_of(second, registration.scope) if second is not None else None
         shape = self._shape(env) if env is not None else None
         problem = queue_problem(queue, message, shape, self.configurations)
         if problem is not None:
@@ -426,7 +482,7 @@ class _Program:
         known = [parameters_of(path or "") for path in paths]
         if None in known:
             return
-        reads = list(_params_read(function, name))
+        reads = list(self._params_read(scope, name))
         asked = {text for text, node in reads if isinstance(node, ast.Compare)}
         on_app = all(registration.router.app for registration in registrations)
         for text, node in reads:
@@ -435,7 +491,31 @@ class _Program:
             if not on_app and (text in self.sources.prefixes or not self.sources.complete):
                 continue  # a prefix may bring it along
             message = unknown_parameter(text, paths[0] or "", known[0] or ())
-            self.add("core-params", message, scope.module, node)
+            self.add("core-params", message, scope.module, node.slice)
+
+    def _params_read(self, scope: Scope, name: str) -> Iterator[tuple[str, ast.Subscript | ast.Compare]]:
+        """`req.params["…"]`, and tests such as `"…" in req.params`, in a body and in the functions inside it."""
+        for inner in _scopes(scope):
+            if inner is not scope and name in inner.names:
+                continue
+            for node in _own_nodes(inner.node):
+                match node:
+                    case ast.Subscript(value=value, slice=key) if isinstance(node.ctx, ast.Load):
+                        pass
+                    case ast.Compare(left=key, comparators=[value]):
+                        pass
+                    case _:
+                        continue
+                params, _ = self.modules.value(value, inner)
+                text = self.modules.text(key, inner)
+                if (
+                    text is not None
+                    and isinstance(params, ast.Attribute)
+                    and params.attr == "params"
+                    and isinstance(params.value, ast.Name)
+                    and params.value.id == name
+                ):
+                    yield text, node
 
     # -- order
 
@@ -510,13 +590,11 @@ class _Program:
         return next(iter(only.values())) if attribute is None and len(only) == 1 else None
 
     def schema(self, configuration: Configuration, binding: Binding) -> Schema:
-        """The schema of a database; what is wrong with its migrations is noted once."""
+        """The schema of a database."""
         folder = configuration.migrations_directory(binding.entry)
         schema = self._schemas.get(folder)
         if schema is None:
             schema = self._schemas[folder] = schema_of(folder)
-            for problem in schema.problems:
-                self.found.append(Finding("core-sql", problem.message, str(problem.file), problem.line))
         return schema
 
 
@@ -609,6 +687,7 @@ class _Queries:
         self.program = program
         self.scope = scope
         self.function = scope.node
+        self.label = ""
         self._parents: dict[ast.AST, ast.AST] | None = None
 
     def check(self) -> None:
@@ -624,39 +703,42 @@ class _Queries:
 
     def _check(self, call: ast.Call, receiver: ast.expr) -> None:
         text = self.program.modules.text(call.args[0], self.scope)
-        if text is None:
+        known, name = self._database(receiver, self.scope)
+        if text is None or not known:
             return
-        known, name = self._database(receiver)
-        found = self.program.database(name) if known else None
+        found = self.program.database(name)
         if found is None:
-            return
-        statement = self.program.schema(*found).analyse(text)
-        literal = call.args[0]
-        spans = isinstance(literal, ast.Constant) and (literal.end_lineno or 0) - literal.lineno == text.count("\n")
+            self.label, statement = name or "SQL", blank_schema().analyse(text)
+        else:
+            self.label, statement = found[1].name, self.program.schema(*found).analyse(text)
         for problem in statement.problems:
-            line = problem.line if spans else 0
-            self.program.add("core-sql", problem.message, self.scope.module, literal, line=line)
+            where = f" (line {problem.line + 1} of the statement)" if "\n" in text else ""
+            self._tell(f"{problem.message}{where}", call.args[0])
         self._follow(call, statement, bound=False)
 
-    def _database(self, receiver: ast.expr) -> tuple[bool, str | None]:
+    def _database(self, receiver: ast.expr, scope: Scope) -> tuple[bool, str | None]:
         """Whether the receiver is known to be a database, and the name of its binding where that is known."""
-        value, scope = self.program.modules.value(receiver, self.scope)
-        if isinstance(value, ast.Name):
-            resolved = self.program.modules.resolve(value, scope)
-            if isinstance(resolved, Local) and resolved.definition.annotation is not None:
-                base = self.program.modules.resolve(resolved.definition.annotation, resolved.scope)
-                return isinstance(base, External) and base.name in _DATABASES, None
-            return False, None
-        if not isinstance(value, ast.Attribute):
-            return False, None
-        env = self._env(value.value, scope)
-        attribute = None
-        if env is not None:
-            shape = self.program.reader.shape(env)
-            attribute = next((a for a in shape.attributes if (a.attribute or a.name) == value.attr), None)
-        if attribute is None or attribute.kind != "D1Database":
-            return False, None
-        return True, attribute.name
+        value, scope = self.program.modules.value(receiver, scope)
+        match value:
+            case ast.Name():
+                resolved = self.program.modules.resolve(value, scope)
+                if isinstance(resolved, Local) and resolved.definition.annotation is not None:
+                    kind = self.program.reader.annotation(resolved.definition.annotation, resolved.scope).kind
+                    return kind == "D1Database", None
+                return False, None
+            case ast.Call(func=ast.Attribute(value=database, attr="with_session")):
+                return self._database(database, scope)
+            case ast.Attribute():
+                env = self._env(value.value, scope)
+                if env is None:
+                    return False, None
+                attributes = self.program.reader.shape(env).attributes
+                attribute = next((a for a in attributes if (a.attribute or a.name) == value.attr), None)
+                if attribute is None or attribute.kind != "D1Database":
+                    return False, None
+                return True, value.attr.lstrip("_")
+            case _:
+                return False, None
 
     def _env(self, expression: ast.expr, scope: Scope) -> ClassRef | None:
         """The class of an expression that is an Env: `req.env`, or a parameter that is annotated so."""
@@ -694,6 +776,12 @@ class _Queries:
                     if isinstance(use, ast.Name) and use.id == target.id and isinstance(use.ctx, ast.Load):
                         self._follow(use, statement, bound=bound)
             return
+        if isinstance(parent, ast.List | ast.Tuple):
+            # DB.batch([…]): every statement in it was bound, if it takes values.
+            batch = self.parents.get(parent)
+            if isinstance(batch, ast.Call) and isinstance(batch.func, ast.Attribute) and batch.func.attr == "batch":
+                self._tell(None if bound else check_values(statement, None), node)
+            return
         call = self.parents.get(parent) if parent is not None else None
         if not isinstance(parent, ast.Attribute) or not isinstance(call, ast.Call) or call.func is not parent:
             return
@@ -704,31 +792,36 @@ class _Queries:
                 self._follow(call, statement, bound=True)
             case "first" | "all":
                 if not bound:
-                    self._tell(check_values(statement, None), call)
+                    message = check_values(statement, None)
+                    self._tell(message, call)
+                    if message is not None:
+                        return
                 if len(call.args) == 1 and not call.keywords:
-                    self._check_result(call, call.args[0], statement)
+                    self._check_result(call.args[0], statement)
             case "run" | "raw":
                 if not bound:
                     self._tell(check_values(statement, None), call)
             case _:
                 pass
 
-    def _check_result(self, call: ast.Call, asked: ast.expr, statement: Statement) -> None:
+    def _check_result(self, asked: ast.expr, statement: Statement) -> None:
         column = self.program.modules.text(asked, self.scope)
         if column is not None:
-            self._tell(check_column(statement, column), call)
+            self._tell(check_column(statement, column), asked)
             return
         row = self.program.reader.row_fields(asked, self.scope)
         if row is not None:
             for _, message in check_row(statement, *row):
-                self._tell(message, call)
-        elif isinstance(asked, ast.Name) and asked.id in ("int", "float", "str", "bool", "bytes"):
-            kinds = self.program.reader.row_kinds(asked, self.scope)
-            self._tell(check_scalar(statement, asked.id, kinds), call)
+                self._tell(message, asked)
+        elif isinstance(asked, ast.Name | ast.Attribute):
+            resolved = self.program.modules.resolve(asked, self.scope)
+            if isinstance(resolved, External) and resolved.name.startswith("builtins."):
+                kinds = self.program.reader.row_kinds(asked, self.scope)
+                self._tell(check_scalar(statement, resolved.name.removeprefix("builtins."), kinds), asked)
 
-    def _tell(self, message: str | None, call: ast.Call) -> None:
+    def _tell(self, message: str | None, place: ast.expr) -> None:
         if message is not None:
-            self.program.add("core-sql", message, self.scope.module, call)
+            self.program.add("core-sql", f"{self.label}: {message}", self.scope.module, place)
 
     @property
     def parents(self) -> dict[ast.AST, ast.AST]:
@@ -759,31 +852,6 @@ def _own_nodes(function: ast.AST) -> Iterator[ast.AST]:
                 todo.append(child)
 
 
-def _params_read(function: ast.AST, name: str) -> Iterator[tuple[str, ast.Subscript | ast.Compare]]:
-    """`req.params["…"]`, and tests such as `"…" in req.params`, in a body and in the functions inside it."""
-    todo: list[ast.AST] = [function]
-    while todo:
-        node = todo.pop()
-        match node:
-            case ast.Subscript(
-                value=ast.Attribute(value=ast.Name(id=owner), attr="params"), slice=ast.Constant(value=str() as text)
-            ) if owner == name and isinstance(node.ctx, ast.Load):
-                yield text, node
-            case ast.Compare(
-                left=ast.Constant(value=str() as text),
-                comparators=[ast.Attribute(value=ast.Name(id=owner), attr="params")],
-            ) if owner == name:
-                yield text, node
-            case _:
-                pass
-        for child in ast.iter_child_nodes(node):
-            shadows = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) and any(
-                argument.arg == name for argument in (*child.args.posonlyargs, *child.args.args, *child.args.kwonlyargs)
-            )
-            if not shadows:
-                todo.append(child)
-
-
 def _first_parameter(scope: Scope) -> str | None:
     """The name of a function's first parameter, if nothing else in it has that name."""
     node = scope.node
@@ -795,9 +863,23 @@ def _first_parameter(scope: Scope) -> str | None:
     return arguments[0].arg
 
 
+def _spelt(expression: ast.expr) -> str:
+    match expression:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+        case ast.Call(func=function):
+            return f"{_spelt(function)}()"
+        case _:
+            return "the handler"
+
+
 def _first_annotation(function: FunctionNode) -> ast.expr | None:
+    return _annotation_at(function, 0)
+
+
+def _annotation_at(function: FunctionNode, position: int) -> ast.expr | None:
     arguments = [*function.args.posonlyargs, *function.args.args]
-    annotation = arguments[0].annotation if arguments else None
+    annotation = arguments[position].annotation if len(arguments) > position else None
     if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
         try:
             return ast.parse(annotation.value, mode="eval").body
