@@ -22,9 +22,9 @@ class Command:
     __slots__ = ("group", "help", "module")
 
     def __init__(self, group: str, module: str, help: str) -> None:
-        self.group = group
-        self.module = module
-        self.help = help
+        self.group: str = group
+        self.module: str = module
+        self.help: str = help
 
 
 COMMANDS: Final[Mapping[str, Command]] = {

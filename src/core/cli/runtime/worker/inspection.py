@@ -20,7 +20,7 @@ __all__ = ["inspect"]
 
 SITE = "/core/"
 _STDLIB = ("/lib/python",)
-watching = False
+watching: bool = False
 findings: list[dict[str, Any]] = []
 
 

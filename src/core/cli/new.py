@@ -1,0 +1,126 @@
+"""`core new`: a small project in the recommended layout, which runs and passes its checks as it is.
+
+The files lie in `template/`, each with `.in` behind its name. A line `#: if kv` begins what is there only for a project
+with a key-value namespace, `#: if not kv` what is there without one, `#: end` ends either. A file of which nothing
+remains is left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import keyword
+import re
+import sys
+from collections.abc import Iterator
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from core.errors import DeveloperError
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
+__all__ = ["BINDINGS", "add", "render", "run"]
+
+BINDINGS: Final = ("kv", "queue", "r2")
+"""The bindings that a project may have beside its database."""
+
+_DESCRIPTION = """\
+Make a folder with a small API: an application, its Env, one router over a SQL database, a migration, tests over
+fakes, and the configuration of mypy, pytest and the editor. Its tests, `mypy` and `core check` pass as they are.
+
+Bindings: the SQL database is always there. --with adds kv (a rate limit), queue (events and their consumer),
+r2 (files of notes), or `all`."""
+
+
+def add(subparsers: Any) -> None:
+    """Add the command's options."""
+    parser = subparsers.add_parser("new", help="make a project", description=_DESCRIPTION)
+    parser.add_argument("name", help="the project's name and folder: lower-case letters, digits and hyphens")
+    parser.add_argument(
+        "--with", dest="bindings", metavar="BINDINGS", default="", help="further bindings, as in kv,queue"
+    )
+    parser.add_argument("--folder", type=Path, help="where to make it (default: a folder of its name)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command."""
+    from core.cli.style import Style
+
+    name: str = args.name
+    wanted = _bindings(args.bindings)
+    folder: Path = args.folder if args.folder is not None else Path(name)
+    files = render(name, wanted)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise DeveloperError(f"{folder} is there already and not empty. Choose another name, or a --folder")
+    for path, text in files.items():
+        target = folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, "utf-8")
+    paint = Style(sys.stdout)
+    print(f"Made {paint.bold(str(folder))} with {len(files)} files.\n")
+    for command, why in (
+        (f"cd {folder}", ""),
+        ("core dev", "serve it, with its explorer"),
+        ("pytest", "run its tests"),
+        ("core check", "prove Env against wrangler.toml"),
+    ):
+        print(f"  {paint.cyan(command.ljust(16))} {paint.dim(why)}".rstrip())
+    return 0
+
+
+def render(name: str, bindings: frozenset[str]) -> dict[str, str]:
+    """The files of a project: their paths and texts. Raises DeveloperError for a name that is none."""
+    if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name) or len(name) > 54:
+        raise DeveloperError(
+            f"{name!r} cannot be the name of a worker. Use lower-case letters, digits and single hyphens, 54 at most"
+        )
+    package = name.replace("-", "_")
+    if keyword.iskeyword(package) or package in sys.stdlib_module_names or package in ("core", "tests"):
+        raise DeveloperError(f"{package} means something else in Python. Choose another name, as in {name}-api")
+    from core.hosts.dev.guard import new_token
+
+    names = {"name": name, "package": package}
+    files: dict[str, str] = {}
+    for path, text in _templates(resources.files("core.cli") / "template", ""):
+        filled = re.sub(r"\{\{(name|package)\}\}", lambda found: names[found[1]], _choose(text, bindings))
+        # Local ids: whoever deploys puts the platform's own in their place.
+        filled = re.sub(r"\{\{id:(\w+)\}\}", lambda found: f"local-{found[1]}-{new_token()[:8].lower()}", filled)
+        if filled.strip():
+            files[path.replace("src/package", f"src/{package}").replace("dot-", ".")] = filled
+    return files
+
+
+def _bindings(text: str) -> frozenset[str]:
+    chosen = {part.strip() for part in text.split(",") if part.strip()}
+    if "all" in chosen:
+        return frozenset(BINDINGS)
+    unknown = sorted(chosen - {*BINDINGS, "d1"})
+    if unknown:
+        raise DeveloperError(f"--with knows no {', '.join(unknown)}. It knows {', '.join(BINDINGS)} and all")
+    return frozenset(chosen - {"d1"})
+
+
+def _templates(folder: Traversable, prefix: str) -> Iterator[tuple[str, str]]:
+    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        if entry.is_dir():
+            yield from _templates(entry, f"{prefix}{entry.name}/")
+        elif entry.name.endswith(".in"):
+            yield f"{prefix}{entry.name.removesuffix('.in')}", entry.read_text("utf-8")
+
+
+def _choose(text: str, bindings: frozenset[str]) -> str:
+    """The lines that are there with these bindings."""
+    kept: list[str] = []
+    conditions: list[bool] = []
+    for line in text.splitlines(keepends=True):
+        mark = re.fullmatch(r"#: (?:if (not )?(\w+)|(end))\n", line)
+        if mark is None:
+            if all(conditions):
+                kept.append(line)
+        elif mark[3]:
+            conditions.pop()
+        else:
+            conditions.append((mark[2] in bindings) != bool(mark[1]))
+    return "".join(kept)

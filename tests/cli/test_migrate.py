@@ -1,0 +1,75 @@
+"""`core migrate`: listed, made and applied."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.cli.test_overview import run
+
+TOML = """\
+name = "trial"
+main = "main.py"
+compatibility_date = "2026-04-01"
+
+[[d1_databases]]
+binding = "DB"
+database_name = "trial"
+database_id = "trial"
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "wrangler.toml").write_text(TOML)
+    (tmp_path / "main.py").write_text("from core import create_app\napp = create_app()\n")
+    return tmp_path
+
+
+def test_a_migration_is_made_listed_and_applied_once(project: Path) -> None:
+    made = run("migrate", "new", "Add notes!", folder=project)
+    assert made.returncode == 0, made.stderr
+    path = project / "migrations" / "0001_add_notes.sql"
+    assert Path(made.stdout.strip()) == path
+    path.write_text("CREATE TABLE notes (id INTEGER PRIMARY KEY);\n")
+
+    assert "pending  0001_add_notes.sql" in run("migrate", "list", folder=project).stdout
+    assert "applied  0001_add_notes.sql" in run("migrate", "apply", folder=project).stdout
+    assert "nothing to apply" in run("migrate", "apply", folder=project).stdout
+    assert "applied  0001_add_notes.sql" in run("migrate", "list", folder=project).stdout
+
+    assert run("migrate", "new", "more", folder=project).stdout.strip().endswith("0002_more.sql")
+
+
+def test_a_migration_that_fails_changes_nothing_and_says_where(project: Path) -> None:
+    folder = project / "migrations"
+    folder.mkdir()
+    (folder / "0001_bad.sql").write_text("CREATE TABLE notes (id INTEGER);\nCREATE TABEL more (id INTEGER);\n")
+
+    done = run("migrate", "apply", folder=project)
+
+    assert done.returncode == 1
+    assert "0001_bad.sql:2" in done.stderr
+    assert "pending  0001_bad.sql" in run("migrate", "list", folder=project).stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["new"], "core migrate new add_email"),
+        (["new", "!!!"], "no letter or digit"),
+        (["list", "--binding", "NOPE"], "there is no database NOPE"),
+        (["apply", "DB"], "--binding DB"),
+    ],
+)
+def test_mistakes_are_told_with_the_right_words(project: Path, arguments: list[str], told: str) -> None:
+    done = run("migrate", *arguments, folder=project)
+    assert done.returncode == 1
+    assert told in done.stderr
+
+
+def test_a_project_without_a_database_is_told_the_table_to_write(project: Path) -> None:
+    (project / "wrangler.toml").write_text(TOML.partition("[[")[0])
+    done = run("migrate", "list", folder=project)
+    assert done.returncode == 1
+    assert "[[d1_databases]]" in done.stderr

@@ -1,0 +1,105 @@
+"""`core new`: what it makes passes its own tests, mypy and `core check`, with any choice of bindings."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.cli.test_overview import run
+from tests.hosts.dev.running import RunningDev
+
+from core.cli.new import BINDINGS, render
+from core.errors import DeveloperError
+
+CHOICES = [
+    frozenset(choice) for count in range(len(BINDINGS) + 1) for choice in itertools.combinations(BINDINGS, count)
+]
+
+
+def tool(folder: Path, *command: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", *command],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        # A project stands alone: nothing of this repository's settings may reach it.
+        env={name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "MYPY", "COV"))},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("bindings", CHOICES, ids=lambda choice: ",".join(sorted(choice)) or "none")
+def test_tests_and_core_check_pass_as_generated(tmp_path: Path, bindings: frozenset[str]) -> None:
+    made = run("new", "my-notes", "--with", ",".join(bindings), folder=tmp_path)
+    assert made.returncode == 0, made.stderr
+    folder = tmp_path / "my-notes"
+
+    assert "passed" in tool(folder, "pytest", "-q", "-p", "no:cacheprovider", "-W", "error")
+    tool(folder, "core.cli", "check")
+    tool(folder, "ruff", "check", "--select", "E,F,I,UP,B", "--config", "line-length=120", ".")
+    tool(folder, "ruff", "format", "--check", ".")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bindings", [frozenset[str](), frozenset(BINDINGS)], ids=["none", "all"])
+def test_mypy_passes_as_generated_with_the_plugin_on(tmp_path: Path, bindings: frozenset[str]) -> None:
+    run("new", "my-notes", "--with", ",".join(bindings), folder=tmp_path)
+
+    assert "Success" in tool(tmp_path / "my-notes", "mypy")
+
+
+def test_mypy_finds_a_binding_with_a_wrong_letter(tmp_path: Path) -> None:
+    run("new", "my-notes", folder=tmp_path)
+    env = tmp_path / "my-notes" / "src" / "my_notes" / "env.py"
+    env.write_text(env.read_text().replace("DB:", "BD:"))
+
+    done = run("check", folder=tmp_path / "my-notes")
+
+    assert done.returncode == 1
+    assert "env.py" in done.stdout
+    assert "BD" in done.stdout
+
+
+def test_it_is_served(tmp_path: Path) -> None:
+    run("new", "my-notes", "--with", "all", folder=tmp_path)
+    with RunningDev(tmp_path / "my-notes", tmp_path / "state", "--no-reload") as dev:
+        assert dev.fetch("/notes", method="POST", body=b'{"text": "Served"}').text == '{"id":1}'
+        assert dev.fetch("/notes/1").text == '{"id":1,"text":"Served"}'
+        dev.until("QUEUE")
+
+
+@pytest.mark.parametrize("name", ["My-Notes", "notes_", "1notes", "a" * 55, "", "../up", "class", "json", "core"])
+def test_a_name_that_is_none_is_told(name: str) -> None:
+    with pytest.raises(DeveloperError):
+        render(name, frozenset())
+
+
+def test_nothing_is_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "my-notes").mkdir()
+    (tmp_path / "my-notes" / "mine.txt").write_text("mine")
+
+    done = run("new", "my-notes", folder=tmp_path)
+
+    assert done.returncode == 1
+    assert "not empty" in done.stderr
+    assert [path.name for path in (tmp_path / "my-notes").iterdir()] == ["mine.txt"]
+
+
+def test_an_unknown_binding_is_told_with_those_there_are(tmp_path: Path) -> None:
+    done = run("new", "my-notes", "--with", "kv,redis", folder=tmp_path)
+    assert done.returncode == 1
+    assert "redis" in done.stderr
+    assert "kv, queue, r2" in done.stderr
+
+
+def test_no_mark_of_the_templates_is_left() -> None:
+    for bindings in CHOICES:
+        for path, text in render("my-notes", bindings).items():
+            assert "#:" not in text, path
+            assert "{{" not in text, path

@@ -1,0 +1,94 @@
+"""The command line as a whole: its overview, its errors, its exit codes, and how fast it starts."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from core.cli import COMMANDS, main, parser_for
+
+
+def run(*arguments: str, folder: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "core.cli", *arguments],
+        cwd=folder,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def test_the_overview_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    shown = capsys.readouterr().out
+    assert all(f"  {name} " in shown for name in COMMANDS)
+    assert "Exit codes" in shown
+    assert "\x1b" not in shown
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_and_documents_its_exit_codes(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([name, "--help"])
+    assert ended.value.code == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith(f"usage: core {name}")
+    assert "Exit codes" in shown
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_an_unknown_option_is_a_usage_error(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        parser_for(name).parse_args([name, "--no-such-option"])
+    assert ended.value.code == 2
+    assert "--help" in capsys.readouterr().err
+
+
+def test_a_mistyped_command_is_told_with_the_right_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["chekc"]) == 2
+    assert "Did you mean `core check`?" in capsys.readouterr().err
+
+
+def test_no_command_is_a_usage_error_that_shows_the_overview(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    assert "Usage" in capsys.readouterr().out
+
+
+def test_colours_are_for_terminals_and_for_who_asks() -> None:
+    assert "\x1b" not in run("--help").stdout
+    assert "\x1b" in run("--help", FORCE_COLOR="1").stdout
+    assert "\x1b" not in run("--help", FORCE_COLOR="1", NO_COLOR="1").stdout
+
+
+def test_the_overview_loads_nothing_of_the_framework() -> None:
+    script = (
+        "import sys\nfrom core.cli import main\nmain(['--help'])\n"
+        "heavy = {'cattrs', 'core.app', 'core.config.load', 'uvicorn', 'asyncio'} & set(sys.modules)\n"
+        "print('LOADED', sorted(heavy), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert "LOADED []" in done.stderr
+
+
+def test_outside_of_a_project_the_way_in_is_told(tmp_path: Path) -> None:
+    done = run("routes", folder=tmp_path)
+    assert done.returncode == 1
+    assert "core new NAME" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_output_into_a_closed_pipe_ends_quietly() -> None:
+    done = subprocess.run(
+        f"{sys.executable} -m core.cli completion bash | head -c 1",
+        shell=True,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert "Traceback" not in done.stderr
+    assert "BrokenPipe" not in done.stderr

@@ -1,0 +1,52 @@
+"""`core routes`: the table of routes, for people and for programs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.cli.test_overview import run
+
+USERS = Path(__file__).parents[2] / "examples" / "users"
+
+
+def test_the_table_shows_what_runs_before_each_handler() -> None:
+    done = run("routes", folder=USERS)
+
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0].split() == ["METHOD", "PATH", "HANDLER", "MIDDLEWARE"]
+    assert any(
+        line.split()[:4] == ["DELETE", "/users/:id", "delete_user", "*"] and "request_id > logger" in line
+        for line in lines
+    )
+
+
+def test_json_has_every_field() -> None:
+    done = run("routes", "--format", "json", folder=USERS)
+
+    routes = json.loads(done.stdout)
+    (created,) = [route for route in routes if route["handler"] == "create_user"]
+    assert created["method"] == "POST"
+    assert created["path"] == "/users"
+    assert created["middleware"][-1] == "rate_limit"
+    assert created["authenticated"] is False
+    assert created["public"] is False
+
+
+def test_a_project_is_found_from_a_folder_inside_it() -> None:
+    assert run("routes", folder=USERS / "src" / "users_api").stdout == run("routes", folder=USERS).stdout
+
+
+def test_an_application_without_routes_says_how_to_make_one(tmp_path: Path) -> None:
+    (tmp_path / "wrangler.toml").write_text('name = "none"\nmain = "main.py"\ncompatibility_date = "2026-04-01"\n')
+    (tmp_path / "main.py").write_text("from core import create_app\napp = create_app()\n")
+    assert "No routes yet" in run("routes", folder=tmp_path).stdout
+
+
+def test_a_missing_application_is_told_with_the_line_to_write(tmp_path: Path) -> None:
+    (tmp_path / "wrangler.toml").write_text('name = "none"\nmain = "main.py"\ncompatibility_date = "2026-04-01"\n')
+    (tmp_path / "main.py").write_text("from core import create_app\napi = create_app()\n")
+    done = run("routes", folder=tmp_path)
+    assert done.returncode == 1
+    assert 'write [core] app = "main:api"' in done.stderr
