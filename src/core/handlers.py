@@ -26,6 +26,7 @@ __all__ = [
     "Middleware",
     "Next",
     "Traits",
+    "WebSocketHandler",
     "arguments_of",
     "declare",
     "name_of",
@@ -67,6 +68,8 @@ class Middleware(Protocol[E_contra, U_contra]):
 
 
 if TYPE_CHECKING:
+    from core.http.websocket import WebSocket
+
     N_co = TypeVar("N_co", bound=str, covariant=True, default=str)
 
     class BoundMiddleware(Middleware[E_contra, U_contra], Protocol[E_contra, U_contra, N_co]):
@@ -80,6 +83,14 @@ class ErrorHandler(Protocol[E_contra]):
         self, err: Exception, req: Request[E_contra, Any, Any], res: Response, next: Next, /
     ) -> Awaitable[Response | None]:
         """Send something on `res`; raising or `await next(err)` falls back to the default answer."""
+        ...
+
+
+class WebSocketHandler(Protocol[E_contra, U_contra]):
+    """`async (req, socket)`: talks on an open WebSocket, which is closed when it returns."""
+
+    def __call__(self, req: Request[E_contra, U_contra, Any], socket: WebSocket, /) -> Awaitable[None]:
+        """Receive and send until either side has enough."""
         ...
 
 
@@ -109,12 +120,12 @@ class Traits:
         authenticates: bool = False,
         public: bool = False,
     ) -> None:
-        self.name = name
-        self.public = public
-        self.provides = frozenset(provides)
-        self.requires = frozenset(requires)
-        self.reads = frozenset(reads) | self.requires
-        self.authenticates = authenticates
+        self.name: str = name
+        self.public: bool = public
+        self.provides: frozenset[str] = frozenset(provides)
+        self.requires: frozenset[str] = frozenset(requires)
+        self.reads: frozenset[str] = frozenset(reads) | self.requires
+        self.authenticates: bool = authenticates
         self.placed: Callable[[str], Middleware[Any, Any]] | None = None
         """Makes the middleware for one place where it stands, for one that keeps its places apart."""
 

@@ -24,6 +24,7 @@ from core.handlers import (
     Middleware,
     Next,
     Traits,
+    WebSocketHandler,
     arguments_of,
     declare,
     name_of,
@@ -42,6 +43,7 @@ U2 = TypeVar("U2")
 K = TypeVar("K", bound=str)
 S = TypeVar("S", bound=str, default=str)
 R = TypeVar("R", bound="Response | None")
+WebSocketHandlerT = TypeVar("WebSocketHandlerT", bound=WebSocketHandler[Any, Any])
 
 
 class _Registered:
@@ -50,9 +52,9 @@ class _Registered:
     __slots__ = ("handler", "method", "middleware", "mounted", "pattern")
 
     def __init__(self, method: str | None, pattern: Pattern, middleware: list[Middleware[Any, Any]]) -> None:
-        self.method = method
-        self.pattern = pattern
-        self.middleware = middleware
+        self.method: str | None = method
+        self.pattern: Pattern = pattern
+        self.middleware: list[Middleware[Any, Any]] = middleware
         self.handler: Handler[Any, Any] | None = None
         self.mounted: Router[Any, Any] | None = None
 
@@ -170,6 +172,34 @@ class Router(Generic[E, U]):
         if any(traits_of(middleware) is not None for middleware in route.middleware):
             prove_order([*self._traited, Entry(route.method, route.pattern, route.middleware)])
         self._changed()
+
+    def websocket(
+        self, path: str, /, *middleware: Middleware[E, U], protocols: Iterable[str] = (), origins: Iterable[str] = ()
+    ) -> Callable[[WebSocketHandlerT], WebSocketHandlerT]:
+        """Open a WebSocket on `path` for the decorated `async (req, socket)`.
+
+            @app.websocket("/rooms/:id", protocols=("chat",))
+            async def chat(req: Request[Env], socket: WebSocket) -> None:
+                async for message in socket:
+                    await socket.send(message)
+
+        The middleware before it runs as for any GET, and may refuse. `protocols`: the subprotocols spoken here, the
+        preferred first. `origins`: pages of other origins that may connect (`"*"` for all); by default only the
+        server's own may, since a browser sends cookies along. A request that asks for no WebSocket gets 426.
+        Raises as `on` does.
+        """
+        from core.upgrade import upgrade_handler
+
+        where = f"websocket {path}"
+
+        def register(handler: WebSocketHandlerT) -> WebSocketHandlerT:
+            if arguments_of(handler) != 2:
+                raise HandlerError(f"{where}: {name_of(handler)} must be `async def (req, socket)`")
+            require_async(handler, where)
+            self.get(path, *middleware, upgrade_handler(handler, tuple(protocols), tuple(origins)))
+            return handler
+
+        return register
 
     # -- middleware and routers
 

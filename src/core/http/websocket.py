@@ -8,11 +8,14 @@ the host's business.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Protocol, runtime_checkable
 
-__all__ = ["ConnectedWebSocket", "WebSocket", "WebSocketClosed", "check_close", "pair"]
+__all__ = ["ConnectedWebSocket", "Upgrade", "WebSocket", "WebSocketClosed", "check_close", "pair"]
+
+log: logging.Logger = logging.getLogger("core")
 
 _MOST_REASON_BYTES = 123
 
@@ -57,6 +60,32 @@ class WebSocket(Protocol):
     def __aiter__(self) -> AsyncIterator[str | bytes]:
         """The messages until the connection closes."""
         ...
+
+
+class Upgrade:
+    """What a route wants to do on a WebSocket, once its host has opened it.
+
+    A host that finds one on a response of status 101 opens the connection with `protocol` and calls `run`.
+    """
+
+    __slots__ = ("_session", "protocol")
+
+    def __init__(self, session: Callable[[WebSocket], Awaitable[None]], protocol: str | None) -> None:
+        self._session = session
+        self.protocol: str | None = protocol
+        """The subprotocol that was agreed on, if any."""
+
+    async def run(self, socket: WebSocket, /) -> None:
+        """Run the session to its end and close the connection: with 1011 where the handler fails, which is logged."""
+        try:
+            await self._session(socket)
+        except WebSocketClosed:
+            return
+        except Exception:
+            log.exception("a WebSocket handler failed")
+            await socket.close(1011, "Internal Error")
+        else:
+            await socket.close()
 
 
 def check_close(code: int, reason: str) -> None:

@@ -6,13 +6,17 @@ execution context, so that a test can wait for what was given to `wait_until`.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Mapping
-from typing import Any, Generic, TypeVar
+import asyncio
+from collections.abc import AsyncIterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from core import http
 from core.app import App
 from core.context import ExecutionContext
 from core.testing.context import FakeExecutionContext
+
+if TYPE_CHECKING:
+    from core.http.websocket import ConnectedWebSocket
 
 __all__ = ["Client"]
 
@@ -42,10 +46,11 @@ class Client(Generic[E]):
     ) -> None:
         self.app = app
         self.env = env
-        self.ctx = ctx if ctx is not None else FakeExecutionContext()
-        self.base_url = base_url.rstrip("/")
-        self.headers = dict(headers) if headers else {}
+        self.ctx: ExecutionContext | FakeExecutionContext = ctx if ctx is not None else FakeExecutionContext()
+        self.base_url: str = base_url.rstrip("/")
+        self.headers: dict[str, str] = dict(headers) if headers else {}
         self.ip = ip
+        self._sessions: list[asyncio.Future[None]] = []
         self.cookies: dict[str, str] = {}
         """What the application has set, by name. A test may add to it."""
 
@@ -107,6 +112,38 @@ class Client(Generic[E]):
     async def options(self, url: str, **options: Any) -> http.Response:
         """Send an OPTIONS; options as for `request`."""
         return await self.request("OPTIONS", url, **options)
+
+    async def websocket(
+        self, url: str, *, protocols: Sequence[str] = (), headers: Mapping[str, str] | None = None
+    ) -> ConnectedWebSocket:
+        """Open a WebSocket on a route of `app.websocket`, and return the client's end.
+
+            socket = await client.websocket("/rooms/7")
+            await socket.send("hello")
+            assert await socket.receive() == "hello"
+
+        The session runs beside the test until either side closes. Raises WebSocketClosed with the status as its code
+        and the body as its reason where the application refuses.
+        """
+        from core.http.websocket import WebSocketClosed, pair
+        from core.request import Request
+        from core.response import Response
+
+        merged = http.Headers({**self.headers, "Upgrade": "websocket", "Connection": "Upgrade", **(headers or {})})
+        if self.ip is not None:
+            merged["Edge-Connecting-IP"] = self.ip
+        if self.cookies:
+            merged["Cookie"] = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
+        if protocols:
+            merged["Sec-WebSocket-Protocol"] = ", ".join(protocols)
+        message = http.Request(self.base_url + url if url.startswith("/") else url, headers=merged)
+        res = Response()
+        await self.app.dispatcher.respond(Request(message, self.env, self.ctx), res)
+        if res.status_code != 101 or res.upgrade is None:
+            raise WebSocketClosed(res.status_code, await res.to_http().text())
+        server, client = pair(res.upgrade.protocol)
+        self._sessions.append(asyncio.ensure_future(res.upgrade.run(server)))
+        return client
 
     def _keep(self, text: str) -> None:
         pair, *attributes = text.split(";")
