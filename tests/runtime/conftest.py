@@ -95,11 +95,15 @@ class Running:
         self.lines = lines
         self._background = background
 
+    @property
+    def port(self) -> int:
+        return self.node.port
+
     def request(
         self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None, seconds: float = 60
     ) -> Answer:
         """One request on a connection of its own."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.node.port, timeout=seconds)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=seconds)
         try:
             connection.request(method, path, body, headers or {})
             response = connection.getresponse()

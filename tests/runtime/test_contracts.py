@@ -6,6 +6,11 @@ its reason, and has to fail: a difference that is gone is taken off the list.
 
 from __future__ import annotations
 
+import hashlib
+import json
+import shutil
+import subprocess
+import tempfile
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
@@ -17,7 +22,7 @@ from tests.runtime.conftest import Background, Running, start_running
 import core
 from core.cli.runtime.capnp import Plan
 from core.cli.runtime.make import make_bundle
-from core.cli.runtime.toolchain import Toolchain
+from core.cli.runtime.toolchain import Toolchain, cache_folder
 from core.testing.contracts.contract import Case
 
 MAIN = Path(__file__).parent / "contracts" / "main.py"
@@ -47,17 +52,25 @@ DIFFERENCES: Mapping[tuple[str, str], str] = {
     ("durable_object", "a_cursor_goes_on_where_it_stopped"): (
         "workerd's cursor counts the rows that a sort reads as well, in rows_read"
     ),
+    ("r2", "custom_metadata_has_8192_characters_and_twice_as_few_beyond_latin_1"): (
+        "this miniflare keeps 2048 characters of custom metadata, newer ones and the platform 8192"
+    ),
     ("d1", "limits_are_the_platforms"): "workerd's own D1 service has SQLite's limits, not D1's",
 }
 
 
-def cases() -> Iterator[Any]:
-    for kind in KINDS:
-        # The alarms of objects follow the machine's clock, which a test cannot move.
-        for case in import_module(f"core.testing.contracts.{kind}").contract.select(timed=kind != "durable_object"):
-            reason = DIFFERENCES.get((kind, case.name))
-            marks = [] if reason is None else [pytest.mark.xfail(reason=reason, strict=True)]
-            yield pytest.param(kind, case, id=f"{kind}-{case.name}", marks=marks)
+def cases(kind: str) -> Iterator[Any]:
+    # The alarms of objects and the dates of a bucket follow the machine's clock, which a test cannot move.
+    for case in import_module(f"core.testing.contracts.{kind}").contract.select(timed=kind == "kv"):
+        reason = DIFFERENCES.get((kind, case.name))
+        marks = [] if reason is None else [pytest.mark.xfail(reason=reason, strict=True)]
+        yield pytest.param(case, id=f"{kind}-{case.name}", marks=marks)
+
+
+def cases_of(*kinds: str) -> Iterator[Any]:
+    for kind in kinds:
+        for case in cases(kind):
+            yield pytest.param(kind, *case.values, id=case.id, marks=case.marks)
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +92,89 @@ def contract_files() -> dict[str, bytes]:
     return {f"core/{place.relative_to(root).as_posix()}": place.read_bytes() for place in places}
 
 
-@pytest.mark.parametrize(("kind", "case"), list(cases()))
+@pytest.mark.parametrize(("kind", "case"), list(cases_of(*KINDS)))
 def test_the_real_runtime_keeps_the_contract(contracts: Running, kind: str, case: Case[Any]) -> None:
-    answer = contracts.request("POST", f"/run/{kind}/{case.name}")
-    assert answer.status == 204, f"{answer.json()['error']}\n{answer.json()['where']}\n{answer.json()['trace']}"
+    keeps(contracts, kind, case)
+
+
+def keeps(worker: Running, kind: str, case: Case[Any]) -> None:
+    """Run one case in a worker."""
+    answer = worker.request("POST", f"/run/{kind}/{case.name}")
+    if answer.status != 204:
+        told = answer.json()
+        raise AssertionError(f"{told['error']}\n{told['where']}\n{told['trace']}")
+
+
+@pytest.fixture(scope="module")
+def under_miniflare(
+    tools: Toolchain, background: Background, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Running]:
+    """The same worker under miniflare, which has R2."""
+    place = tmp_path_factory.mktemp("miniflare")
+    plan = Plan(name="contracts")
+    bundle = background.run(
+        make_bundle(
+            MAIN,
+            project=MAIN.parent,
+            plan=plan,
+            out=place / "dist",
+            toolchain=tools,
+            files=contract_files(),
+            snapshot=False,
+        )
+    )
+    script = Path(__file__).parent / "miniflare" / "run.mjs"
+    log = (place / "log").open("wb")
+    process = subprocess.Popen(
+        ["node", str(script), str(bundle.folder), str(miniflare_folder())],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=log,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        line = process.stdout.readline()
+        assert line, (place / "log").read_text("utf-8", "replace")[-2000:]
+        yield Remote(json.loads(line)["port"])
+    finally:
+        process.stdin.close()
+        process.wait(30)
+        process.stdout.close()
+        log.close()
+
+
+class Remote(Running):
+    """A worker that something else runs."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self.lines = []
+
+    @property
+    def port(self) -> int:
+        return self._port
+
+
+def miniflare_folder() -> Path:
+    """Where miniflare is installed: from npm, once, by its lock file."""
+    here = Path(__file__).parent / "miniflare"
+    lock = (here / "package-lock.json").read_bytes()
+    target = cache_folder() / f"miniflare-{hashlib.sha256(lock).hexdigest()[:16]}"
+    if not (target / "node_modules" / "miniflare").is_dir():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+            place = Path(folder) / "miniflare"
+            place.mkdir()
+            for name in ("package.json", "package-lock.json"):
+                shutil.copy(here / name, place / name)
+            subprocess.run(
+                ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=place, check=True, capture_output=True
+            )
+            place.rename(target)
+    return target
+
+
+@pytest.mark.parametrize("case", list(cases("r2")))
+def test_the_real_object_bucket_keeps_the_contract(under_miniflare: Running, case: Case[Any]) -> None:
+    keeps(under_miniflare, "r2", case)

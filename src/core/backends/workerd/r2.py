@@ -119,6 +119,9 @@ class WorkerdR2Bucket:
         include: Iterable[str] | None = None,
     ) -> R2Objects:
         """One page of objects. See `R2Bucket.list`."""
+        if limit is not None and not 1 <= limit <= 1000:
+            # A negative number would cross as a large one.
+            raise _error("Error", "list: MaxKeys params must be positive integer <= 1000. (10022)")
         named = {
             "prefix": prefix,
             "delimiter": delimiter,
