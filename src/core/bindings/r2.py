@@ -239,7 +239,7 @@ class R2Body:
     def __init__(self, source: AsyncIterable[bytes], length: int) -> None:
         self._source = source
         self._used = False
-        self.length = length
+        self.length: int = length
 
     @property
     def used(self) -> bool:
@@ -269,7 +269,7 @@ class R2ObjectBody(R2Object):
         """Whether the body was read, or its reading begun."""
         return self.body.used
 
-    async def bytes(self) -> bytes:
+    async def bytes(self) -> _Bytes:
         """The body."""
         return b"".join([chunk async for chunk in self.body])
 

@@ -1,0 +1,49 @@
+"""What queues, buckets and Durable Objects must not be given."""
+
+from typing import Any
+
+import attrs
+
+from core.bindings.durable_object import DurableObject, DurableObjectNamespace
+from core.bindings.queue import MessageBatch, MessageSendRequest, Queue
+from core.bindings.r2 import R2Bucket
+
+
+@attrs.frozen
+class Job:
+    kind: str
+
+
+@attrs.frozen
+class User:
+    name: str
+
+
+class Counter(DurableObject[Any]):
+    async def increment(self, by: int = 1) -> int:
+        return by
+
+
+async def sends(queue: Queue[Job]) -> None:
+    await queue.send(User("ada"))  # E
+    await queue.send_batch([MessageSendRequest(User("ada"))])  # E
+    await queue.send(Job("a"), content_type="xml")  # E
+
+
+async def consumes(batch: MessageBatch[Job]) -> None:
+    for message in batch.messages:
+        print(message.body.name)  # E
+
+
+async def puts(bucket: R2Bucket) -> None:
+    await bucket.put("k", 5)  # E
+    await bucket.put("k", "v", only_if={"etag": "x"})  # E
+    (await bucket.put("k", "v", only_if={"etag_matches": "x"})).etag  # E
+    (await bucket.get("k")).text()  # E
+
+
+async def calls(counters: DurableObjectNamespace[Counter]) -> None:
+    counter = counters.get_by_name("a")
+    await counter.increment(by="one")  # E
+    await counter.decrement()  # E
+    print((await counter.increment()).upper())  # E
