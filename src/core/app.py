@@ -69,7 +69,7 @@ class App(Router[E, Any]):
         self.env_class: type[E] | None = env
         """The class of `req.env`, which hosts build from the configuration; None for an application without one."""
         self.default_deny = default_deny
-        self.dispatcher = Dispatcher(self._proven)
+        self.dispatcher: Dispatcher = Dispatcher(self._proven)
         """Where hosts hand in requests of their own kind."""
         self._queues: dict[str, QueueConsumer[Any, E]] = {}
         self._schedule: list[tuple[str | None, ScheduledHandler[E]]] = []
@@ -149,7 +149,10 @@ class App(Router[E, Any]):
                 f'a batch of the queue "{batch.queue}" came, which nothing consumes. '
                 f'Register a consumer: @app.queue("{batch.queue}")'
             )
-        await consumer(batch, env, ctx)
+        # Imported here: few workers consume queues, and structuring takes a while to load.
+        from core.messages import payload_of, typed
+
+        await consumer(typed(batch, payload_of(consumer)), env, ctx)
 
     async def trigger(self, event: ScheduledEvent, env: E, ctx: ExecutionContext) -> None:
         """Run what is scheduled for `event.cron`, in order of registration. One that raises does not stop the rest.

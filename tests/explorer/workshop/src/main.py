@@ -73,10 +73,9 @@ async def broken(req: Request[Env], res: Response) -> None:
 @app.queue("jobs")
 async def work(batch: MessageBatch[Job], env: Env, ctx: ExecutionContext) -> None:
     for message in batch.messages:
-        text = message.body.text if isinstance(message.body, Job) else message.body["text"]
-        if text == "fail":
+        if message.body.text == "fail":
             raise ValueError("this job fails")
-        await env.DB.prepare("INSERT INTO jobs (text) VALUES (?)").bind(text).run()
+        await env.DB.prepare("INSERT INTO jobs (text) VALUES (?)").bind(message.body.text).run()
 
 
 @app.scheduled("0 3 * * *")

@@ -1,0 +1,90 @@
+"""The messages of a batch as their consumer's annotation says: `MessageBatch[Job]` gets bodies that are `Job`s.
+
+A body is structured when it is asked for, so that one that is not a `Job` fails by itself and not its whole batch:
+`message.body` raises StructureError then, with every mistake and its path.
+"""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from core.bindings.queue import Message, MessageBatch
+from core.errors import RegistrationError
+from core.handlers import name_of
+from core.structure import hook_of
+
+__all__ = ["payload_of", "typed"]
+
+
+def payload_of(consumer: Callable[..., Any], /) -> Any:
+    """The `T` of a consumer's `MessageBatch[T]`; `Any` where it says nothing.
+
+    Raises RegistrationError for an annotation that cannot be resolved.
+    """
+    function = getattr(consumer, "__func__", consumer)
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return Any
+    position = 0 if function is consumer else 1
+    names = code.co_varnames[: code.co_argcount]
+    annotation = getattr(function, "__annotations__", {}).get(names[position]) if len(names) > position else None
+    if isinstance(annotation, str):
+        # Which batch it is does not matter, and programs may import it for the type checker only.
+        known = {"MessageBatch": MessageBatch, **getattr(function, "__globals__", {})}
+        try:
+            annotation = eval(annotation, known)  # the application's own annotation
+        except Exception as error:
+            raise RegistrationError(
+                f"the annotation {annotation} of {name_of(consumer)} cannot be resolved: {error}. "
+                "Import what it names outside `if TYPE_CHECKING:`"
+            ) from error
+    arguments = typing.get_args(annotation)
+    if typing.get_origin(annotation) is not MessageBatch or not arguments or isinstance(arguments[0], typing.TypeVar):
+        return Any
+    return arguments[0]
+
+
+def typed(batch: MessageBatch[Any], payload: Any) -> MessageBatch[Any]:
+    """`batch`, whose bodies are of the type `payload`."""
+    return batch if payload is Any or payload is object else _Batch(batch, payload)
+
+
+class _Batch:
+    __slots__ = ("_batch", "_payload", "messages")
+
+    def __init__(self, batch: MessageBatch[Any], payload: Any) -> None:
+        self._batch = batch
+        self._payload = payload
+        self.messages: Sequence[Message[Any]] = [_Message(message, payload) for message in batch.messages]
+
+    def __repr__(self) -> str:
+        return repr(self._batch)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._batch, name)
+
+
+class _Message:
+    __slots__ = ("_body", "_message", "_payload")
+
+    def __init__(self, message: Message[Any], payload: Any) -> None:
+        self._message = message
+        self._payload = payload
+        self._body: tuple[Any] | None = None
+
+    def __repr__(self) -> str:
+        return repr(self._message)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._message, name)
+
+    @property
+    def body(self) -> Any:
+        if self._body is None:
+            body, payload = self._message.body, self._payload
+            if not (isinstance(payload, type) and isinstance(body, payload)):
+                body = hook_of(payload)(body)
+            self._body = (body,)
+        return self._body[0]
