@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time as machine_time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Protocol, runtime_checkable
 
 import attrs
@@ -87,9 +87,9 @@ class SystemClock:
 
     __slots__ = ()
 
-    time = staticmethod(machine_time.time)
-    monotonic = staticmethod(machine_time.perf_counter)
-    sleep = staticmethod(asyncio.sleep)
+    time: staticmethod[[], float] = staticmethod(machine_time.time)
+    monotonic: staticmethod[[], float] = staticmethod(machine_time.perf_counter)
+    sleep: staticmethod[[float], Coroutine[Any, Any, None]] = staticmethod(asyncio.sleep)
 
     def call_later(self, seconds: float, callback: Callable[[], object], /) -> TimerHandle:
         """Call `callback` in the running event loop, `seconds` from now."""

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ALL", "Dispatcher", "Entry"]
 
-log = logging.getLogger("core")
+log: logging.Logger = logging.getLogger("core")
 
 Run = Callable[[Any, Response], Awaitable[object]]
 ALL = "*"
@@ -51,11 +51,11 @@ class Entry:
         middleware: Sequence[Middleware[Any, Any]],
         handler: Handler[Any, Any] | None = None,
     ) -> None:
-        self.method = method
+        self.method: str | None = method
         """The method of a route, ALL for any; None for a middleware over a prefix."""
-        self.pattern = pattern
-        self.middleware = middleware
-        self.handler = handler
+        self.pattern: Pattern = pattern
+        self.middleware: Sequence[Middleware[Any, Any]] = middleware
+        self.handler: Handler[Any, Any] | None = handler
 
     @property
     def label(self) -> str:
@@ -90,7 +90,7 @@ class Dispatcher:
         self._scopes: Scopes[Middleware[Any, Any]] = Scopes()
         self._scoped = False
         self._chains: dict[tuple[int, ...], Run] = {}
-        self.stale = True
+        self.stale: bool = True
         """Whether something was registered since the entries were loaded."""
 
     # -- one request

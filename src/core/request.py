@@ -81,7 +81,7 @@ class Query:
     __slots__ = ("_first", "_pairs", "text")
 
     def __init__(self, text: str) -> None:
-        self.text = text
+        self.text: str = text
         """The query string as it was sent, without the question mark."""
         self._pairs: list[tuple[str, str]] | None = None
         self._first: dict[str, str] | None = None
@@ -226,7 +226,7 @@ class Request(Generic[E_co, U_co, K_contra]):
             # A clock of one's own moves by itself, so the moment of receipt is kept as it says.
             self._clock = clock
             self._start_time = clock.time()
-        self.received = clock.monotonic()
+        self.received: float = clock.monotonic()
         """When the app received the request, on the monotonic clock, in seconds."""
 
     def __repr__(self) -> str:

@@ -124,7 +124,7 @@ class Gate:
     __slots__ = ("open",)
 
     def __init__(self) -> None:
-        self.open = False
+        self.open: bool = False
 
     def __call__(
         self, action: int, first: str | None, second: str | None, database: str | None, source: str | None

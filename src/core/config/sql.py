@@ -239,10 +239,10 @@ class _One:
 
     def __init__(self, schema: Schema, whole: str, part: StatementText, known: bool) -> None:
         self.schema = schema
-        self.migrated = schema.migrated
+        self.migrated: Migrated = schema.migrated
         self.whole = whole
         self.part = part
-        self.tokens = part.tokens
+        self.tokens: tuple[Token, ...] = part.tokens
         self.known = known
         self.problems: list[SqlProblem] = []
 
@@ -603,11 +603,11 @@ class _Shadow:
     """The tables again, empty and without their constraints, as often as a statement names them."""
 
     def __init__(self, migrated: Migrated) -> None:
-        self.connection = sqlite3.connect(
+        self.connection: sqlite3.Connection = sqlite3.connect(
             ":memory:", isolation_level=None, check_same_thread=False, cached_statements=0
         )
-        self.tables = list(migrated.tables.items())
-        self.index = {name: index for index, (name, _) in enumerate(self.tables)}
+        self.tables: list[tuple[str, TableInfo]] = list(migrated.tables.items())
+        self.index: dict[str, int] = {name: index for index, (name, _) in enumerate(self.tables)}
         self.made: set[tuple[str, int]] = set()
         for name, table in self.tables:
             if table.view:

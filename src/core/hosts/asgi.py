@@ -30,7 +30,7 @@ Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
-log = logging.getLogger("core")
+log: logging.Logger = logging.getLogger("core")
 
 CLIENT_IP = "edge-connecting-ip"
 
@@ -281,17 +281,29 @@ def asgi(app: App[Any], env: object = None, *, context: BackgroundContext | None
         if body.__class__ is str:
             body = body.encode()
         if body is None or body.__class__ is bytes:
-            # 101, 204 and 304 have no length (RFC 9110, section 8.6); every other response without a body has one of 0.
-            length = (
-                len(body) if body else (None if res.status_code in (101, 204, 304) or scope["method"] == "HEAD" else 0)
-            )
-            await send({"type": "http.response.start", "status": res.status_code, "headers": header_pairs(res, length)})
+            if body and res.staged is None and res.set_cookies is None and res.content_type in _TYPES:
+                # As `header_pairs` has it, without the call.
+                length = len(body)
+                headers = [
+                    _TYPES[res.content_type],
+                    _LENGTHS[length] if length < 4096 else (b"content-length", b"%d" % length),
+                ]
+            else:
+                headers = header_pairs(res, _length(body, res.status_code, scope["method"]))
+            await send({"type": "http.response.start", "status": res.status_code, "headers": headers})
             await send({"type": "http.response.body", "body": body or b""})
         else:
             await _stream(res, receive, send)
 
     serve.context = ctx  # type: ignore[attr-defined]  # functions carry attributes
     return serve  # type: ignore[return-value]  # as above
+
+
+def _length(body: bytes | None, status: int, method: str) -> int | None:
+    """The `Content-Length`. 101, 204 and 304 have none (RFC 9110, section 8.6), nor has an answer to HEAD of its own."""
+    if body:
+        return len(body)
+    return None if status in (101, 204, 304) or method == "HEAD" else 0
 
 
 async def _stream(res: Response, receive: Receive, send: Send) -> None:

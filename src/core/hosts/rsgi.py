@@ -18,14 +18,14 @@ from typing import Any, Protocol
 
 from core import http
 from core.app import App
-from core.context import EdgeMetadata
+from core.context import EdgeMetadata, ExecutionContext
 from core.hosts.asgi import BackgroundContext
 from core.request import Request
 from core.response import Response
 
 __all__ = ["RsgiApplication", "RsgiRequest", "rsgi"]
 
-log = logging.getLogger("core")
+log: logging.Logger = logging.getLogger("core")
 
 
 class RsgiHeaders(Protocol):
@@ -65,14 +65,14 @@ class RsgiRequest(Request[Any, Any, Any]):
         # Request.__init__ is not called: all of it is here.
         self._scope = scope
         self._protocol = protocol
-        self.method = scope.method  # type: ignore[misc]  # read-only for handlers
+        self.method: str = scope.method
         path = scope.path
         if not (path.isascii() and path.isprintable()) or any(char in path for char in "%\\ ?#") or "/." in path:
             path = http.url.canonical_path(_quoted(path))
-        self.path = path or "/"  # type: ignore[misc]  # as above
-        self.env = env  # type: ignore[misc]  # as above
-        self.ctx = ctx  # type: ignore[misc]  # as above
-        self.received = perf_counter()
+        self.path: str = path or "/"
+        self.env: object = env
+        self.ctx: ExecutionContext = ctx
+        self.received: float = perf_counter()
 
     @property
     def url(self) -> str:

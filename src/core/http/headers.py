@@ -7,14 +7,14 @@ never is. https://fetch.spec.whatwg.org/#headers-class
 from __future__ import annotations
 
 import re
-from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, MutableMapping, ValuesView
+from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, Mapping, MutableMapping, ValuesView
 from typing import TypeVar, cast, overload
 
 __all__ = ["Headers", "HeadersInit", "check_name", "check_value", "is_token"]
 
 _D = TypeVar("_D")
 
-is_token = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+").fullmatch
+is_token: Callable[[str], re.Match[str] | None] = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+").fullmatch
 """A match if a text is a token of RFC 9110, which names of fields, cookies and methods have to be."""
 
 # Every name that passed the check, under the spelling it was given in. Applications use a few dozen; the bound is

@@ -7,7 +7,7 @@ everything, is recognised by one regular expression and passed on as it is. http
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NoReturn
 
 __all__ = [
@@ -34,7 +34,7 @@ _IN_USERINFO = r"[^!$-.0-9A-Z_a-z~]+"
 _IN_FORM = r"[^*\-._0-9A-Za-z]+"
 
 # The first character that may need something done to it: more than the sets above, also `%`, `\` and the delimiters.
-odd_in_path = re.compile(r"[^!$&-.0-;=@-\[\]_a-z|~/]").search
+odd_in_path: Callable[..., re.Match[str] | None] = re.compile(r"[^!$&-.0-;=@-\[\]_a-z|~/]").search
 _odd_in_target = re.compile(r"[^!$&(-;=?@-\[\]_a-z|~/%]").search
 _FORBIDDEN_IN_HOST = r"[\x00-\x20#%/:<>?@\[\\\]^|\x7f]"
 

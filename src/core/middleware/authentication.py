@@ -24,7 +24,7 @@ __all__ = ["Authentication", "refused", "same", "secret_bytes"]
 E_contra = TypeVar("E_contra", contravariant=True, default=Any)
 U_co = TypeVar("U_co", covariant=True, default=Any)
 
-log = logging.getLogger("core")
+log: logging.Logger = logging.getLogger("core")
 
 
 class Authentication(Generic[E_contra, U_co]):
@@ -36,7 +36,7 @@ class Authentication(Generic[E_contra, U_co]):
 
     def __init__(self, name: str, authenticate: Callable[[Request[Any, Any, Any]], Awaitable[U_co]]) -> None:
         self._authenticate = authenticate
-        self.__core_traits__ = Traits(name, provides=("req.user",), authenticates=True)
+        self.__core_traits__: Traits = Traits(name, provides=("req.user",), authenticates=True)
 
     @overload
     def __call__(self, req: Request[E_contra, Any, Any], /) -> Awaitable[U_co]: ...

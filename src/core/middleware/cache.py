@@ -34,7 +34,7 @@ __all__ = [
 
 E = TypeVar("E", default=Any)
 
-log = logging.getLogger("core")
+log: logging.Logger = logging.getLogger("core")
 
 _STATUSES = frozenset((200, 203, 204, 301, 308, 404, 405, 410, 414, 501))
 _seconds = re.compile(r"\d{1,10}", re.ASCII).fullmatch

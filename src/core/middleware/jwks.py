@@ -19,7 +19,7 @@ from core.middleware import options
 
 __all__ = ["JWKSFetch", "KeySet"]
 
-log = logging.getLogger("core")
+log: logging.Logger = logging.getLogger("core")
 
 JWKSFetch = Callable[[str], Awaitable[bytes | str]]
 """Gets the text under an https URL; raises for anything but a 200."""

@@ -26,7 +26,7 @@ __all__ = ["rate_limit"]
 
 E = TypeVar("E", default=Any)
 
-log = logging.getLogger("core")
+log: logging.Logger = logging.getLogger("core")
 
 _MOST_KEY_BYTES = 64
 _looks_secret = re.compile(r"(?i:bearer|basic|token|digest)\b|[A-Za-z0-9_\-+/=.~]{20}").search

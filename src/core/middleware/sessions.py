@@ -39,7 +39,7 @@ class Session(MutableMapping[str, Any]):
         self.id = id
         """The id, None for a session that was not kept yet."""
         self.old_ids: list[str] = []
-        self.changed = False
+        self.changed: bool = False
         self._read: str | None = None
 
     @property

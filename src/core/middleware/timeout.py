@@ -24,7 +24,7 @@ from core.response import Response
 
 __all__ = ["timeout"]
 
-log = logging.getLogger("core")
+log: logging.Logger = logging.getLogger("core")
 
 
 def timeout(

@@ -89,8 +89,8 @@ class CorePlugin(Plugin):
 
     def __init__(self, options: Options) -> None:
         super().__init__(options)
-        self.project = Project(options.config_file)
-        self.attrs = DefaultPlugin(options)
+        self.project: Project = Project(options.config_file)
+        self.attrs: DefaultPlugin = DefaultPlugin(options)
         if "mypy.dmypy_server" in sys.modules:
             core.mypy_plugin.restart_daemon_on(self.project.digest())
 

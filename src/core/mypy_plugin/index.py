@@ -79,8 +79,8 @@ class Index:
     """The statements of a module, walked once."""
 
     def __init__(self, tree: MypyFile) -> None:
-        self.module = tree.fullname
-        self.defs = tree.defs
+        self.module: str = tree.fullname
+        self.defs: list[Statement] = tree.defs
         self.registrations: list[Registration] = []
         self.functions: dict[Node, FuncDef] = {}
         """Functions by the variable of their first parameter."""

@@ -130,7 +130,7 @@ class Project:
     """
 
     def __init__(self, config_file: str | None) -> None:
-        self.settings = read_settings(config_file)
+        self.settings: Settings = read_settings(config_file)
         self._configured: dict[Path | None, Configured] = {}
         self._nearest: dict[Path, Path | None] = {}
         self._schemas: dict[Path, Schema] = {}

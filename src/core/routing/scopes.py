@@ -23,10 +23,10 @@ class Scope(Generic[T]):
     __slots__ = ("names", "order", "prefix", "value")
 
     def __init__(self, order: int, prefix: Pattern, value: T) -> None:
-        self.order = order
-        self.prefix = prefix
-        self.value = value
-        self.names = tuple((name, index + 1) for name, index in prefix.names)
+        self.order: int = order
+        self.prefix: Pattern = prefix
+        self.value: T = value
+        self.names: tuple[tuple[str, int], ...] = tuple((name, index + 1) for name, index in prefix.names)
 
 
 class _Node(Generic[T]):

@@ -33,15 +33,15 @@ class Leaf(Generic[T]):
     __slots__ = ("last", "names", "next", "one", "order", "place", "rest", "value")
 
     def __init__(self, order: int, pattern: Pattern, value: T) -> None:
-        self.order = order
-        self.value = value
+        self.order: int = order
+        self.value: T = value
         # The list of segments begins with the empty text before the first slash, hence the 1.
-        self.names = tuple((name, index + 1) for name, index in pattern.names)
-        self.rest = len(pattern.parts) + 1 if pattern.rest else 0
+        self.names: tuple[tuple[str, int], ...] = tuple((name, index + 1) for name, index in pattern.names)
+        self.rest: int = len(pattern.parts) + 1 if pattern.rest else 0
         # Most patterns with a parameter have one: its name and place can be read without a loop.
         single = len(self.names) == 1 and not self.rest
-        self.one = self.names[0][0] if single else None
-        self.place = self.names[0][1] if single else 0
+        self.one: str = self.names[0][0] if single else ""
+        self.place: int = self.names[0][1] if single else 0
         # Patterns that match exactly the same paths stand in a row; its first knows its last.
         self.next: Leaf[T] | None = None
         self.last: Leaf[T] = self
@@ -149,7 +149,7 @@ class Table(Generic[T]):
     def keep_tail(self, leaf: Leaf[T], segments: list[str]) -> None:
         """Keep `leaf`, which is what `find` gives for `segments`, in `tails` if every such path is its own."""
         last = len(segments) - 1
-        if leaf.one is None or leaf.place != last:
+        if not leaf.one or leaf.place != last:
             return
         head = "/".join(segments[:last])
         if odd_in_path(head) is not None or "/." in head:

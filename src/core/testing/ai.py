@@ -42,8 +42,8 @@ class FakeAi(Faulty, EmbeddedAi):
     """
 
     def __init__(self, answer: Answer | None = None, *, clock: Clock = system_clock, latency: float = 0.0) -> None:
-        self.clock = clock
-        self.faults = Faults(clock, latency=latency)
+        self.clock: Clock = clock
+        self.faults: Faults = Faults(clock, latency=latency)
         super().__init__(None, gate=self.faults)
         self._scripts: list[_Scripted] = []
         if isinstance(answer, Mapping) and answer and all(str(name).startswith("@") for name in answer):

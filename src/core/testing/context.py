@@ -34,7 +34,7 @@ class FakeExecutionContext(ExecutionContext):
         self.clock: Clock = clock if clock is not None else FakeClock()
         self.waited: list[Awaitable[Any]] = []
         """Everything given to `wait_until`, as tasks, in order."""
-        self.passed_through = False
+        self.passed_through: bool = False
         """Whether `pass_through_on_exception` was called."""
         self._raised: set[int] = set()
         _contexts.append(self)

@@ -35,8 +35,8 @@ class FakeD1Database(Faulty, EmbeddedD1Database):
         clock: Clock = system_clock,
         latency: float = 0.0,
     ) -> None:
-        self.clock = clock
-        self.faults = Faults(clock, latency=latency)
+        self.clock: Clock = clock
+        self.faults: Faults = Faults(clock, latency=latency)
         super().__init__(Store(clock=clock), "DB", gate=self.faults)
         if migrations is not None:
             apply_at_once(self, read(migrations))

@@ -37,8 +37,8 @@ class FakeDurableObjectNamespace(Faulty, EmbeddedDurableObjectNamespace[D]):
         clock: Clock = system_clock,
         latency: float = 0.0,
     ) -> None:
-        self.clock = clock
-        self.faults = Faults(clock, latency=latency)
+        self.clock: Clock = clock
+        self.faults: Faults = Faults(clock, latency=latency)
         super().__init__(Store(clock=clock), name or cls.__name__, cls, env, gate=self.faults)
 
     def storage(self, name: str) -> ObjectStorage:

@@ -34,8 +34,8 @@ class FakeKVNamespace(Faulty, EmbeddedKVNamespace):
         latency: float = 0.0,
         staleness: float = 0.0,
     ) -> None:
-        self.clock = clock
-        self.faults = Faults(clock, latency=latency)
+        self.clock: Clock = clock
+        self.faults: Faults = Faults(clock, latency=latency)
         self._staleness = 0.0
         self._unseen: deque[tuple[float, bytes, Stored | None]] = deque()
         super().__init__(Store(clock=clock), "KV", gate=self.faults)

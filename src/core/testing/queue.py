@@ -70,9 +70,9 @@ class FakeQueue(Faulty, EmbeddedQueue[T]):
         delivery_delay: int = 0,
         settings: ConsumerSettings | None = None,
     ) -> None:
-        self.clock = clock
-        self.faults = Faults(clock, latency=latency)
-        self.settings = settings or ConsumerSettings()
+        self.clock: Clock = clock
+        self.faults: Faults = Faults(clock, latency=latency)
+        self.settings: ConsumerSettings = settings or ConsumerSettings()
         self.messages: list[SentMessage[T]] = []
         """Every message that was sent, in order, with its options."""
         store = Store(clock=clock)

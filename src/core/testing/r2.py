@@ -30,8 +30,8 @@ class FakeR2Bucket(Faulty, EmbeddedR2Bucket):
         clock: Clock = system_clock,
         latency: float = 0.0,
     ) -> None:
-        self.clock = clock
-        self.faults = Faults(clock, latency=latency)
+        self.clock: Clock = clock
+        self.faults: Faults = Faults(clock, latency=latency)
         super().__init__(Store(clock=clock), "BUCKET", gate=self.faults)
         for key, value in (objects or {}).items():
             self.store(key, value.encode() if isinstance(value, str) else bytes(value))

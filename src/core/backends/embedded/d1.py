@@ -154,8 +154,8 @@ class EmbeddedD1PreparedStatement:
     ) -> None:
         self._database = database
         self._session = session
-        self.sql = sql
-        self.values = values
+        self.sql: str = sql
+        self.values: tuple[Any, ...] = values
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.sql!r} {self.values!r}>"
@@ -259,7 +259,7 @@ class EmbeddedD1Database:
         self._gate = gate
         self._clock = store.clock
         self._database: Database = store.database("d1", name)
-        self.engine = engine_of(self._database, store.clock)
+        self.engine: Engine = engine_of(self._database, store.clock)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._database.place}>"

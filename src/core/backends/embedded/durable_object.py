@@ -126,7 +126,7 @@ class EmbeddedDurableObjectNamespace(Generic[D]):
         gate: Gate | None = None,
         jurisdiction: DurableObjectJurisdiction | None = None,
     ) -> None:
-        self.objects = _objects_of(store, name, cls, env)
+        self.objects: Objects = _objects_of(store, name, cls, env)
         self._gate = gate
         self._jurisdiction = jurisdiction
 
@@ -431,7 +431,7 @@ class _Object:
     def __init__(self, objects: Objects, id: ObjectId) -> None:
         self.objects = objects
         self.id = id
-        self.storage = ObjectStorage(self)
+        self.storage: ObjectStorage = ObjectStorage(self)
         self.blocked: asyncio.Future[None] | None = None
         self.broken: BaseException | None = None
         self._instance: DurableObject[Any] | None = None
@@ -645,7 +645,7 @@ class ObjectState:
 
     def __init__(self, living: _Object) -> None:
         self._object = living
-        self.storage = living.storage
+        self.storage: ObjectStorage = living.storage
         self._waiting: set[asyncio.Future[Any]] = set()
 
     @property
@@ -1126,7 +1126,7 @@ class _Cursor:
 
     def __init__(self, columns: list[str], rows: list[Any], written: int) -> None:
         self.column_names = columns
-        self.rows_read = len(rows)
+        self.rows_read: int = len(rows)
         self.rows_written = written
         self._rows = iter(rows)
 

@@ -258,10 +258,10 @@ class DeliveredMessage(Generic[T]):
 
     def __init__(self, delivery: Delivery[T], id: str, timestamp: datetime, body: T, attempts: int) -> None:
         self._delivery = delivery
-        self.id = id
-        self.timestamp = timestamp
-        self.body = body
-        self.attempts = attempts
+        self.id: str = id
+        self.timestamp: datetime = timestamp
+        self.body: T = body
+        self.attempts: int = attempts
 
     def __repr__(self) -> str:
         return f"<Message {self.id} of {self._delivery.queue!r}, attempt {self.attempts}: {self.body!r:.80}>"
@@ -284,12 +284,12 @@ class Delivery(Generic[T]):
 
     def __init__(self, queue: str, metrics: QueueMetrics | None = None) -> None:
         self.queue = queue
-        self.metadata = MessageBatchMetadata(QueueMetrics() if metrics is None else metrics)
+        self.metadata: MessageBatchMetadata = MessageBatchMetadata(QueueMetrics() if metrics is None else metrics)
         self.messages: Sequence[DeliveredMessage[T]] = ()
         self.acked: set[str] = set()
         self.retried: dict[str, int | None] = {}
-        self.all_acked = False
-        self.all_retried = False
+        self.all_acked: bool = False
+        self.all_retried: bool = False
         self.delay: int | None = None
 
     def __repr__(self) -> str:
@@ -578,7 +578,7 @@ class Consumer:
         self._pending: _Pending | None = None
         self._lock: int | None = None
         self._stopped = False
-        self.is_active = False
+        self.is_active: bool = False
 
     def start(self) -> None:
         """Become the queue's consumer, unless another process is."""

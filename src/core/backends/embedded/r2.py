@@ -792,8 +792,8 @@ class EmbeddedR2MultipartUpload:
 
     def __init__(self, bucket: EmbeddedR2Bucket, key: str, upload_id: str) -> None:
         self._bucket = bucket
-        self.key = key
-        self.upload_id = upload_id
+        self.key: str = key
+        self.upload_id: str = upload_id
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.key!r} in {self._bucket!r}>"

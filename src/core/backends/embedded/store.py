@@ -62,8 +62,8 @@ class Database:
     __slots__ = ("connection", "engine", "path", "timeout")
 
     def __init__(self, path: Path | None, *, timeout: float = BUSY_TIMEOUT) -> None:
-        self.path = path
-        self.timeout = timeout
+        self.path: Path | None = path
+        self.timeout: float = timeout
         # What a kind of binding keeps with its connection, whichever object of the binding asks.
         self.engine: Any = None
         # autocommit: transactions are begun here, by name, and never by the sqlite3 module.
@@ -180,7 +180,7 @@ class Files:
     __slots__ = ("folder",)
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
+        self.folder: Path = folder
 
     def stage(self, chunks: Iterable[bytes]) -> Path:
         """Write a new file, down to the disk, under a temporary name. Blocks: call it in a thread when it is large."""
@@ -265,7 +265,7 @@ class Store:
         clock: Clock = system_clock,
         busy_timeout: float = BUSY_TIMEOUT,
     ) -> None:
-        self.path = None if path is None else Path(path)
+        self.path: Path | None = None if path is None else Path(path)
         self.clock = clock
         self.busy_timeout = busy_timeout
         self._databases: dict[tuple[str, str], Database] = {}

@@ -60,7 +60,7 @@ class DevApplication:
         write: Callable[[str], None] = print,
         style: Style | None = None,
     ) -> None:
-        self.failed = app if isinstance(app, Failed) else None
+        self.failed: Failed | None = app if isinstance(app, Failed) else None
         self.recorder = recorder
         self._root = root
         self._names = names or {}

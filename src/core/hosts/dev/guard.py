@@ -39,7 +39,7 @@ class Guard:
     def __init__(self, host: str, port: int, token: str) -> None:
         self._port = port
         self._token = token
-        self.public = not is_loopback(host)
+        self.public: bool = not is_loopback(host)
         """Whether other machines reach the server. Then the page itself asks for the token too."""
         self._names = set(_LOCAL_NAMES)
         if host not in _ANY_ADDRESS:

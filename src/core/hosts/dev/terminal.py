@@ -29,7 +29,7 @@ class Style:
     __slots__ = ("on",)
 
     def __init__(self, stream: TextIO) -> None:
-        self.on = wants_colour(stream)
+        self.on: bool = wants_colour(stream)
 
     def paint(self, text: str, *names: str) -> str:
         """`text` in the colours and weights of these names."""

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from core import http
 from core.backends.workerd.crossing import bare, bridge, bytes_of, chunks_of, is_null, structured
-from core.context import EdgeMetadata
+from core.context import EdgeMetadata, ExecutionContext
 from core.request import Request
 
 __all__ = ["PLATFORM_IP", "WorkersRequest"]
@@ -32,14 +32,14 @@ class WorkersRequest(Request[Any, Any, Any]):
         # Request.__init__ is not called: all of it is here, in the order that costs least.
         self._request = request
         self._url: str = request.url
-        self.method = request.method  # type: ignore[misc]  # read-only for handlers
+        self.method: str = request.method
         url = self._url
         # The runtime has normalised it: "scheme://host/path?query", without a fragment.
         start = url.find("/", 8)
         end = url.find("?", start)
-        self.path = http.url.canonical_path(url[start:] if end < 0 else url[start:end])  # type: ignore[misc]  # as above
-        self.env = env  # type: ignore[misc]  # as above
-        self.ctx = ctx  # type: ignore[misc]  # as above
+        self.path: str = http.url.canonical_path(url[start:] if end < 0 else url[start:end])
+        self.env: object = env
+        self.ctx: ExecutionContext = ctx
         self.received: float = perf_counter()
         self._ip_header = ip_header
         self._headers: http.Headers | None = None

@@ -23,7 +23,6 @@ async def clean(ai: Ai) -> None:
 
 
 contract: Contract[Ai] = Contract("ai", clean)
-case = contract.case
 
 
 def says(model: str, inputs: Any) -> Any:
@@ -44,18 +43,18 @@ def asked(text: str) -> dict[str, Any]:
     return {"messages": [{"role": "user", "content": text}]}
 
 
-@case()
+@contract.case()
 async def a_conversation_is_answered(ai: Ai) -> None:
     answer = await ai.run(ECHO, asked("hello é😀"))
     assert answer["response"] == "echo: hello é😀"
 
 
-@case()
+@contract.case()
 async def a_prompt_is_answered(ai: Ai) -> None:
     assert (await ai.run(ECHO, {"prompt": "hello"}))["response"] == "echo: hello"
 
 
-@case()
+@contract.case()
 async def an_answer_can_be_asked_for_as_a_type(ai: Ai) -> None:
     answer = await ai.run(ECHO, asked("hello"), AiTextGeneration)
     assert isinstance(answer, AiTextGeneration)
@@ -66,12 +65,12 @@ async def an_answer_can_be_asked_for_as_a_type(ai: Ai) -> None:
     await refused(ai.run(ECHO, asked("hello"), AiTextEmbeddings), StructureError)
 
 
-@case()
+@contract.case()
 async def one_text_is_embedded_as_one_of_a_list(ai: Ai) -> None:
     assert await ai.run(EMBED, {"text": "ab"}) == {"shape": [1, 2], "data": [[2.0, 1.0]]}
 
 
-@case()
+@contract.case()
 async def a_stream_gives_the_answer_in_pieces(ai: Ai) -> None:
     answer = await ai.run(ECHO, asked("one two three"), stream=True)
     assert isinstance(answer, AiStream)
@@ -80,7 +79,7 @@ async def a_stream_gives_the_answer_in_pieces(ai: Ai) -> None:
     assert len(pieces) > 1
 
 
-@case()
+@contract.case()
 async def a_stream_is_events_that_end_with_done(ai: Ai) -> None:
     # As the platform has it, `stream` may stand among the inputs too.
     answer = await ai.run(ECHO, {**asked("one two"), "stream": True})
@@ -89,19 +88,19 @@ async def a_stream_is_events_that_end_with_done(ai: Ai) -> None:
     assert raw.endswith(b"data: [DONE]\n\n")
 
 
-@case()
+@contract.case()
 async def a_raw_response_is_a_response(ai: Ai) -> None:
     response = await ai.run(ECHO, asked("hello"), return_raw_response=True)
     assert response.status == 200
     assert "echo: hello" in await response.text()
 
 
-@case()
+@contract.case()
 async def a_model_that_refuses_is_an_error(ai: Ai) -> None:
     await refused(ai.run(BROKEN, asked("hello")), AiError)
     await refused(ai.run(BROKEN, asked("hello"), stream=True), AiError)
 
 
-@case()
+@contract.case()
 async def the_models_can_be_listed(ai: Ai) -> None:
     assert {ECHO, EMBED} <= {model.id for model in await ai.models()}

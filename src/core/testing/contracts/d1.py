@@ -32,7 +32,6 @@ async def clean(db: D1Database) -> None:
 
 
 contract: Contract[D1Database] = Contract("d1", clean)
-case = contract.case
 
 
 @attrs.frozen
@@ -72,7 +71,7 @@ async def one(db: D1Database, sql: str, *values: Any) -> Any:
 # ---------------------------------------------------------------------- rows
 
 
-@case()
+@contract.case()
 async def first_gives_a_row_a_column_or_a_type(db: D1Database) -> None:
     await with_users(db)
     by_id = db.prepare("SELECT id, name, email FROM users WHERE id = ?")
@@ -85,14 +84,14 @@ async def first_gives_a_row_a_column_or_a_type(db: D1Database) -> None:
     assert await by_id.bind(4).first(User) is None
 
 
-@case()
+@contract.case()
 async def a_missing_column_is_an_error_where_there_is_a_row(db: D1Database) -> None:
     statement = db.prepare("SELECT 1 AS id")
     await refused(statement.first("nope"), D1Error, "D1_COLUMN_NOTFOUND: Column not found (nope)")
     await refused(statement.first("ID"), D1Error, "D1_COLUMN_NOTFOUND: Column not found (ID)")
 
 
-@case()
+@contract.case()
 async def all_and_run_give_rows_and_meta(db: D1Database) -> None:
     await with_users(db)
     statement = db.prepare("SELECT id, name FROM users WHERE id < 3 ORDER BY id")
@@ -108,7 +107,7 @@ async def all_and_run_give_rows_and_meta(db: D1Database) -> None:
     assert typed.results == [User(1, "Ann"), User(2, "Bob")]
 
 
-@case()
+@contract.case()
 async def rows_are_structured_strictly(db: D1Database) -> None:
     sql = "SELECT 1 AS flag, 2 AS ratio, '2026-01-02 03:04:05' AS moment, x'00ff' AS data, NULL AS missing"
     expected = Typed(True, 2.0, dt.datetime(2026, 1, 2, 3, 4, 5), b"\x00\xff", None)
@@ -118,7 +117,7 @@ async def rows_are_structured_strictly(db: D1Database) -> None:
     assert sorted(issue["path"] for issue in error.issues) == ["results[1].id", "results[1].name"]
 
 
-@case()
+@contract.case()
 async def raw_gives_lists(db: D1Database) -> None:
     await with_users(db)
     statement = db.prepare("SELECT id, name FROM users WHERE id < ? ORDER BY id")
@@ -129,7 +128,7 @@ async def raw_gives_lists(db: D1Database) -> None:
     assert await db.prepare("UPDATE users SET age = 1").raw(column_names=True) == [[]]
 
 
-@case()
+@contract.case()
 async def of_two_columns_of_one_name_the_last_wins(db: D1Database) -> None:
     statement = db.prepare("SELECT 1 AS a, 2 AS b, 3 AS a")
     assert await statement.first() == {"a": 3, "b": 2}
@@ -139,7 +138,7 @@ async def of_two_columns_of_one_name_the_last_wins(db: D1Database) -> None:
 # ---------------------------------------------------------------------- values
 
 
-@case()
+@contract.case()
 async def every_number_is_bound_as_real(db: D1Database) -> None:
     assert await one(db, "SELECT typeof(?)", 42) == "real"
     assert await one(db, "SELECT typeof(?)", True) == "real"
@@ -150,7 +149,7 @@ async def every_number_is_bound_as_real(db: D1Database) -> None:
     assert await db.prepare("SELECT i, typeof(i) AS t, x FROM t").first() == {"i": 42, "t": "integer", "x": "5.0"}
 
 
-@case()
+@contract.case()
 async def values_come_back_as_they_went_in(db: D1Database) -> None:
     for value in (None, 0, -1, 1.5, 1e308, 2**53 - 1, "", 'it\'s "x" \\ ? ;--', "é😀", "a\x00b", b"", b"\x00\xff"):
         assert await one(db, "SELECT ?", value) == value, value
@@ -162,14 +161,14 @@ async def values_come_back_as_they_went_in(db: D1Database) -> None:
     assert await one(db, "SELECT 9e999") is None
 
 
-@case()
+@contract.case()
 async def whole_numbers_come_back_as_int(db: D1Database) -> None:
     assert type(await one(db, "SELECT 3.0")) is int
     assert type(await one(db, "SELECT 3.5")) is float
     assert await one(db, "SELECT 9007199254740993") == 9007199254740992
 
 
-@case()
+@contract.case()
 async def other_kinds_of_values_are_refused_at_bind(db: D1Database) -> None:
     def binding(value: Any) -> str:
         try:
@@ -186,7 +185,7 @@ async def other_kinds_of_values_are_refused_at_bind(db: D1Database) -> None:
     assert binding(object()).startswith("D1_TYPE_ERROR: ")
 
 
-@case()
+@contract.case()
 async def bind_makes_a_new_statement(db: D1Database) -> None:
     statement = db.prepare("SELECT ? AS a")
     x, y = statement.bind("x"), statement.bind("y")
@@ -196,7 +195,7 @@ async def bind_makes_a_new_statement(db: D1Database) -> None:
     await refused(statement.first(), D1Error, WRONG_COUNT)
 
 
-@case()
+@contract.case()
 async def parameters_are_counted(db: D1Database) -> None:
     await refused(db.prepare("SELECT ?, ?").bind(1).first(), D1Error, WRONG_COUNT)
     await refused(db.prepare("SELECT ?").bind(1, 2).first(), D1Error, WRONG_COUNT)
@@ -205,7 +204,7 @@ async def parameters_are_counted(db: D1Database) -> None:
     assert await db.prepare("SELECT '?' AS a, ? AS b /* ? */ -- ?").bind("x").raw() == [["?", "x"]]
 
 
-@case()
+@contract.case()
 async def a_hundred_values_are_bound_and_no_more(db: D1Database) -> None:
     hundred = ", ".join("?" * 100)
     row = await db.prepare(f"SELECT 1 IN ({hundred}) AS found").bind(*[0] * 99, 1).first("found")
@@ -219,7 +218,7 @@ async def a_hundred_values_are_bound_and_no_more(db: D1Database) -> None:
 # ---------------------------------------------------------------------- statements
 
 
-@case()
+@contract.case()
 async def errors_are_sqlites_in_the_platforms_words(db: D1Database) -> None:
     await with_users(db)
     for sql, message in (
@@ -247,7 +246,7 @@ async def errors_are_sqlites_in_the_platforms_words(db: D1Database) -> None:
         assert error.cause_message in (None, message)
 
 
-@case()
+@contract.case()
 async def meta_counts_changes(db: D1Database) -> None:
     await db.exec("CREATE TABLE t (id INTEGER PRIMARY KEY, a)")
     inserted = await db.prepare("INSERT INTO t (a) VALUES (1), (2)").run()
@@ -258,7 +257,7 @@ async def meta_counts_changes(db: D1Database) -> None:
     assert deleted.meta.changes == 2
 
 
-@case()
+@contract.case()
 async def several_statements_run_all_or_nothing(db: D1Database) -> None:
     both = await db.prepare("CREATE TABLE t (a); INSERT INTO t VALUES (1); SELECT a + ? AS b FROM t").bind(1).all()
     assert both.results == [{"b": 2}]
@@ -268,7 +267,7 @@ async def several_statements_run_all_or_nothing(db: D1Database) -> None:
     assert await one(db, "SELECT count(*) FROM t") == 1
 
 
-@case()
+@contract.case()
 async def a_trigger_is_one_statement(db: D1Database) -> None:
     await db.prepare("CREATE TABLE t (a)").run()
     await db.prepare(
@@ -278,7 +277,7 @@ async def a_trigger_is_one_statement(db: D1Database) -> None:
     assert await one(db, "SELECT a FROM t") == 9
 
 
-@case()
+@contract.case()
 async def names_in_double_quotes_are_never_strings(db: D1Database) -> None:
     await with_users(db)
     assert await one(db, 'SELECT "name" FROM "users" WHERE "id" = 1') == "Ann"
@@ -286,7 +285,7 @@ async def names_in_double_quotes_are_never_strings(db: D1Database) -> None:
     assert str(error).startswith("D1_ERROR: no such column: ")
 
 
-@case()
+@contract.case()
 async def foreign_keys_are_on(db: D1Database) -> None:
     await db.exec("CREATE TABLE p (id INTEGER PRIMARY KEY)\nCREATE TABLE c (p INTEGER REFERENCES p(id))")
     message = "D1_ERROR: FOREIGN KEY constraint failed: SQLITE_CONSTRAINT (extended: SQLITE_CONSTRAINT_FOREIGNKEY)"
@@ -298,7 +297,7 @@ async def foreign_keys_are_on(db: D1Database) -> None:
     assert await one(db, "SELECT count(*) FROM c") == 1
 
 
-@case()
+@contract.case()
 async def transactions_are_refused_in_sql(db: D1Database) -> None:
     for sql in ("BEGIN", "begin", "/* x */ COMMIT", "  ROLLBACK;", "END", "SAVEPOINT s", "RELEASE s"):
         error = await refused(db.prepare(sql).run(), D1Error)
@@ -307,7 +306,7 @@ async def transactions_are_refused_in_sql(db: D1Database) -> None:
     assert await one(db, "SELECT count(*) FROM t") == 0
 
 
-@case()
+@contract.case()
 async def what_leaves_the_database_is_refused(db: D1Database) -> None:
     for sql in (
         "ATTACH DATABASE ':memory:' AS x",
@@ -324,7 +323,7 @@ async def what_leaves_the_database_is_refused(db: D1Database) -> None:
     await refused(db.prepare("VACUUM INTO 'x'").run(), D1Error, message)
 
 
-@case()
+@contract.case()
 async def what_tells_of_the_schema_is_allowed(db: D1Database) -> None:
     await with_users(db)
     columns = await db.prepare("PRAGMA table_info(users)").all()
@@ -333,7 +332,7 @@ async def what_tells_of_the_schema_is_allowed(db: D1Database) -> None:
     await db.prepare("PRAGMA optimize").run()
 
 
-@case()
+@contract.case()
 async def text_is_searched(db: D1Database) -> None:
     await db.exec("CREATE VIRTUAL TABLE ft USING fts5(title, body)")
     await db.prepare("INSERT INTO ft VALUES (?, ?), (?, ?)").bind("hello world", "some", "bye", "hello again").run()
@@ -341,7 +340,7 @@ async def text_is_searched(db: D1Database) -> None:
     assert await found.raw() == [["bye"], ["hello world"]]
 
 
-@case()
+@contract.case()
 async def limits_are_the_platforms(db: D1Database) -> None:
     for sql, message in (
         ("SELECT 1 FROM (SELECT 'a' AS a) WHERE a LIKE '" + "a" * 51 + "'", "LIKE or GLOB pattern too complex"),
@@ -358,7 +357,7 @@ async def limits_are_the_platforms(db: D1Database) -> None:
 # ---------------------------------------------------------------------- transactions
 
 
-@case()
+@contract.case()
 async def a_batch_is_a_transaction(db: D1Database) -> None:
     await db.exec(USERS)
     insert = db.prepare("INSERT INTO users (name) VALUES (?) RETURNING id")
@@ -374,7 +373,7 @@ async def a_batch_is_a_transaction(db: D1Database) -> None:
     assert await one(db, "SELECT count(*) FROM sqlite_master WHERE name = 't'") == 0
 
 
-@case()
+@contract.case()
 async def an_empty_batch_is_refused_and_blank_statements_left_out(db: D1Database) -> None:
     await refused(db.batch([]), D1Error, "D1_ERROR: No SQL statements detected.")
     results = await db.batch([db.prepare("  "), db.prepare("SELECT 1 AS a")])
@@ -382,7 +381,7 @@ async def an_empty_batch_is_refused_and_blank_statements_left_out(db: D1Database
     await refused(db.batch(cast("Any", ["SELECT 1"])), D1TypeError)
 
 
-@case(paired=True)
+@contract.case(paired=True)
 async def a_statement_runs_on_the_database_of_its_batch(db: D1Database, other: D1Database) -> None:
     await db.exec("CREATE TABLE t (a)")
     statement = db.prepare("SELECT * FROM t")
@@ -390,7 +389,7 @@ async def a_statement_runs_on_the_database_of_its_batch(db: D1Database, other: D
     assert (await db.batch([statement]))[0].results == []
 
 
-@case()
+@contract.case()
 async def exec_runs_lines(db: D1Database) -> None:
     result = await db.exec(
         "\n\n  CREATE TABLE t (a)  \n\n  -- indented\n  INSERT INTO t VALUES (1); INSERT INTO t VALUES (2)\n"
@@ -408,7 +407,7 @@ async def exec_runs_lines(db: D1Database) -> None:
     await refused(db.exec(" \n "), D1Error, "D1_EXEC_ERROR: Error in line 1: : No SQL statements detected.")
 
 
-@case()
+@contract.case()
 async def a_session_has_a_bookmark_once_something_ran(db: D1Database) -> None:
     session = db.with_session()
     assert session.get_bookmark() is None

@@ -248,14 +248,13 @@ async def clean(namespace: DurableObjectNamespace[Subject]) -> None:
 
 
 contract: Contract[DurableObjectNamespace[Subject]] = Contract("durable_object", clean)
-case = contract.case
 Subjects = DurableObjectNamespace[Subject]
 
 
 # ---------------------------------------------------------------------- ids
 
 
-@case()
+@contract.case()
 async def a_name_has_one_id(subjects: Subjects) -> None:
     first, again, other = (subjects.id_from_name(name) for name in ("a", "a", "b"))
     assert str(first) == str(again)
@@ -267,7 +266,7 @@ async def a_name_has_one_id(subjects: Subjects) -> None:
     assert int(str(first), 16) >= 0
 
 
-@case()
+@contract.case()
 async def an_id_comes_back_from_its_text(subjects: Subjects) -> None:
     for made in (subjects.id_from_name("a"), subjects.new_unique_id()):
         back = subjects.id_from_string(str(made))
@@ -285,7 +284,7 @@ def raised(call: Callable[[], object]) -> BaseException | None:
     return None
 
 
-@case()
+@contract.case()
 async def what_is_no_id_is_refused(subjects: Subjects) -> None:
     for text in ("", "abc", "z" * 64, "0" * 63):
         error = raised(lambda text=text: subjects.id_from_string(text))  # type: ignore[misc]  # the value of this round
@@ -296,14 +295,14 @@ async def what_is_no_id_is_refused(subjects: Subjects) -> None:
     assert str(error) == "Durable Object ID is not valid for this namespace."
 
 
-@case(paired=True)
+@contract.case(paired=True)
 async def an_id_of_another_namespace_is_refused(subjects: Subjects, other: Subjects) -> None:
     foreign = other.id_from_name("a")
     assert isinstance(raised(lambda: subjects.get(foreign)), TypeError)
     assert isinstance(raised(lambda: subjects.id_from_string(str(foreign))), TypeError)
 
 
-@case()
+@contract.case()
 async def a_stub_knows_its_id_and_name(subjects: Subjects) -> None:
     stub = subjects.get_by_name("one")
     assert stub.name == "one"
@@ -315,7 +314,7 @@ async def a_stub_knows_its_id_and_name(subjects: Subjects) -> None:
 # ---------------------------------------------------------------------- calls
 
 
-@case()
+@contract.case()
 async def all_stubs_of_an_id_reach_one_object(subjects: Subjects) -> None:
     await subjects.get_by_name("one").increment()
     await subjects.get(subjects.id_from_name("one")).increment(by=5)
@@ -323,39 +322,39 @@ async def all_stubs_of_an_id_reach_one_object(subjects: Subjects) -> None:
     assert await subjects.get_by_name("two").increment() == 1
 
 
-@case()
+@contract.case()
 async def nothing_comes_between_two_calls_of_storage(subjects: Subjects) -> None:
     one = subjects.get_by_name("one")
     counts = await asyncio.gather(*(one.increment() for _ in range(25)))
     assert sorted(counts) == [*range(1, 26)]
 
 
-@case()
+@contract.case()
 async def a_critical_section_is_alone(subjects: Subjects) -> None:
     one = subjects.get_by_name("one")
     assert max(await asyncio.gather(*(one.alone() for _ in range(5)))) == 1
 
 
-@case()
+@contract.case()
 async def calls_wait_for_what_the_constructor_began(subjects: Subjects) -> None:
     fresh = subjects.get(subjects.new_unique_id())
     assert await fresh.get_loaded() == "nothing"
 
 
-@case()
+@contract.case()
 async def arguments_and_results_keep_their_types(subjects: Subjects) -> None:
     one = subjects.get_by_name("one")
     assert await one.move(Point(1, ("a",)), by=2) == Point(3, ("a", "moved"))
 
 
-@case()
+@contract.case()
 async def arguments_are_copies(subjects: Subjects) -> None:
     values = [1, 2]
     assert await subjects.get_by_name("one").keep(values) == 3
     assert values == [1, 2]
 
 
-@case()
+@contract.case()
 async def what_a_method_raises_reaches_the_caller_and_its_writes_stay(subjects: Subjects) -> None:
     one = subjects.get_by_name("one")
     error = await refused(one.put_and_fail("k", "v"), LookupError)
@@ -363,21 +362,21 @@ async def what_a_method_raises_reaches_the_caller_and_its_writes_stay(subjects: 
     assert await one.get("k") == "v"
 
 
-@case()
+@contract.case()
 async def only_public_async_methods_can_be_called(subjects: Subjects) -> None:
     one: Any = subjects.get_by_name("one")
     for name in ("nope", "local", "_private", "ctx", "env", "alarm"):
         assert isinstance(raised(lambda name=name: getattr(one, name)), AttributeError), name  # type: ignore[misc]  # as above
 
 
-@case()
+@contract.case()
 async def what_cannot_be_copied_cannot_be_passed(subjects: Subjects) -> None:
     one: Any = subjects.get_by_name("one")
     await refused(one.keep([print]), DurableObjectTypeError)
     await refused(one.put("k", print), DurableObjectTypeError)
 
 
-@case()
+@contract.case()
 async def fetch_hands_over_a_request(subjects: Subjects) -> None:
     request = Request("https://object.test/a?b=c", method="POST", body="hello")
     response = await subjects.get_by_name("one").fetch(request)
@@ -385,7 +384,7 @@ async def fetch_hands_over_a_request(subjects: Subjects) -> None:
     assert await response.text() == "POST https://object.test/a?b=c hello"
 
 
-@case()
+@contract.case()
 async def an_aborted_object_starts_anew_from_what_was_kept(subjects: Subjects) -> None:
     one = subjects.get_by_name("one")
     await one.put("loaded", "kept")
@@ -398,7 +397,7 @@ async def an_aborted_object_starts_anew_from_what_was_kept(subjects: Subjects) -
 # ---------------------------------------------------------------------- storage
 
 
-@case()
+@contract.case()
 async def values_of_every_kind_come_back(subjects: Subjects) -> None:
     one = subjects.get_by_name("one")
     values: list[Any] = [
@@ -421,12 +420,12 @@ async def values_of_every_kind_come_back(subjects: Subjects) -> None:
         assert await one.get("k") == value, value
 
 
-@case()
+@contract.case()
 async def a_missing_key_is_none(subjects: Subjects) -> None:
     assert await subjects.get_by_name("one").get("nope") is None
 
 
-@case()
+@contract.case()
 async def several_at_once(subjects: Subjects) -> None:
     one = subjects.get_by_name("one")
     await one.put({"b": 2, "a": 1, "c": 3})
@@ -438,13 +437,13 @@ async def several_at_once(subjects: Subjects) -> None:
     assert await one.listed() == []
 
 
-@case()
+@contract.case()
 async def objects_have_storage_of_their_own(subjects: Subjects) -> None:
     await subjects.get_by_name("one").put("k", 1)
     assert await subjects.get_by_name("two").get("k") is None
 
 
-@case()
+@contract.case()
 async def a_list_is_a_range_in_the_order_of_utf_8(subjects: Subjects) -> None:
     one = subjects.get_by_name("one")
     for key in ("b", "a", "ab", "\uff5e", "😀", "c"):
@@ -471,7 +470,7 @@ async def a_list_is_a_range_in_the_order_of_utf_8(subjects: Subjects) -> None:
     await refused(one.listed(limit=0), DurableObjectTypeError, "List limit must be positive.")
 
 
-@case()
+@contract.case()
 async def storage_has_limits(subjects: Subjects) -> None:
     one = subjects.get_by_name("one")
     await one.put("k" * 2048, 1)
@@ -488,7 +487,7 @@ async def storage_has_limits(subjects: Subjects) -> None:
     await refused(one.put("k"), DurableObjectTypeError, "put() called with undefined value.")
 
 
-@case()
+@contract.case()
 async def delete_all_leaves_nothing(subjects: Subjects) -> None:
     one = subjects.get_by_name("one")
     await one.put("k", 1)
@@ -500,7 +499,7 @@ async def delete_all_leaves_nothing(subjects: Subjects) -> None:
     await refused(one.sql("SELECT * FROM t"), DurableObjectError)
 
 
-@case()
+@contract.case()
 async def keys_and_values_without_waiting(subjects: Subjects) -> None:
     one = subjects.get_by_name("one")
     assert await one.kv() == [["b", 2]]
@@ -510,7 +509,7 @@ async def keys_and_values_without_waiting(subjects: Subjects) -> None:
 # ---------------------------------------------------------------------- transactions
 
 
-@case()
+@contract.case()
 async def a_transaction_is_kept_whole_or_not_at_all(subjects: Subjects) -> None:
     one = subjects.get_by_name("one")
     assert await one.transact("well") == "well"
@@ -521,7 +520,7 @@ async def a_transaction_is_kept_whole_or_not_at_all(subjects: Subjects) -> None:
     assert await one.get(["a", "b"]) == {"a": "well", "b": "well"}
 
 
-@case()
+@contract.case()
 async def a_transaction_that_waits_for_nothing(subjects: Subjects) -> None:
     one = subjects.get_by_name("one")
     assert await one.transact_sync("well") == "well"
@@ -529,7 +528,7 @@ async def a_transaction_that_waits_for_nothing(subjects: Subjects) -> None:
     assert await one.get("a") == "well"
 
 
-@case()
+@contract.case()
 async def other_calls_see_a_transaction_whole(subjects: Subjects) -> None:
     one = subjects.get_by_name("one")
 
@@ -549,7 +548,7 @@ async def other_calls_see_a_transaction_whole(subjects: Subjects) -> None:
         assert seen.get("a") != "fail"
 
 
-@case()
+@contract.case()
 async def a_transaction_that_has_ended_takes_nothing_more(subjects: Subjects) -> None:
     one = subjects.get_by_name("one")
     error = await refused(one.use_late(), DurableObjectError)
@@ -560,7 +559,7 @@ async def a_transaction_that_has_ended_takes_nothing_more(subjects: Subjects) ->
 # ---------------------------------------------------------------------- SQL
 
 
-@case()
+@contract.case()
 async def sql_has_rows_and_bindings(subjects: Subjects) -> None:
     one = subjects.get_by_name("one")
     await one.sql("CREATE TABLE t (a INTEGER PRIMARY KEY, b TEXT, c BLOB)")
@@ -577,19 +576,19 @@ async def sql_has_rows_and_bindings(subjects: Subjects) -> None:
     await refused(one.sql_one("SELECT a FROM t"), DurableObjectError, many)
 
 
-@case()
+@contract.case()
 async def a_cursor_goes_on_where_it_stopped(subjects: Subjects) -> None:
     assert await subjects.get_by_name("one").sql_cursor() == 2
 
 
-@case()
+@contract.case()
 async def sql_is_in_transactions_too(subjects: Subjects) -> None:
     one = subjects.get_by_name("one")
     await one.sql("CREATE TABLE t (a, b)")
     assert await one.sql_transaction() == [0, None]
 
 
-@case()
+@contract.case()
 async def sql_errors_are_sqlites(subjects: Subjects) -> None:
     one = subjects.get_by_name("one")
     error = await refused(one.sql("SELECT * FROM nope"), DurableObjectError)
@@ -606,7 +605,7 @@ async def sql_errors_are_sqlites(subjects: Subjects) -> None:
 # ---------------------------------------------------------------------- alarms
 
 
-@case(timed=True)
+@contract.case(timed=True)
 async def an_alarm_goes_off_at_its_time(subjects: Subjects, clock: MovingClock) -> None:
     one = subjects.get_by_name("one")
     when = int(clock.time() + 10) * 1000
@@ -622,7 +621,7 @@ async def an_alarm_goes_off_at_its_time(subjects: Subjects, clock: MovingClock) 
     assert len(await one.rings()) == 1
 
 
-@case(timed=True)
+@contract.case(timed=True)
 async def an_alarm_can_be_moved_and_taken_back(subjects: Subjects, clock: MovingClock) -> None:
     one = subjects.get_by_name("one")
     await one.arm((clock.time() + 5) * 1000)
@@ -638,7 +637,7 @@ async def an_alarm_can_be_moved_and_taken_back(subjects: Subjects, clock: Moving
     assert len(await one.rings()) == 1
 
 
-@case(timed=True)
+@contract.case(timed=True)
 async def an_alarm_in_the_past_goes_off_now(subjects: Subjects, clock: MovingClock) -> None:
     one = subjects.get_by_name("one")
     await one.arm(1)
@@ -647,7 +646,7 @@ async def an_alarm_in_the_past_goes_off_now(subjects: Subjects, clock: MovingClo
     await refused(one.arm(0), DurableObjectTypeError, "setAlarm() cannot be called with an alarm time <= 0")
 
 
-@case(timed=True)
+@contract.case(timed=True)
 async def an_alarm_that_fails_is_tried_again(subjects: Subjects, clock: MovingClock) -> None:
     one = subjects.get_by_name("one")
     await one.put("failures", 2)
@@ -662,7 +661,7 @@ async def an_alarm_that_fails_is_tried_again(subjects: Subjects, clock: MovingCl
     assert len(await one.rings()) == 3
 
 
-@case(timed=True)
+@contract.case(timed=True)
 async def an_alarm_is_given_up_after_six_retries(subjects: Subjects, clock: MovingClock) -> None:
     one = subjects.get_by_name("one")
     await one.put("failures", 100)
@@ -672,7 +671,7 @@ async def an_alarm_is_given_up_after_six_retries(subjects: Subjects, clock: Movi
     assert await one.armed() is None
 
 
-@case(timed=True)
+@contract.case(timed=True)
 async def an_alarm_may_set_the_next_one(subjects: Subjects, clock: MovingClock) -> None:
     one = subjects.get_by_name("one")
     again = int(clock.time() + 30) * 1000

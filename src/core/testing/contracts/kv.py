@@ -30,7 +30,6 @@ async def clean(kv: KVNamespace) -> None:
 
 
 contract: Contract[KVNamespace] = Contract("kv", clean)
-case = contract.case
 
 
 @attrs.frozen
@@ -61,7 +60,7 @@ async def gathered(stream: AsyncIterator[bytes] | None) -> bytes:
 # ---------------------------------------------------------------------- values
 
 
-@case()
+@contract.case()
 async def a_value_reads_as_text_json_bytes_and_stream(kv: KVNamespace) -> None:
     await kv.put("k", '{"a":[1,2.5,null,true,"é"]}')
     raw = '{"a":[1,2.5,null,true,"é"]}'
@@ -72,7 +71,7 @@ async def a_value_reads_as_text_json_bytes_and_stream(kv: KVNamespace) -> None:
     assert await gathered(await kv.get("k", "stream")) == raw.encode()
 
 
-@case()
+@contract.case()
 async def a_missing_key_is_none_for_every_type(kv: KVNamespace) -> None:
     assert await kv.get("nope") is None
     assert await kv.get("nope", "json") is None
@@ -82,7 +81,7 @@ async def a_missing_key_is_none_for_every_type(kv: KVNamespace) -> None:
     assert await kv.get_with_metadata("nope") == KVValue(None, None)
 
 
-@case()
+@contract.case()
 async def text_bytes_and_streams_are_stored(kv: KVNamespace) -> None:
     await kv.put("text", "héllo 😀")
     await kv.put("bytes", b"\x00\xff")
@@ -96,7 +95,7 @@ async def text_bytes_and_streams_are_stored(kv: KVNamespace) -> None:
     assert await kv.get("stream") == "onetwo"
 
 
-@case()
+@contract.case()
 async def an_empty_value_is_a_value(kv: KVNamespace) -> None:
     await kv.put("k", "")
     assert await kv.get("k") == ""
@@ -106,7 +105,7 @@ async def an_empty_value_is_a_value(kv: KVNamespace) -> None:
     await refused(kv.get("k", "json"), KVSyntaxError)
 
 
-@case()
+@contract.case()
 async def other_kinds_of_values_are_refused(kv: KVNamespace) -> None:
     message = "KV put() accepts only strings, ArrayBuffers, ArrayBufferViews, and ReadableStreams as values."
     for value in ({"a": 1}, [1], 5, 1.5, True, None):
@@ -115,21 +114,21 @@ async def other_kinds_of_values_are_refused(kv: KVNamespace) -> None:
     assert await kv.get("k") is None
 
 
-@case()
+@contract.case()
 async def invalid_utf8_reads_with_replacement_characters(kv: KVNamespace) -> None:
     await kv.put("k", b"a\xff\xfeb\xe2\x82")
     assert await kv.get("k") == "a\ufffd\ufffdb\ufffd"
     assert await kv.get("k", "bytes") == b"a\xff\xfeb\xe2\x82"
 
 
-@case()
+@contract.case()
 async def a_byte_order_mark_stays(kv: KVNamespace) -> None:
     await kv.put("k", b"\xef\xbb\xbf1")
     assert await kv.get("k") == "\ufeff1"
     await refused(kv.get("k", "json"), KVSyntaxError)
 
 
-@case()
+@contract.case()
 async def json_is_strict(kv: KVNamespace) -> None:
     for text in ("{bad", "NaN", "Infinity", "[1,]", "1 2", "'a'"):
         await kv.put("k", text)
@@ -140,7 +139,7 @@ async def json_is_strict(kv: KVNamespace) -> None:
     assert await kv.get("k", "json") is None
 
 
-@case()
+@contract.case()
 async def json_is_structured(kv: KVNamespace) -> None:
     await kv.put_json("k", Point(1, 2.5))
     assert await kv.get("k") == '{"x":1,"y":2.5}'
@@ -155,7 +154,7 @@ async def json_is_structured(kv: KVNamespace) -> None:
     await refused(kv.put_json("nan", float("nan")), KVTypeError)
 
 
-@case()
+@contract.case()
 async def an_unknown_type_is_an_error_only_where_the_key_exists(kv: KVNamespace) -> None:
     message = 'Unknown response type. Possible types are "text", "arrayBuffer", "json", and "stream".'
     unknown = cast("Any", kv)
@@ -164,14 +163,14 @@ async def an_unknown_type_is_an_error_only_where_the_key_exists(kv: KVNamespace)
     await refused(unknown.get("k", "TEXT"), KVTypeError, message)
 
 
-@case()
+@contract.case()
 async def the_last_put_wins_and_replaces_everything(kv: KVNamespace) -> None:
     await kv.put("k", "1", metadata={"a": 1})
     await kv.put("k", "2")
     assert await kv.get_with_metadata("k") == KVValue("2", None)
 
 
-@case(heavy=True)
+@contract.case(heavy=True)
 async def a_value_has_at_most_25_mebibytes(kv: KVNamespace) -> None:
     limit = 25 * MEBIBYTE
     await kv.put("k", b"a" * limit)
@@ -188,7 +187,7 @@ async def a_value_has_at_most_25_mebibytes(kv: KVNamespace) -> None:
 # ---------------------------------------------------------------------- keys
 
 
-@case()
+@contract.case()
 async def any_text_of_512_bytes_is_a_key(kv: KVNamespace) -> None:
     keys = [
         "a/b",
@@ -214,7 +213,7 @@ async def any_text_of_512_bytes_is_a_key(kv: KVNamespace) -> None:
     assert sorted(await names(kv)) == sorted(keys)
 
 
-@case()
+@contract.case()
 async def empty_dotted_and_long_keys_are_refused(kv: KVNamespace) -> None:
     calls: tuple[Callable[[str], Awaitable[object]], ...] = (
         kv.get,
@@ -233,12 +232,12 @@ async def empty_dotted_and_long_keys_are_refused(kv: KVNamespace) -> None:
     await refused(kv.delete("k" * 513), KVError, f"KV DELETE failed: 414 UTF-8 encoded length of 513 {limit}")
 
 
-@case()
+@contract.case()
 async def the_key_is_checked_before_the_value(kv: KVNamespace) -> None:
     await refused(kv.put("", cast("Any", {"x": 1})), KVTypeError, "Key name cannot be empty.")
 
 
-@case()
+@contract.case()
 async def delete_is_quiet(kv: KVNamespace) -> None:
     await kv.put("k", "v")
     await kv.delete("k")
@@ -248,7 +247,7 @@ async def delete_is_quiet(kv: KVNamespace) -> None:
     assert await names(kv) == []
 
 
-@case(paired=True)
+@contract.case(paired=True)
 async def two_namespaces_are_apart(kv: KVNamespace, other: KVNamespace) -> None:
     await kv.put("k", "one")
     await other.put("k", "two")
@@ -260,7 +259,7 @@ async def two_namespaces_are_apart(kv: KVNamespace, other: KVNamespace) -> None:
 # ---------------------------------------------------------------------- several keys
 
 
-@case()
+@contract.case()
 async def several_keys_give_a_dict_in_the_order_asked(kv: KVNamespace) -> None:
     await kv.put("a", "1")
     await kv.put("b", "", metadata={"m": 1})
@@ -272,7 +271,7 @@ async def several_keys_give_a_dict_in_the_order_asked(kv: KVNamespace) -> None:
     assert with_metadata == {"b": KVValue("", {"m": 1}), "missing": None}
 
 
-@case()
+@contract.case()
 async def several_keys_have_errors_of_their_own(kv: KVNamespace) -> None:
     bad = "KV GET_BULK failed: 400 "
     await refused(kv.get([]), KVError, f"{bad}You must request a minimum of 1 key")
@@ -288,7 +287,7 @@ async def several_keys_have_errors_of_their_own(kv: KVNamespace) -> None:
     )
 
 
-@case()
+@contract.case()
 async def a_hundred_keys_are_read_at_once(kv: KVNamespace) -> None:
     await kv.put("k99", "v")
     found = await kv.get([f"k{index}" for index in range(100)])
@@ -299,7 +298,7 @@ async def a_hundred_keys_are_read_at_once(kv: KVNamespace) -> None:
 # ---------------------------------------------------------------------- metadata
 
 
-@case()
+@contract.case()
 async def metadata_is_any_json(kv: KVNamespace) -> None:
     for metadata in ({"a": [1, None]}, "text", 3.5, [1], True, False, 0, "", {"n": "日本 😀\n"}):
         await kv.put("k", "v", metadata=metadata)
@@ -309,7 +308,7 @@ async def metadata_is_any_json(kv: KVNamespace) -> None:
     assert (await kv.get_with_metadata("k")).metadata is None
 
 
-@case()
+@contract.case()
 async def metadata_has_at_most_1024_bytes_of_json(kv: KVNamespace) -> None:
     await kv.put("k", "v", metadata="m" * 1022)
     message = "KV PUT failed: 413 Metadata length of 1025 exceeds limit of 1024."
@@ -320,7 +319,7 @@ async def metadata_has_at_most_1024_bytes_of_json(kv: KVNamespace) -> None:
 # ---------------------------------------------------------------------- time
 
 
-@case()
+@contract.case()
 async def ttl_is_checked(kv: KVNamespace) -> None:
     await kv.put("k", "old")
     least = "Expiration TTL must be at least 60."
@@ -344,7 +343,7 @@ async def ttl_is_checked(kv: KVNamespace) -> None:
     assert await kv.get("k") == "old"
 
 
-@case(timed=True)
+@contract.case(timed=True)
 async def a_key_is_gone_when_its_time_has_come(kv: KVNamespace, clock: MovingClock) -> None:
     await kv.put("k", "v", expiration_ttl=60, metadata=1)
     await kv.put("stays", "v")
@@ -360,7 +359,7 @@ async def a_key_is_gone_when_its_time_has_come(kv: KVNamespace, clock: MovingClo
     assert await kv.get("k") == "again"
 
 
-@case(timed=True)
+@contract.case(timed=True)
 async def expiration_is_a_second_since_1970(kv: KVNamespace, clock: MovingClock) -> None:
     now = int(clock.time())
     too_soon = "Expiration times must be at least 60 seconds in the future."
@@ -377,7 +376,7 @@ async def expiration_is_a_second_since_1970(kv: KVNamespace, clock: MovingClock)
     assert await names(kv) == []
 
 
-@case()
+@contract.case()
 async def cache_ttl_is_at_least_30(kv: KVNamespace) -> None:
     message = "400 Invalid cache_ttl of 29. Cache TTL must be at least 30."
     await kv.put("k", "v")
@@ -390,7 +389,7 @@ async def cache_ttl_is_at_least_30(kv: KVNamespace) -> None:
 # ---------------------------------------------------------------------- lists
 
 
-@case()
+@contract.case()
 async def keys_are_listed_in_the_order_of_their_bytes(kv: KVNamespace) -> None:
     ordered = ["10", "9", "A", "a", "a-", "a/", "a0", "aa", "~", "é", "\ue000", "～", "😀"]
     for key in reversed(ordered):
@@ -398,7 +397,7 @@ async def keys_are_listed_in_the_order_of_their_bytes(kv: KVNamespace) -> None:
     assert await names(kv) == ordered
 
 
-@case()
+@contract.case()
 async def a_prefix_is_literal(kv: KVNamespace) -> None:
     for key in ("a", "a%", "a%b", "a_", "ab", "b"):
         await kv.put(key, "v")
@@ -409,7 +408,7 @@ async def a_prefix_is_literal(kv: KVNamespace) -> None:
     await refused(kv.list(prefix="p" * 513), KVError, long)
 
 
-@case()
+@contract.case()
 async def pages_follow_each_other(kv: KVNamespace) -> None:
     for key in "abcdef":
         await kv.put(key, "v")
@@ -426,14 +425,14 @@ async def pages_follow_each_other(kv: KVNamespace) -> None:
     assert rest == KVListResult([KVKey("e"), KVKey("f")], list_complete=True)
 
 
-@case()
+@contract.case()
 async def an_invented_cursor_is_no_error(kv: KVNamespace) -> None:
     await kv.put("a", "v")
     for cursor in ("not base64!", "bad", "====", "a"):
         assert (await kv.list(cursor=cursor)).list_complete
 
 
-@case()
+@contract.case()
 async def a_page_has_at_most_1000_keys(kv: KVNamespace) -> None:
     for index in range(1001):
         await kv.put(f"k{index:04}", "v")

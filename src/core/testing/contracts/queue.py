@@ -54,7 +54,6 @@ async def clean(line: Line) -> None:
 
 
 contract: Contract[Line] = Contract("queue", clean)
-case = contract.case
 
 
 @attrs.frozen
@@ -94,7 +93,7 @@ def boom(batch: MessageBatch[Any]) -> None:
 # ---------------------------------------------------------------------- bodies
 
 
-@case(timed=True)
+@contract.case(timed=True)
 async def a_message_comes_as_it_was_sent(line: Line, clock: MovingClock) -> None:
     seen = Seen()
     await line.consume(seen)
@@ -107,7 +106,7 @@ async def a_message_comes_as_it_was_sent(line: Line, clock: MovingClock) -> None
     assert seen.bodies == [*bodies, "a text", b"\x00\xff"]
 
 
-@case(timed=True)
+@contract.case(timed=True)
 async def an_attrs_object_is_sent_as_its_json(line: Line, clock: MovingClock) -> None:
     seen = Seen()
     await line.consume(seen)
@@ -116,7 +115,7 @@ async def an_attrs_object_is_sent_as_its_json(line: Line, clock: MovingClock) ->
     assert seen.bodies == [{"kind": "audit", "at": "2026-01-02T00:00:00Z"}]
 
 
-@case(timed=True)
+@contract.case(timed=True)
 async def what_is_changed_after_a_send_is_not_sent(line: Line, clock: MovingClock) -> None:
     seen = Seen()
     await line.consume(seen)
@@ -127,7 +126,7 @@ async def what_is_changed_after_a_send_is_not_sent(line: Line, clock: MovingCloc
     assert seen.bodies == [{"n": 1}]
 
 
-@case()
+@contract.case()
 async def a_body_must_be_of_its_content_type(line: Line) -> None:
     send = line.queue.send
     texts: tuple[tuple[Any, str], ...] = (
@@ -148,7 +147,7 @@ async def a_body_must_be_of_its_content_type(line: Line) -> None:
     await refused(send(float("nan")), QueueTypeError)
 
 
-@case()
+@contract.case()
 async def an_unknown_content_type_is_refused(line: Line) -> None:
     for kind in ("xml", "application/json", ""):
         wrong = cast("Any", kind)
@@ -158,7 +157,7 @@ async def an_unknown_content_type_is_refused(line: Line) -> None:
         await refused(batch, QueueTypeError, message)
 
 
-@case(timed=True)
+@contract.case(timed=True)
 async def v8_keeps_what_json_has_no_type_for(line: Line, clock: MovingClock) -> None:
     seen = Seen()
     await line.consume(seen)
@@ -171,7 +170,7 @@ async def v8_keeps_what_json_has_no_type_for(line: Line, clock: MovingClock) -> 
 # ---------------------------------------------------------------------- limits
 
 
-@case(timed=True)
+@contract.case(timed=True)
 async def the_largest_message_has_128000_bytes(line: Line, clock: MovingClock) -> None:
     seen = Seen()
     await line.consume(seen, max_batch_size=1)
@@ -186,7 +185,7 @@ async def the_largest_message_has_128000_bytes(line: Line, clock: MovingClock) -
     assert [len(body) for body in seen.bodies] == [128_000, 127_998, 128_000]
 
 
-@case(timed=True)
+@contract.case(timed=True)
 async def a_batch_has_1_to_100_messages(line: Line, clock: MovingClock) -> None:
     seen = Seen()
     await line.consume(seen, max_batch_size=100)
@@ -197,7 +196,7 @@ async def a_batch_has_1_to_100_messages(line: Line, clock: MovingClock) -> None:
     assert seen.bodies == [*range(100)]
 
 
-@case(timed=True)
+@contract.case(timed=True)
 async def a_bad_message_refuses_its_whole_batch(line: Line, clock: MovingClock) -> None:
     seen = Seen()
     await line.consume(seen)
@@ -213,7 +212,7 @@ async def a_bad_message_refuses_its_whole_batch(line: Line, clock: MovingClock) 
     assert seen.batches == []
 
 
-@case()
+@contract.case()
 async def delays_are_0_to_86400_seconds(line: Line) -> None:
     await line.queue.send("x", delay_seconds=86_400)
     await refused(line.queue.send("x", delay_seconds=86_401), QueueError)
@@ -224,7 +223,7 @@ async def delays_are_0_to_86400_seconds(line: Line) -> None:
 # ---------------------------------------------------------------------- batches
 
 
-@case(timed=True)
+@contract.case(timed=True)
 async def a_full_batch_goes_at_once(line: Line, clock: MovingClock) -> None:
     seen = Seen()
     await line.consume(seen, max_batch_size=3, max_batch_timeout=60)
@@ -238,7 +237,7 @@ async def a_full_batch_goes_at_once(line: Line, clock: MovingClock) -> None:
     assert seen.batches[2:] == [[6]]
 
 
-@case(timed=True)
+@contract.case(timed=True)
 async def a_batch_waits_from_its_first_message_on(line: Line, clock: MovingClock) -> None:
     seen = Seen()
     await line.consume(seen, max_batch_timeout=2)
@@ -256,7 +255,7 @@ async def a_batch_waits_from_its_first_message_on(line: Line, clock: MovingClock
     assert seen.batches[1:] == [["c"]]
 
 
-@case(timed=True)
+@contract.case(timed=True)
 async def messages_that_waited_for_a_consumer_come_to_it(line: Line, clock: MovingClock) -> None:
     await line.queue.send("early")
     await clock.advance(100)
@@ -266,7 +265,7 @@ async def messages_that_waited_for_a_consumer_come_to_it(line: Line, clock: Movi
     assert seen.bodies == ["early"]
 
 
-@case(timed=True)
+@contract.case(timed=True)
 async def a_delay_is_kept_and_a_messages_own_wins(line: Line, clock: MovingClock) -> None:
     seen = Seen()
     await line.consume(seen, max_batch_timeout=0)
@@ -282,7 +281,7 @@ async def a_delay_is_kept_and_a_messages_own_wins(line: Line, clock: MovingClock
     assert seen.bodies == ["now", "soon", "later"]
 
 
-@case(timed=True)
+@contract.case(timed=True)
 async def a_message_has_an_id_a_time_and_attempts(line: Line, clock: MovingClock) -> None:
     seen = Seen([lambda batch: batch.retry_all()])
     await line.consume(seen)
@@ -300,7 +299,7 @@ async def a_message_has_an_id_a_time_and_attempts(line: Line, clock: MovingClock
 # ---------------------------------------------------------------------- acknowledgement
 
 
-@case(timed=True)
+@contract.case(timed=True)
 async def ending_well_acknowledges_all_that_was_not_retried(line: Line, clock: MovingClock) -> None:
     seen = Seen([lambda batch: batch.messages[1].retry()])
     await line.consume(seen)
@@ -309,7 +308,7 @@ async def ending_well_acknowledges_all_that_was_not_retried(line: Line, clock: M
     assert seen.batches == [["a", "b"], ["b"]]
 
 
-@case(timed=True)
+@contract.case(timed=True)
 async def raising_retries_all_that_was_not_acknowledged(line: Line, clock: MovingClock) -> None:
     def ack_one_and_fail(batch: MessageBatch[Any]) -> None:
         batch.messages[0].ack()
@@ -322,7 +321,7 @@ async def raising_retries_all_that_was_not_acknowledged(line: Line, clock: Movin
     assert seen.batches == [["a", "b"], ["b"]]
 
 
-@case(timed=True)
+@contract.case(timed=True)
 async def the_first_word_on_a_message_counts(line: Line, clock: MovingClock) -> None:
     def ack_then_retry(batch: MessageBatch[Any]) -> None:
         batch.messages[0].ack()
@@ -337,7 +336,7 @@ async def the_first_word_on_a_message_counts(line: Line, clock: MovingClock) -> 
     assert seen.batches == [["acked", "retried"], ["retried"]]
 
 
-@case(timed=True)
+@contract.case(timed=True)
 async def the_first_word_on_a_batch_counts(line: Line, clock: MovingClock) -> None:
     def ack_all_then_retry(batch: MessageBatch[Any]) -> None:
         batch.ack_all()
@@ -358,7 +357,7 @@ async def the_first_word_on_a_batch_counts(line: Line, clock: MovingClock) -> No
     assert seen.batches == [["a"], ["b"], ["b"]]
 
 
-@case(timed=True)
+@contract.case(timed=True)
 async def an_acknowledged_message_stays_so_when_the_rest_is_retried(line: Line, clock: MovingClock) -> None:
     def ack_one_retry_rest(batch: MessageBatch[Any]) -> None:
         batch.messages[0].ack()
@@ -371,7 +370,7 @@ async def an_acknowledged_message_stays_so_when_the_rest_is_retried(line: Line, 
     assert seen.batches == [["a", "b"], ["b"]]
 
 
-@case(timed=True)
+@contract.case(timed=True)
 async def a_retry_waits_for_its_own_delay_the_batchs_or_the_consumers(line: Line, clock: MovingClock) -> None:
     def retry(batch: MessageBatch[Any]) -> None:
         batch.messages[0].retry(delay_seconds=2)
@@ -392,7 +391,7 @@ async def a_retry_waits_for_its_own_delay_the_batchs_or_the_consumers(line: Line
 # ---------------------------------------------------------------------- the last attempt
 
 
-@case(timed=True)
+@contract.case(timed=True)
 async def a_message_has_one_attempt_more_than_retries(line: Line, clock: MovingClock) -> None:
     for retries in (0, 2):
         seen = Seen([boom] * 10)
@@ -403,7 +402,7 @@ async def a_message_has_one_attempt_more_than_retries(line: Line, clock: MovingC
         await line.stop()
 
 
-@case(timed=True)
+@contract.case(timed=True)
 async def after_the_last_attempt_a_message_goes_to_the_dead_letter_queue(line: Line, clock: MovingClock) -> None:
     seen, dead = Seen([boom] * 10), Seen()
     await line.consume(seen, max_batch_size=1, max_retries=1, dead_letters=dead)

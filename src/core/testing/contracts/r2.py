@@ -40,7 +40,6 @@ async def clean(bucket: R2Bucket) -> None:
 
 
 contract: Contract[R2Bucket] = Contract("r2", clean)
-case = contract.case
 
 
 @attrs.frozen
@@ -76,7 +75,7 @@ def has_body(found: R2Object | None) -> bool:
 # ---------------------------------------------------------------------- values
 
 
-@case()
+@contract.case()
 async def an_object_reads_as_text_bytes_json_and_stream(bucket: R2Bucket) -> None:
     await bucket.put("k", '{"x":1,"y":2.5}')
     raw = b'{"x":1,"y":2.5}'
@@ -101,14 +100,14 @@ async def an_object_reads_as_text_bytes_json_and_stream(bucket: R2Bucket) -> Non
     assert b"".join([bytes(chunk) async for chunk in found.body]) == raw
 
 
-@case()
+@contract.case()
 async def a_missing_object_is_none(bucket: R2Bucket) -> None:
     assert await bucket.get("nope") is None
     assert await bucket.head("nope") is None
     assert await bucket.get("nope", only_if=R2Conditional(etag_does_not_match="*")) is None
 
 
-@case()
+@contract.case()
 async def what_was_put_is_described(bucket: R2Bucket) -> None:
     put = await bucket.put("k", "hello")
     assert (put.key, put.size, put.range) == ("k", 5, None)
@@ -128,26 +127,26 @@ async def what_was_put_is_described(bucket: R2Bucket) -> None:
     assert (found.version, found.range) == (put.version, R2Range(0, 5))
 
 
-@case()
+@contract.case()
 async def every_put_has_a_version_of_its_own(bucket: R2Bucket) -> None:
     assert (await bucket.put("k", "same")).version != (await bucket.put("k", "same")).version
 
 
-@case()
+@contract.case()
 async def empty_values_are_values(bucket: R2Bucket) -> None:
     for key, value in (("text", ""), ("bytes", b""), ("none", None)):
         assert (await bucket.put(key, value)).size == 0
         assert await text(bucket, key) == ""
 
 
-@case()
+@contract.case()
 async def none_makes_an_empty_object_and_does_not_delete(bucket: R2Bucket) -> None:
     await bucket.put("k", "x")
     await bucket.put("k", None)
     assert await text(bucket, "k") == ""
 
 
-@case()
+@contract.case()
 async def bytes_of_every_kind_are_taken(bucket: R2Bucket) -> None:
     for value in (b"\x00\xff\n", bytearray(b"\x00\xff\n"), memoryview(b"\x00\xff\n")):
         await bucket.put("k", value)
@@ -156,20 +155,20 @@ async def bytes_of_every_kind_are_taken(bucket: R2Bucket) -> None:
         assert await found.bytes() == b"\x00\xff\n"
 
 
-@case()
+@contract.case()
 async def other_values_are_refused(bucket: R2Bucket) -> None:
     for value in (5, True, {"a": 1}, ["a"]):
         await refused(bucket.put("k", cast("str", value)), R2TypeError)
     assert await bucket.head("k") is None
 
 
-@case()
+@contract.case()
 async def a_stream_of_known_length_is_stored(bucket: R2Bucket) -> None:
     await bucket.put("k", FixedLengthStream(pieces(b"ab", b"", b"cde"), 5))
     assert await text(bucket, "k") == "abcde"
 
 
-@case()
+@contract.case()
 async def a_stream_of_unknown_length_is_refused(bucket: R2Bucket) -> None:
     message = (
         "Provided readable stream must have a known length "
@@ -179,7 +178,7 @@ async def a_stream_of_unknown_length_is_refused(bucket: R2Bucket) -> None:
     assert await bucket.head("k") is None
 
 
-@case()
+@contract.case()
 async def a_stream_that_is_longer_or_shorter_than_it_says_stores_nothing(bucket: R2Bucket) -> None:
     await bucket.put("k", "old")
     await refused(bucket.put("k", FixedLengthStream(pieces(b"abc"), 2)), R2TypeError)
@@ -187,7 +186,7 @@ async def a_stream_that_is_longer_or_shorter_than_it_says_stores_nothing(bucket:
     assert await text(bucket, "k") == "old"
 
 
-@case()
+@contract.case()
 async def a_body_can_be_put_under_another_key(bucket: R2Bucket) -> None:
     await bucket.put("a", "copy me")
     found = await bucket.get("a")
@@ -196,7 +195,7 @@ async def a_body_can_be_put_under_another_key(bucket: R2Bucket) -> None:
     assert await text(bucket, "b") == "copy me"
 
 
-@case()
+@contract.case()
 async def a_body_is_read_once(bucket: R2Bucket) -> None:
     await bucket.put("k", "once")
     found = await bucket.get("k")
@@ -211,7 +210,7 @@ async def a_body_is_read_once(bucket: R2Bucket) -> None:
     await refused(found.json(), R2TypeError, message)
 
 
-@case()
+@contract.case()
 async def a_body_stays_readable_when_its_object_is_replaced_or_deleted(bucket: R2Bucket) -> None:
     for size in (10, 300_000):
         await bucket.put("k", b"a" * size)
@@ -225,7 +224,7 @@ async def a_body_stays_readable_when_its_object_is_replaced_or_deleted(bucket: R
         assert await second.bytes() == b"a" * size
 
 
-@case()
+@contract.case()
 async def text_drops_a_byte_order_mark_and_replaces_what_is_no_utf_8(bucket: R2Bucket) -> None:
     await bucket.put("bom", b"\xef\xbb\xbfhi")
     assert await text(bucket, "bom") == "hi"
@@ -233,7 +232,7 @@ async def text_drops_a_byte_order_mark_and_replaces_what_is_no_utf_8(bucket: R2B
     assert await text(bucket, "bad") == "a\ufffdb"
 
 
-@case()
+@contract.case()
 async def json_is_strict(bucket: R2Bucket) -> None:
     for bad in ("", "{bad", "NaN", "[1,]", "{} x"):
         await bucket.put("k", bad)
@@ -249,7 +248,7 @@ async def json_is_strict(bucket: R2Bucket) -> None:
 # ---------------------------------------------------------------------- keys
 
 
-@case()
+@contract.case()
 async def keys_are_taken_as_they_are(bucket: R2Bucket) -> None:
     odd = ["K", "k", "é", "e\u0301", "a b", "a%20b", "a/../b", ".", "..", "a\nb", "?#", "日本", "😀", "a\x00b"]
     for key in odd:
@@ -259,7 +258,7 @@ async def keys_are_taken_as_they_are(bucket: R2Bucket) -> None:
     assert await keys(bucket) == sorted(odd, key=lambda key: key.encode())
 
 
-@case()
+@contract.case()
 async def the_longest_key_has_1024_bytes(bucket: R2Bucket) -> None:
     for longest in ("k" * 1024, "é" * 512):
         await bucket.put(longest, "v")
@@ -275,7 +274,7 @@ async def the_longest_key_has_1024_bytes(bucket: R2Bucket) -> None:
         await refused(bucket.create_multipart_upload(too_long), R2Error, f"createMultipartUpload: {text_}")
 
 
-@case()
+@contract.case()
 async def delete_takes_a_key_or_many_and_missing_ones_are_fine(bucket: R2Bucket) -> None:
     for key in "abcd":
         await bucket.put(key, key)
@@ -287,7 +286,7 @@ async def delete_takes_a_key_or_many_and_missing_ones_are_fine(bucket: R2Bucket)
     assert await keys(bucket) == ["d"]
 
 
-@case(paired=True)
+@contract.case(paired=True)
 async def two_buckets_are_apart(bucket: R2Bucket, other: R2Bucket) -> None:
     await bucket.put("k", "here")
     assert await other.head("k") is None
@@ -296,7 +295,7 @@ async def two_buckets_are_apart(bucket: R2Bucket, other: R2Bucket) -> None:
 # ---------------------------------------------------------------------- metadata
 
 
-@case()
+@contract.case()
 async def metadata_is_kept_and_replaced_whole(bucket: R2Bucket) -> None:
     expiry = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
     http = R2HTTPMetadata("text/html", "en", "inline", "gzip", "no-store", expiry)
@@ -312,7 +311,7 @@ async def metadata_is_kept_and_replaced_whole(bucket: R2Bucket) -> None:
     assert head.custom_metadata == {}
 
 
-@case()
+@contract.case()
 async def http_metadata_may_come_from_headers_and_go_onto_headers(bucket: R2Bucket) -> None:
     sent = Headers({"Content-Type": "a/b", "Cache-Control": "max-age=5", "Expires": "Wed, 02 Jan 2030 03:04:05 GMT"})
     await bucket.put("k", "v", http_metadata=sent)
@@ -326,7 +325,7 @@ async def http_metadata_may_come_from_headers_and_go_onto_headers(bucket: R2Buck
     assert headers["x-keep"] == "1"
 
 
-@case()
+@contract.case()
 async def custom_metadata_has_8192_characters_and_twice_as_few_beyond_latin_1(bucket: R2Bucket) -> None:
     message = "put: Your metadata headers exceed the maximum allowed metadata size. (10012)"
     await bucket.put("k", "v", custom_metadata={"a": "x" * 8191})
@@ -339,7 +338,7 @@ async def custom_metadata_has_8192_characters_and_twice_as_few_beyond_latin_1(bu
 # ---------------------------------------------------------------------- checksums
 
 
-@case()
+@contract.case()
 async def a_right_checksum_is_kept(bucket: R2Bucket) -> None:
     for name in ("md5", "sha1", "sha256", "sha384", "sha512"):
         digest = hashlib.new(name, b"hello", usedforsecurity=False)
@@ -353,7 +352,7 @@ async def a_right_checksum_is_kept(bucket: R2Bucket) -> None:
             assert head.checksums.to_json()[name] == digest.hexdigest()
 
 
-@case()
+@contract.case()
 async def a_wrong_checksum_stores_nothing(bucket: R2Bucket) -> None:
     await bucket.put("k", "old")
     wrong, actual = "0" * 32, hashlib.md5(b"new", usedforsecurity=False).hexdigest()
@@ -367,7 +366,7 @@ async def a_wrong_checksum_stores_nothing(bucket: R2Bucket) -> None:
     assert await text(bucket, "k") == "old"
 
 
-@case()
+@contract.case()
 async def a_malformed_checksum_is_refused(bucket: R2Bucket) -> None:
     await refused(bucket.put("k", "v", md5="abc"), R2TypeError, "MD5 is 32 hex characters, not 3")
     await refused(bucket.put("k", "v", sha1=b"abc"), R2TypeError, "SHA-1 is 20 bytes, not 3")
@@ -379,7 +378,7 @@ async def a_malformed_checksum_is_refused(bucket: R2Bucket) -> None:
 # ---------------------------------------------------------------------- conditions
 
 
-@case()
+@contract.case()
 async def a_get_whose_condition_fails_comes_without_a_body(bucket: R2Bucket) -> None:
     etag = (await bucket.put("k", "hello")).etag
     for condition, holds in (
@@ -399,7 +398,7 @@ async def a_get_whose_condition_fails_comes_without_a_body(bucket: R2Bucket) -> 
     assert found.range == R2Range(0, 5)
 
 
-@case(timed=True)
+@contract.case(timed=True)
 async def conditions_on_time_compare_with_the_upload(bucket: R2Bucket, clock: MovingClock) -> None:
     put = await bucket.put("k", "hello")
     before, after = put.uploaded - timedelta(seconds=10), put.uploaded + timedelta(seconds=10)
@@ -421,7 +420,7 @@ async def conditions_on_time_compare_with_the_upload(bucket: R2Bucket, clock: Mo
         assert has_body(found) is holds, condition
 
 
-@case()
+@contract.case()
 async def conditions_may_come_from_headers(bucket: R2Bucket) -> None:
     put = await bucket.put("k", "hello")
     for headers, holds in (
@@ -442,7 +441,7 @@ async def conditions_may_come_from_headers(bucket: R2Bucket) -> None:
         assert has_body(found) is holds, headers
 
 
-@case()
+@contract.case()
 async def malformed_conditions_are_refused(bucket: R2Bucket) -> None:
     await bucket.put("k", "v")
     message = 'Conditional ETag should not be wrapped in quotes ("x").'
@@ -456,7 +455,7 @@ async def malformed_conditions_are_refused(bucket: R2Bucket) -> None:
     await refused(bucket.get("k", only_if=Headers({"If-Match": "x"})), R2Error, "Invalid ETag in if-match header")
 
 
-@case()
+@contract.case()
 async def a_put_whose_condition_fails_stores_nothing(bucket: R2Bucket) -> None:
     assert await bucket.put("k", "first", only_if=R2Conditional(etag_matches="*")) is None
     assert await bucket.head("k") is None
@@ -469,7 +468,7 @@ async def a_put_whose_condition_fails_stores_nothing(bucket: R2Bucket) -> None:
     assert await text(bucket, "k") == "second"
 
 
-@case()
+@contract.case()
 async def a_put_to_a_missing_key_holds_only_what_asks_for_nothing(bucket: R2Bucket) -> None:
     now = datetime.now(UTC)
     assert await bucket.put("a", "v", only_if=R2Conditional(uploaded_after=now - timedelta(days=1))) is None
@@ -481,7 +480,7 @@ async def a_put_to_a_missing_key_holds_only_what_asks_for_nothing(bucket: R2Buck
 # ---------------------------------------------------------------------- ranges
 
 
-@case()
+@contract.case()
 async def a_range_gives_a_part(bucket: R2Bucket) -> None:
     await bucket.put("k", "0123456789")
     for span, offset, part in (
@@ -500,7 +499,7 @@ async def a_range_gives_a_part(bucket: R2Bucket) -> None:
         assert (found.range, found.size) == (R2Range(offset, len(part)), 10)
 
 
-@case()
+@contract.case()
 async def ranges_of_a_large_object_are_right_at_every_edge(bucket: R2Bucket) -> None:
     data = bytes(range(256)) * 2048
     await bucket.put("k", data)
@@ -510,7 +509,7 @@ async def ranges_of_a_large_object_are_right_at_every_edge(bucket: R2Bucket) -> 
         assert await found.bytes() == data[offset : offset + length]
 
 
-@case()
+@contract.case()
 async def a_range_that_is_not_there_is_refused(bucket: R2Bucket) -> None:
     await bucket.put("k", "0123456789")
     await bucket.put("empty", "")
@@ -521,7 +520,7 @@ async def a_range_that_is_not_there_is_refused(bucket: R2Bucket) -> None:
     await refused(bucket.get("empty", range=R2Range(suffix=1)), R2Error, message)
 
 
-@case()
+@contract.case()
 async def a_range_that_is_none_is_refused(bucket: R2Bucket) -> None:
     await bucket.put("k", "0123456789")
     fraction: Any = 1.5
@@ -543,7 +542,7 @@ async def a_range_that_is_none_is_refused(bucket: R2Bucket) -> None:
         await refused(bucket.get("k", range=span), kind, message)
 
 
-@case()
+@contract.case()
 async def a_range_header_is_taken_as_http_says(bucket: R2Bucket) -> None:
     await bucket.put("k", "0123456789")
     whole = "0123456789"
@@ -575,13 +574,13 @@ async def fill(bucket: R2Bucket, *names: str) -> None:
         await bucket.put(name, name)
 
 
-@case()
+@contract.case()
 async def a_list_is_in_the_order_of_utf_8(bucket: R2Bucket) -> None:
     await fill(bucket, "b", "a", "B", "\uff5e", "😀", "é", "aa")
     assert await keys(bucket) == ["B", "a", "aa", "b", "é", "\uff5e", "😀"]
 
 
-@case()
+@contract.case()
 async def a_prefix_is_literal(bucket: R2Bucket) -> None:
     await fill(bucket, "a%b", "axb", "A%b", "a_b", "a\U0010ffffb")
     assert await keys(bucket, prefix="a%") == ["a%b"]
@@ -591,7 +590,7 @@ async def a_prefix_is_literal(bucket: R2Bucket) -> None:
     assert await keys(bucket, prefix="nope") == []
 
 
-@case()
+@contract.case()
 async def pages_follow_one_another(bucket: R2Bucket) -> None:
     await fill(bucket, "a", "b", "c", "d", "e")
     first = await bucket.list(limit=2)
@@ -604,14 +603,14 @@ async def pages_follow_one_another(bucket: R2Bucket) -> None:
     assert ([o.key for o in rest.objects], rest.truncated, rest.cursor) == (["bb", "c", "d"], False, None)
 
 
-@case()
+@contract.case()
 async def a_page_that_is_just_full_is_the_last(bucket: R2Bucket) -> None:
     await fill(bucket, "a", "b")
     page = await bucket.list(limit=2)
     assert (page.truncated, page.cursor) == (False, None)
 
 
-@case()
+@contract.case()
 async def start_after_and_cursor_the_later_one_counts(bucket: R2Bucket) -> None:
     await fill(bucket, "a", "b", "c", "d")
     assert await keys(bucket, start_after="b") == ["c", "d"]
@@ -621,7 +620,7 @@ async def start_after_and_cursor_the_later_one_counts(bucket: R2Bucket) -> None:
     assert await keys(bucket, start_after="c", cursor=cursor) == ["d"]
 
 
-@case()
+@contract.case()
 async def a_delimiter_gathers_prefixes_which_count(bucket: R2Bucket) -> None:
     await fill(bucket, "a", "d1/x", "d1/y", "d2/x", "d2/y/z", "z")
     page = await bucket.list(delimiter="/")
@@ -639,7 +638,7 @@ async def a_delimiter_gathers_prefixes_which_count(bucket: R2Bucket) -> None:
     assert (await bucket.list()).delimited_prefixes == []
 
 
-@case()
+@contract.case()
 async def a_limit_is_1_to_1000(bucket: R2Bucket) -> None:
     message = "list: MaxKeys params must be positive integer <= 1000. (10022)"
     for limit in (0, -1, 1001):
@@ -649,7 +648,7 @@ async def a_limit_is_1_to_1000(bucket: R2Bucket) -> None:
     await bucket.list(limit=1000)
 
 
-@case()
+@contract.case()
 async def metadata_comes_with_a_list_only_when_asked_for(bucket: R2Bucket) -> None:
     await bucket.put("k", "v", http_metadata={"content_type": "a/b"}, custom_metadata={"x": "y"})
     page = await bucket.list(include=["http_metadata"])
@@ -660,7 +659,7 @@ async def metadata_comes_with_a_list_only_when_asked_for(bucket: R2Bucket) -> No
     await refused(bucket.list(include=wrong), R2ValueError, "Unsupported include value nope")
 
 
-@case(heavy=True)
+@contract.case(heavy=True)
 async def more_than_1000_objects_are_listed_in_pages(bucket: R2Bucket) -> None:
     for number in range(1001):
         await bucket.put(f"k{number:04}", b"")
@@ -673,7 +672,7 @@ async def more_than_1000_objects_are_listed_in_pages(bucket: R2Bucket) -> None:
 # ---------------------------------------------------------------------- multipart uploads
 
 
-@case()
+@contract.case()
 async def an_upload_in_parts_appears_when_it_is_complete(bucket: R2Bucket) -> None:
     await bucket.put("k", "old")
     upload = await bucket.create_multipart_upload(
@@ -694,7 +693,7 @@ async def an_upload_in_parts_appears_when_it_is_complete(bucket: R2Bucket) -> No
     assert await keys(bucket) == ["k"]
 
 
-@case(heavy=True)
+@contract.case(heavy=True)
 async def parts_are_joined_in_the_order_of_their_numbers(bucket: R2Bucket) -> None:
     upload = await bucket.create_multipart_upload("k")
     second = await upload.upload_part(2, FixedLengthStream(pieces(b"B" * PART), PART))
@@ -709,7 +708,7 @@ async def parts_are_joined_in_the_order_of_their_numbers(bucket: R2Bucket) -> No
     assert await text(bucket, "k", range=R2Range(0, 2)) == "AA"
 
 
-@case(heavy=True)
+@contract.case(heavy=True)
 async def parts_have_a_size(bucket: R2Bucket) -> None:
     upload = await bucket.create_multipart_upload("k")
     small = await upload.upload_part(1, "small")
@@ -724,7 +723,7 @@ async def parts_have_a_size(bucket: R2Bucket) -> None:
     assert (await upload.complete([full])).size == PART
 
 
-@case()
+@contract.case()
 async def a_part_uploaded_again_replaces_the_first(bucket: R2Bucket) -> None:
     upload = await bucket.create_multipart_upload("k")
     first = await upload.upload_part(1, "first")
@@ -736,7 +735,7 @@ async def a_part_uploaded_again_replaces_the_first(bucket: R2Bucket) -> None:
     assert await text(bucket, "k") == "second"
 
 
-@case()
+@contract.case()
 async def an_upload_that_has_ended_takes_nothing_more(bucket: R2Bucket) -> None:
     gone = "The specified multipart upload does not exist. (10024)"
     upload = await bucket.create_multipart_upload("k")
@@ -754,7 +753,7 @@ async def an_upload_that_has_ended_takes_nothing_more(bucket: R2Bucket) -> None:
     assert await text(bucket, "k") == "x"
 
 
-@case()
+@contract.case()
 async def an_upload_is_resumed_by_its_id_and_checked_when_used(bucket: R2Bucket) -> None:
     upload = await bucket.create_multipart_upload("k")
     again = bucket.resume_multipart_upload("k", upload.upload_id)
@@ -767,7 +766,7 @@ async def an_upload_is_resumed_by_its_id_and_checked_when_used(bucket: R2Bucket)
     await refused(bucket.resume_multipart_upload("other", upload.upload_id).upload_part(1, "x"), R2Error, gone)
 
 
-@case()
+@contract.case()
 async def part_numbers_are_1_to_10000(bucket: R2Bucket) -> None:
     upload = await bucket.create_multipart_upload("k")
     for number in (0, -1, 10_001):
