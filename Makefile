@@ -65,7 +65,7 @@ lint: $(STAMP)/house  ## Lint, format and the import contract
 types: $(STAMP)/house  ## mypy --strict and pyright strict over sources, tests and examples
 	$(BIN)/mypy
 	$(BIN)/pyright --warnings
-	$(BIN)/pyright --ignoreexternal --verifytypes core
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/pyright --ignoreexternal --verifytypes core
 
 typing: $(STAMP)/house  ## What type checkers must accept and refuse
 	$(BIN)/pytest -q tests/typing
