@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from core.errors import CoreError, NextCalledTwiceError, NothingSentError
 from core.handlers import ErrorHandler, Handler, Middleware, Next, name_of, traits_of
@@ -24,9 +24,6 @@ from core.response import NULL_BODY_STATUSES, Response
 from core.routing.pattern import Pattern
 from core.routing.scopes import Scope, Scopes
 from core.routing.table import Leaf, Table
-
-if TYPE_CHECKING:
-    from contextvars import Token
 
 __all__ = ["ALL", "Dispatcher", "Entry"]
 
@@ -122,18 +119,10 @@ class Dispatcher:
             if res.status_code == 101:
                 res.keep_for_upgrade()
                 res.varies = ()
-        if res.varies:
-            res.keep_varies()
-        res.left = True
-        if res.hooks is not None:
-            duration = (req.clock.monotonic() - req.received) * 1000
-            for hook in res.hooks:
-                try:
-                    hook(res.status_code, duration)
-                except Exception:
-                    log.exception("an on_send callback of %s %s raised", req.method, req.path)
-        if res.tokens is not None:
-            _give_back(res.tokens)
+        if res.hooks is None:
+            res.left = True
+        else:
+            _leave(req, res, res.hooks)
 
     async def run_within(self, req: Request[Any, Any, Any], res: Response, next: Next) -> None:
         """Run a request as one step of another chain: what matches nothing here goes on to `next`."""
@@ -435,9 +424,22 @@ async def _malformed(req: Request[Any, Any, Any], res: Response) -> None:
     raise CoreError(400, "Malformed path")
 
 
-def _give_back(tokens: list[Token[Any]]) -> None:
-    """Let context variables be what they were before the request: an application may have been called from another."""
+def _leave(req: Request[Any, Any, Any], res: Response, hooks: list[Callable[[int, float], object]]) -> None:
+    """Let a response leave that middleware have something to do with."""
+    if res.varies:
+        res.keep_varies()
+    res.left = True
+    if hooks:
+        status = res.status_code
+        duration = (req.clock.monotonic() - req.received) * 1000
+        for hook in hooks:
+            try:
+                hook(status, duration)
+            except Exception:
+                log.exception("an on_send callback of %s %s raised", req.method, req.path)
+    tokens = res.tokens
     while tokens:
+        # An application may have been called from another one, which finds its own values again.
         token = tokens.pop()
         try:
             token.var.reset(token)

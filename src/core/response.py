@@ -14,7 +14,7 @@ from core import http
 from core.errors import AlreadySentError
 
 if TYPE_CHECKING:
-    from contextvars import Token
+    from contextvars import ContextVar, Token
     from datetime import datetime
 
     from core.http.websocket import Upgrade
@@ -70,7 +70,7 @@ class Response:
 
     # Class attributes, so that making a response sets nothing: most keep nearly all of them.
     left = False
-    """Whether the response has left. After that nothing can change it."""
+    """Whether the response has left, and then `sent` is true as well. After that nothing can change it."""
     body: str | bytes | AsyncIterator[bytes] | None = None
     """The body that was sent."""
     content_type: str | None = None
@@ -78,15 +78,15 @@ class Response:
     staged: dict[str, str] | None = None
     """Staged headers by lower-case name."""
     set_cookies: list[str] | None = None
-    """Staged `Set-Cookie` values."""
+    """Staged `Set-Cookie` values; where there are any, `staged` is not None."""
     upgrade: Upgrade | None = None
     """What to do on the WebSocket that a response of status 101 opens."""
     hooks: list[Callable[[int, float], object]] | None = None
-    """What `on_send` registered."""
+    """What `on_send` registered; not None where anything has to be done when the response leaves."""
     varies: tuple[str, ...] = ()
-    """Request headers that `Vary` names in the end, whatever is staged under it meanwhile."""
+    """Request headers that `Vary` names in the end, whatever is staged under it meanwhile. See `vary`."""
     tokens: list[Token[Any]] | None = None
-    """Of context variables that middleware set for this request, given back when all hooks have run."""
+    """Of context variables that `set_variable` set, given back when all hooks have run."""
 
     def __repr__(self) -> str:
         return f"<Response {self.status_code}{' sent' if self.sent else ''}>"
@@ -118,6 +118,8 @@ class Response:
                 self.set_cookies = None
             elif self.set_cookies is None:
                 self.set_cookies = [value]
+                if self.staged is None:
+                    self.staged = {}
             else:
                 self.set_cookies.append(value)
         elif value is None:
@@ -189,6 +191,28 @@ class Response:
         """Make the client forget a cookie. `path` and `domain` must be those it was set with."""
         return self.cookie(name, "", max_age=0, path=path, domain=domain, secure=secure)
 
+    def vary(self, name: str, /) -> None:
+        """Name a request header in `Vary`, now and again when the response leaves: a handler may replace it."""
+        staged = self.staged
+        if staged is None:
+            self.staged = {"vary": name}
+        elif "vary" in staged:
+            self.append("vary", name)
+        else:
+            staged["vary"] = name
+        self.varies = (*self.varies, name) if self.varies else (name,)
+        if self.hooks is None:
+            self.hooks = []
+
+    def set_variable(self, variable: ContextVar[Any], value: object, /) -> None:
+        """Set a context variable until the response has left and all hooks have run."""
+        if self.tokens is None:
+            self.tokens = [variable.set(value)]
+        else:
+            self.tokens.append(variable.set(value))
+        if self.hooks is None:
+            self.hooks = []
+
     def on_send(self, callback: Callable[[int, float], object], /) -> Self:
         """Call `callback(status, duration_ms)` when the response leaves, after those registered before it.
 
@@ -210,7 +234,7 @@ class Response:
 
         Raises ValueError for NaN and infinities, TypeError for what has no JSON form; both name the place.
         """
-        if self.sent or self.left:
+        if self.sent:
             raise self._gone("json")
         self.body = http.json.dumps(value)
         self.content_type = _JSON
@@ -219,7 +243,7 @@ class Response:
 
     def text(self, text: str, /) -> Self:
         """Send plain text, as UTF-8."""
-        if self.sent or self.left:
+        if self.sent:
             raise self._gone("text")
         self.body = text
         self.content_type = _TEXT
@@ -275,7 +299,7 @@ class Response:
         return self._send("sse", encode_events(events, keep_alive), "text/event-stream")
 
     def _send(self, method: str, body: str | bytes | AsyncIterator[bytes] | None, content_type: str | None) -> Self:
-        if self.sent or self.left:
+        if self.sent:
             raise self._gone(method)
         self.body = body
         self.content_type = content_type

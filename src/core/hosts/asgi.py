@@ -281,7 +281,7 @@ def asgi(app: App[Any], env: object = None, *, context: BackgroundContext | None
         if body.__class__ is str:
             body = body.encode()
         if body is None or body.__class__ is bytes:
-            if body and res.staged is None and res.set_cookies is None and res.content_type in _TYPES:
+            if body and res.staged is None and res.content_type in _TYPES:
                 # As `header_pairs` has it, without the call.
                 length = len(body)
                 headers = [

@@ -119,12 +119,7 @@ def cors(
         req: Request[Any, Any, Any], res: Response, next: Next, origin: str | None, matching: frozenset[str]
     ) -> Awaitable[None]:
         if not everyone:
-            staged = res.staged
-            if staged is None:
-                res.staged = {"vary": "Origin"}
-                res.varies = _ORIGIN
-            else:
-                _vary(res, staged, "Origin")
+            res.vary("Origin")
         allowed = "*" if "*" in matching else origin if origin in matching else None
         if req.method == "OPTIONS" and req.header("access-control-request-method") is not None:
             return preflight(req, res, None if origin is None else allowed)
@@ -144,9 +139,9 @@ def cors(
         staged = res.staged
         if staged is None:
             staged = res.staged = {}
-        _vary(res, staged, "Access-Control-Request-Headers")
+        res.vary("Access-Control-Request-Headers")
         if allow_private_network:
-            _vary(res, staged, "Access-Control-Request-Private-Network")
+            res.vary("Access-Control-Request-Private-Network")
         _withdraw(staged)
         if allowed is not None:
             staged.update({"access-control-allow-origin": allowed, **granted})
@@ -169,18 +164,6 @@ def _withdraw(staged: dict[str, str]) -> None:
     """Take back what an outer `cors()` allowed: a refused origin is told nothing."""
     for name in [name for name in staged if name.startswith("access-control-")]:
         del staged[name]
-
-
-_ORIGIN = ("Origin",)
-
-
-def _vary(res: Response, staged: dict[str, str], name: str) -> None:
-    """Name a request header in `Vary`, now and again when the response leaves: a handler may replace it."""
-    if "vary" in staged:
-        res.append("vary", name)
-    else:
-        staged["vary"] = name
-    res.varies = (*res.varies, name)
 
 
 def _asked_for(header: str | None) -> str:

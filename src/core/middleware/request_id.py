@@ -81,10 +81,7 @@ def request_id(
         else:
             res.staged[key] = id
         # All hooks still log with the id; then an application that this one was called from finds its own again.
-        if res.tokens is None:
-            res.tokens = [var.set(id)]
-        else:
-            res.tokens.append(var.set(id))
+        res.set_variable(var, id)
         return next()
 
     return declare(identify, name="request_id", provides=("req.id",))
