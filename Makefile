@@ -86,6 +86,15 @@ format: $(STAMP)/house  ## Format and fix what can be fixed
 traces: $(STAMP)/house  ## Replay a folder of recorded traces: make traces DIR=…
 	@$(BIN)/python -m tests.traces $(or $(DIR),tests/traces/data)
 
+docs: $(STAMP)/house  ## Build the documentation, strictly
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --site-dir site
+
+docs-serve: $(STAMP)/house  ## Show the documentation while writing it
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
+
+bench:  ## Measure everything, in one run (about ten minutes; see benchmarks/README.md)
+	$(PYTHON) -m benchmarks
+
 node: $(STAMP)/node  ## Install workerd and pyodide
 
 clean:  ## Remove everything that make has made

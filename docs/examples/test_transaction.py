@@ -1,0 +1,16 @@
+"""What the explanation of a request's life says of transactions."""
+
+from __future__ import annotations
+
+from transaction import app, journal
+
+from core.testing import Client
+
+
+async def test_a_transaction_commits_at_the_end_and_rolls_back_on_an_error() -> None:
+    client = Client(app, None)
+    assert (await client.post("/orders", json={"id": 1})).status == 201
+    assert journal == ["begin", "commit"]
+    journal.clear()
+    assert (await client.post("/orders", json={})).status == 500
+    assert journal == ["begin", "rollback"]
