@@ -478,8 +478,8 @@ def mirrored(draw: st.DrawFn) -> tuple[dict[str, str], list[str | None]]:
     """Names with what they are annotated as, and the environments that have all of them."""
     names = draw(st.lists(st.sampled_from(NAMES), unique=True, min_size=1, max_size=8))
     annotations = {n: draw(st.sampled_from([*ARRAYS.values(), *VARIABLES, "Secret"])) for n in names}
-    environments = draw(st.sampled_from([[None], [None, "staging"], [None, "staging", "production"]]))
-    return annotations, list(environments)
+    choices: list[list[str | None]] = [[None], [None, "staging"], [None, "staging", "production"]]
+    return annotations, draw(st.sampled_from(choices))
 
 
 def write(annotations: dict[str, str], environments: list[str | None]) -> str:

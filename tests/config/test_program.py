@@ -341,6 +341,18 @@ def test_env_classes_can_be_named(root: Path) -> None:
     assert check(root, Options(env=[])) == []
 
 
+def test_a_class_has_the_name_that_the_program_imports_it_by(root: Path) -> None:
+    project(
+        root, app="from shop.env import Env\n", src__shop____init__="", src__shop__env=ENV.replace("(Bindings)", "")
+    )
+    (root / "wrangler.toml").write_text(
+        WRANGLER.replace("src/app.py", "src/shop/env.py").replace("SESSIONS", "SESSION")
+    )
+    for name in ("shop.env.Env", "shop.*.Env"):
+        assert len(check(root, Options(env=[name]))) == 1
+    assert check(root, Options(env=["env.Env"])) == []
+
+
 def test_env_classes_are_found_by_their_names(root: Path) -> None:
     project(root)
     configurations = load_all(root / "wrangler.toml")

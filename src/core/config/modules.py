@@ -173,9 +173,12 @@ class Modules:
                         yield imported
 
     def _name(self, path: Path) -> str:
-        """The dotted name, from the innermost root."""
-        inside = [root for root in self.roots if path.is_relative_to(root)]
-        root = max(inside, key=lambda r: len(r.parts)) if inside else path.parent
+        """The dotted name: from the folder that its outermost package lies in, or from the root above that."""
+        base = path.parent
+        while (base / "__init__.py").is_file() and base != base.parent:
+            base = base.parent
+        above = [root for root in self.roots if base.is_relative_to(root)]
+        root = max(above, key=lambda r: len(r.parts)) if above else base
         parts = list(path.relative_to(root).with_suffix("").parts)
         if parts[-1] == "__init__" and len(parts) > 1:
             parts.pop()

@@ -1,0 +1,152 @@
+"""`core check`: what it prints, in three formats, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.test_overview import run
+
+USERS = Path(__file__).parents[2] / "examples" / "users"
+
+
+@pytest.fixture
+def users(tmp_path: Path) -> Path:
+    """A copy of the example."""
+    folder = tmp_path / "users"
+    shutil.copytree(USERS, folder, ignore=shutil.ignore_patterns(".core", "__pycache__"))
+    return folder
+
+
+def edit(file: Path, old: str, new: str) -> None:
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new))
+
+
+TOLD = (
+    "Env.COUNTERS: no binding of that name in wrangler.toml. Did you mean COUNTER (wrangler.toml:7 [[kv_namespaces]])?"
+)
+
+
+def test_a_program_that_agrees_is_said_to_agree(users: Path) -> None:
+    done = run("check", folder=users)
+    assert (done.returncode, done.stdout) == (0, "The program agrees with wrangler.toml (the top level).\n")
+
+
+def test_findings_are_printed_as_mypy_prints_them_and_the_exit_code_is_1(users: Path) -> None:
+    edit(users / "wrangler.toml", '"COUNTERS"', '"COUNTER"')
+    done = run("check", folder=users)
+    assert done.returncode == 1
+    assert done.stdout == f"src/users_api/env.py:10: error: {TOLD}  [core-env]\nFound 1 error in 1 file.\n"
+
+
+def test_json_has_every_field(users: Path) -> None:
+    edit(users / "wrangler.toml", '"COUNTERS"', '"COUNTER"')
+    done = run("check", "--format", "json", folder=users)
+    assert done.returncode == 1
+    assert json.loads(done.stdout) == [
+        {
+            "file": "src/users_api/env.py",
+            "line": 10,
+            "column": 5,
+            "severity": "error",
+            "code": "core-env",
+            "message": TOLD,
+            "environment": None,
+        }
+    ]
+
+
+def test_json_of_nothing_is_an_empty_list(users: Path) -> None:
+    done = run("check", "--format", "json", folder=users)
+    assert (done.returncode, json.loads(done.stdout)) == (0, [])
+
+
+def test_sarif_has_what_the_standard_demands(users: Path) -> None:
+    edit(users / "wrangler.toml", '"COUNTERS"', '"COUNTER"')
+    edit(users / "src/users_api/routes/users.py", '@users.get("/:id")', '@users.get("/:user_id")')
+    log: dict[str, Any] = json.loads(run("check", "--format", "sarif", folder=users).stdout)
+    assert log["version"] == "2.1.0"
+    (one,) = log["runs"]
+    driver = one["tool"]["driver"]
+    rules = driver["rules"]
+    assert driver["name"] == "core check"
+    assert [rule["id"] for rule in rules] == sorted(
+        ["core-binding", "core-env", "core-order", "core-params", "core-queue", "core-sql"]
+    )
+    assert [result["ruleId"] for result in one["results"]] == ["core-env", "core-params"]
+    for result in one["results"]:
+        assert rules[result["ruleIndex"]]["id"] == result["ruleId"]
+        assert result["level"] in ("none", "note", "warning", "error")
+        assert result["message"]["text"]
+        (location,) = result["locations"]
+        place = location["physicalLocation"]
+        assert not place["artifactLocation"]["uri"].startswith("/")
+        assert (users / place["artifactLocation"]["uri"]).is_file()
+        assert place["region"]["startLine"] >= 1
+        assert place["region"]["startColumn"] >= 1
+
+
+def test_a_configuration_that_cannot_be_read_is_told_in_every_format_and_the_exit_code_is_2(users: Path) -> None:
+    edit(users / "wrangler.toml", 'name = "users"\nmain', "name = 3\nmain_ = 1\nmain")
+    text = run("check", folder=users)
+    assert text.returncode == 2
+    assert text.stdout == (
+        'wrangler.toml:1: error: name must be a string, not a whole number. Write "3".  [core-env]\n'
+        "wrangler.toml:2: error: main_ is not a key of the configuration. Did you mean main?  [core-env]\n"
+        "wrangler.toml cannot be used. 2 mistakes.\n"
+    )
+    assert run("check", "--format", "json", folder=users).returncode == 2
+    sarif = run("check", "--format", "sarif", folder=users)
+    assert sarif.returncode == 2
+    assert len(json.loads(sarif.stdout)["runs"][0]["results"]) == 2
+
+
+def test_a_wrong_command_is_exit_code_2(users: Path, tmp_path: Path) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert run("check", "nowhere.py", folder=users).returncode == 2
+    assert run("check", "--format", "xml", folder=users).returncode == 2
+    assert run("check", "--config", "nowhere.toml", folder=users).returncode == 2
+    done = run("check", folder=empty)
+    assert done.returncode == 2
+    assert "no wrangler.toml, wrangler.json or wrangler.jsonc here or above" in done.stderr
+
+
+def test_one_environment_can_be_chosen(users: Path) -> None:
+    with (users / "wrangler.toml").open("a") as file:
+        file.write('\n[env.staging]\nname = "staging"\n')
+    assert run("check", "--env", "staging", folder=users).stdout.count("in [env.staging]") == 3
+    assert run("check", folder=users).stdout.count("in [env.staging]") == 3
+    unknown = run("check", "--env", "stagin", folder=users)
+    assert unknown.returncode == 2
+    assert "there is no environment stagin. Did you mean staging?" in unknown.stdout
+
+
+def test_the_options_of_the_plugin_hold_here_too(users: Path) -> None:
+    with (users / "wrangler.toml").open("a") as file:
+        file.write('\n[env.staging]\nname = "staging"\n')
+    (users / "mypy.ini").write_text("[mypy]\n[core-mypy]\nenvironments = top-level\n")
+    assert run("check", folder=users).returncode == 0
+    (users / "mypy.ini").unlink()
+    (users / "pyproject.toml").write_text('[tool.core-mypy]\nenv = ["other.*"]\n')
+    assert run("check", folder=users).returncode == 0
+    assert run("check", "--env-class", "users_api.env.Env", folder=users).returncode == 1
+    (users / "pyproject.toml").write_text("[tool.core-mypy]\nenvs = []\n")
+    done = run("check", folder=users)
+    assert (done.returncode, done.stderr) == (
+        2,
+        "error: pyproject.toml [tool.core-mypy]: there is no option envs. The options are config, env, environments\n",
+    )
+
+
+def test_what_is_unchecked_is_said(users: Path) -> None:
+    with (users / "wrangler.toml").open("a") as file:
+        file.write('\n[[pipelines]]\nbinding = "EVENTS"\npipeline = "p"\n')
+    done = run("check", folder=users)
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[0] == "wrangler.toml: pipelines: core does not check it"

@@ -1,0 +1,92 @@
+"""`core types`: where it writes, what `--check` shows, and its exit codes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.cli.test_overview import run
+
+WRANGLER = 'main = "src/app.py"\n[[kv_namespaces]]\nbinding = "SESSIONS"\n[vars]\nORIGIN = "x"\n'
+ENV = '''\
+"""The bindings of this worker: one attribute for each one in wrangler.toml."""
+
+import attrs
+
+from core import Bindings, KVNamespace
+
+
+@attrs.frozen
+class Env(Bindings):
+    SESSIONS: KVNamespace
+    ORIGIN: str
+'''
+
+
+def project(root: Path) -> Path:
+    (root / "src").mkdir()
+    (root / "src" / "app.py").write_text("")
+    (root / "wrangler.toml").write_text(WRANGLER)
+    return root
+
+
+def test_a_new_class_is_written_beside_the_entry_file(tmp_path: Path) -> None:
+    project(tmp_path)
+    done = run("types", folder=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "src/env.py written.\n")
+    assert (tmp_path / "src" / "env.py").read_text() == ENV
+
+
+def test_check_shows_what_would_change_and_writes_nothing(tmp_path: Path) -> None:
+    project(tmp_path)
+    (tmp_path / "src" / "app.py").write_text("from env import Env\n")
+    old = ENV.replace("    ORIGIN: str\n", "")
+    (tmp_path / "src" / "env.py").write_text(old)
+    done = run("types", "--check", folder=tmp_path)
+    assert done.returncode == 1
+    assert "+    ORIGIN: str\n" in done.stdout
+    assert done.stdout.endswith("src/env.py is not up to date. Run `core types`.\n")
+    assert (tmp_path / "src" / "env.py").read_text() == old
+    assert run("types", folder=tmp_path).returncode == 0
+    assert (tmp_path / "src" / "env.py").read_text() == ENV
+    done = run("types", "--check", folder=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "src/env.py is up to date.\n")
+
+
+def test_the_file_and_the_class_can_be_named(tmp_path: Path) -> None:
+    project(tmp_path)
+    done = run("types", "--output", "lib/bindings.py", "--class", "Given", folder=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "lib/bindings.py written.\n")
+    assert "class Given(Bindings):" in (tmp_path / "lib" / "bindings.py").read_text()
+    assert run("types", "--check", "--output", "lib/bindings.py", "--class", "Given", folder=tmp_path).returncode == 0
+
+
+def test_a_file_of_something_else_is_not_overwritten(tmp_path: Path) -> None:
+    project(tmp_path)
+    (tmp_path / "src" / "env.py").write_text("x = 1\n")
+    done = run("types", folder=tmp_path)
+    assert done.returncode == 2
+    assert "has no class Env over Bindings. Name it with --class, or another file with --output" in done.stderr
+    assert (tmp_path / "src" / "env.py").read_text() == "x = 1\n"
+
+
+def test_several_classes_of_one_name_are_not_guessed_at(tmp_path: Path) -> None:
+    project(tmp_path)
+    (tmp_path / "src" / "app.py").write_text("import env\nimport other\n")
+    (tmp_path / "src" / "env.py").write_text(ENV)
+    (tmp_path / "src" / "other.py").write_text(ENV)
+    done = run("types", folder=tmp_path)
+    assert done.returncode == 2
+    assert "several classes are called Env" in done.stderr
+    assert run("types", "--output", "src/other.py", folder=tmp_path).returncode == 0
+
+
+def test_a_broken_configuration_is_exit_code_2(tmp_path: Path) -> None:
+    project(tmp_path)
+    (tmp_path / "wrangler.toml").write_text("main = 1")
+    done = run("types", folder=tmp_path)
+    assert (done.returncode, done.stderr) == (
+        2,
+        'error: wrangler.toml:1: main must be a string, not a whole number. Write "1".\n',
+    )
+    (tmp_path / "wrangler.toml").write_text(WRANGLER)
+    assert run("types", "--class", "1x", folder=tmp_path).returncode == 2
