@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from transaction import app, journal
-
 from core.testing import Client
+from transaction import app, journal
 
 
 async def test_a_transaction_commits_at_the_end_and_rolls_back_on_an_error() -> None:

@@ -1,0 +1,120 @@
+"""The how-to pages' code does what the pages say."""
+
+from pathlib import Path
+
+import jwt
+
+import authenticating
+import coming_from_elsewhere
+import limiting
+import queueing
+import streaming
+import working_in_background
+from core import KVNamespace, ScheduledEvent, Secret
+from core.testing import (
+    Client,
+    FakeClock,
+    FakeD1Database,
+    FakeExecutionContext,
+    FakeKVNamespace,
+    FakeQueue,
+    env,
+)
+
+
+async def test_a_valid_token_opens_and_any_other_does_not() -> None:
+    secret = "a-secret-that-is-long-enough-for-hs256"
+    clock = FakeClock()
+    client = Client(
+        authenticating.app, authenticating.Env(JWT_SECRET=Secret(secret)), FakeExecutionContext(clock=clock)
+    )
+    claims = {"sub": "1", "email": "ada@example.com", "exp": int(clock.time()) + 3600}
+
+    signed = {"Authorization": f"Bearer {jwt.encode(claims, secret)}"}
+
+    assert await (await client.get("/me", headers=signed)).json() == {"email": "ada@example.com"}
+    assert (await client.get("/me")).status == 401
+    assert await (await client.get("/partners/report", headers={"X-Partner-Key": secret})).json() == {
+        "for": "The only partner"
+    }
+    assert (await client.get("/partners/report")).status == 401
+
+
+async def test_bodies_stream_both_ways() -> None:
+    client = Client(streaming.app, None)
+
+    assert (await (await client.get("/users.csv")).text()).splitlines()[1] == "0,User 0"
+    assert (await (await client.post("/digest", body=b"abc")).json())["sha256"].startswith("ba7816bf")
+    assert "event: tick\ndata: 0" in await (await client.get("/ticks")).text()
+
+
+# --8<-- [start:background]
+async def test_a_visit_is_noted_after_the_answer() -> None:
+    stats = FakeKVNamespace()
+    ctx = FakeExecutionContext()
+    client = Client(working_in_background.app, working_in_background.Env(STATS=stats), ctx)
+
+    await client.get("/pages/home")
+    await ctx.drain()
+
+    assert await stats.get("last:home") == "visited"
+
+
+# --8<-- [end:background]
+
+
+async def test_the_nightly_work_tidies() -> None:
+    stats: KVNamespace = FakeKVNamespace({"last:home": "visited"})
+    bindings = working_in_background.Env(STATS=stats)
+
+    await working_in_background.app.trigger(ScheduledEvent("0 3 * * *", 0), bindings, FakeExecutionContext())
+
+    assert await stats.get("last:home") is None
+
+
+# --8<-- [start:queue]
+async def test_an_invitation_that_comes_twice_is_delivered_once() -> None:
+    outbox: FakeQueue[queueing.Mail] = FakeQueue("outbox")
+    sent = FakeKVNamespace()
+    bindings = queueing.Env(OUTBOX=outbox, SENT=sent)
+    ctx = FakeExecutionContext()
+
+    await Client(queueing.app, bindings, ctx).post("/invitations", json={"to": "ada@example.com", "subject": "Hi"})
+    await outbox.deliver(lambda batch: queueing.app.consume(batch, bindings, ctx))
+    outbox.redeliver()
+    await outbox.deliver(lambda batch: queueing.app.consume(batch, bindings, ctx))
+
+    assert outbox.sent == [queueing.Mail(to="ada@example.com", subject="Hi")]
+    assert len((await sent.list()).keys) == 1
+    assert outbox.waiting == 0
+
+
+# --8<-- [end:queue]
+
+
+async def test_the_sixth_attempt_is_told_to_wait() -> None:
+    clock = FakeClock()
+    ctx = FakeExecutionContext(clock=clock)
+    client = Client(limiting.app, limiting.Env(COUNTERS=FakeKVNamespace(clock=clock)), ctx)
+
+    for _ in range(5):
+        assert (await client.post("/login")).status == 200
+        await ctx.drain()
+    refused = await client.post("/login")
+
+    assert refused.status == 429
+    assert await refused.json() == {"error": "Too many attempts"}
+    assert (await client.get("/")).status == 200
+    await ctx.drain()
+
+
+async def test_what_people_know_works(tmp_path: Path) -> None:
+    (tmp_path / "0001_posts.sql").write_text("CREATE TABLE posts (id INTEGER PRIMARY KEY, title TEXT NOT NULL);")
+    client = Client(coming_from_elsewhere.app, env(coming_from_elsewhere.Env, DB=FakeD1Database(migrations=tmp_path)))
+
+    assert await (await client.post("/posts", json={"title": "First"})).json() == {"id": 1, "tags": []}
+    assert await (await client.get("/posts?q=Fir&limit=5")).json() == [{"id": 1, "title": "First"}]
+    shown = await client.get("/posts/1")
+    assert shown.headers["X-Powered-By"] == "core"
+    assert (await client.get("/posts/2")).status == 404
+    assert (await client.get("/posts?limit=many")).status == 422

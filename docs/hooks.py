@@ -1,0 +1,72 @@
+"""What the documentation is filled in with while it is built: the command line's own help, and lists of modules.
+
+A line `{{ help: dev }}` becomes what `core dev --help` prints; `{{ modules: core.middleware }}` becomes the reference of
+every public module of that package.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+SOURCE = Path(__file__).parent.parent / "src"
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Called by MkDocs for every page."""
+    markdown = re.sub(r"^\{\{ help: ([\w-]+) \}\}$", lambda found: help_of(found[1]), markdown, flags=re.MULTILINE)
+    markdown = re.sub(r"^\{\{ overview \}\}$", lambda found: overview(), markdown, flags=re.MULTILINE)
+    return re.sub(r"^\{\{ modules: ([\w.]+) \}\}$", lambda found: modules_of(found[1]), markdown, flags=re.MULTILINE)
+
+
+def help_of(command: str) -> str:
+    """The help of a command as a block of text."""
+    from core.cli import parser_for
+
+    os.environ["COLUMNS"] = "100"
+    os.environ["NO_COLOR"] = "1"
+    parser = parser_for(command)
+    for action in parser._actions:
+        if getattr(action, "choices", None) and command in action.choices:  # type: ignore[operator]  # a dict there
+            text = action.choices[command].format_help()  # type: ignore[index]  # as above
+            return f"```text\n{text.rstrip()}\n```"
+    raise ValueError(f"{{{{ help: {command} }}}}: there is no such command")
+
+
+def overview() -> str:
+    """What `core --help` prints."""
+    from core.cli import _overview
+
+    os.environ["NO_COLOR"] = "1"
+    return f"```text\n{_overview().rstrip()}\n```"
+
+
+def modules_of(package: str) -> str:
+    """The public modules of a package, each with its public names."""
+    folder = SOURCE / package.replace(".", "/")
+    parts = []
+    for file in sorted(folder.glob("*.py")):
+        names = public_names(file)
+        if file.name != "__init__.py" and names:
+            parts.append(reference(f"{package}.{file.stem}", names))
+    return "\n\n".join(parts)
+
+
+def reference(module: str, names: list[str]) -> str:
+    """One module: its docstring, and its public names."""
+    members = ", ".join(names)
+    return (
+        f"## `{module}`\n\n::: {module}\n    options:\n      members: [{members}]\n      heading_level: 3\n"
+        "      show_root_heading: false\n"
+    )
+
+
+def public_names(file: Path) -> list[str]:
+    """`__all__` of a module, read without importing it."""
+    for node in ast.parse(file.read_text("utf-8")).body:
+        if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == "__all__" for t in node.targets):
+            return list(ast.literal_eval(node.value))
+    return []
