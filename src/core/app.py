@@ -220,7 +220,9 @@ class App(Router[E, Any]):
 
         It runs by itself before the first request. Raises a RegistrationError that names each culprit.
         """
-        entries = list(self.entries())
+        self._prove(list(self.entries()))
+
+    def _prove(self, entries: list[Entry]) -> None:
         prove_order(entries)
         _prove_requirements(entries)
         if self.default_deny:
@@ -235,8 +237,9 @@ class App(Router[E, Any]):
                 )
 
     def _proven(self) -> Iterator[Entry]:
-        self.check()
-        return self.entries()
+        entries = list(self.entries())
+        self._prove(entries)
+        return iter(entries)
 
     def _changed(self) -> None:
         super()._changed()

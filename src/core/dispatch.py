@@ -331,7 +331,10 @@ class Dispatcher:
         for_all: list[tuple[int, Entry, _Route]] = []
         scopes: Scopes[Middleware[Any, Any]] = Scopes()
         scoped = False
-        for order, entry in enumerate(self._load()):
+        entries = list(self._load())
+        # HEAD is answered by GET without the body, from the same table unless there are routes for HEAD alone.
+        get_methods = ("GET", "HEAD") if any(entry.method == "HEAD" for entry in entries) else ("GET",)
+        for order, entry in enumerate(entries):
             if entry.method is None:
                 scoped = scoped or bool(entry.pattern.parts)
                 for middleware in entry.middleware:
@@ -344,8 +347,7 @@ class Dispatcher:
                 any_method.add(order, entry.pattern, route)
                 methods = tables
             else:
-                # HEAD is answered by GET without the body.
-                methods = ("GET", "HEAD") if entry.method == "GET" else (entry.method,)
+                methods = get_methods if entry.method == "GET" else (entry.method,)
                 for method in methods:
                     if method not in tables:
                         table = tables[method] = Table()
@@ -353,6 +355,8 @@ class Dispatcher:
                             table.add(earlier, for_any.pattern, its_route)
             for method in methods:
                 tables[method].add(order, entry.pattern, route)
+        if "GET" in tables:
+            tables.setdefault("HEAD", tables["GET"])
         self._tables, self._any, self._scopes, self._scoped = tables, any_method, scopes, scoped
         self._direct, self._chains = {}, {}
         self.stale = False

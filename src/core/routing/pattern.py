@@ -49,19 +49,18 @@ class Pattern:
             return self
         if prefix.rest:
             raise PathError(f'the prefix "{prefix.text}" ends in *. Leave the * out: a prefix covers all below it')
-        taken = {name for name, _ in prefix.names}
-        for name, _ in self.names:
-            if name in taken:
-                raise PathError(
-                    f'"{self.text}" mounted at "{prefix.text}" has two parameters named :{name}. Rename one of them'
-                )
-        shift = len(prefix.parts)
-        return Pattern(
-            prefix.text.rstrip("/") + ("" if self.text == "/" else self.text),
-            prefix.parts + self.parts,
-            prefix.names + tuple((name, index + shift) for name, index in self.names),
-            self.rest,
-        )
+        text = prefix.text.rstrip("/") + ("" if self.text == "/" else self.text)
+        names = prefix.names
+        if self.names:
+            taken = {name for name, _ in names}
+            shift = len(prefix.parts)
+            for name, index in self.names:
+                if name in taken:
+                    raise PathError(
+                        f'"{self.text}" mounted at "{prefix.text}" has two parameters named :{name}. Rename one of them'
+                    )
+                names = (*names, (name, index + shift))
+        return Pattern(text, prefix.parts + self.parts, names, self.rest)
 
 
 ROOT = Pattern("/", (), (), False)
