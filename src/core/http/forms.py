@@ -27,7 +27,7 @@ __all__ = ["Form", "FormLimits", "UploadedFile", "read_form"]
 T = TypeVar("T")
 
 _is_boundary = re.compile(r"[0-9A-Za-z'()+_,\-./:=? ]{0,69}[0-9A-Za-z'()+_,\-./:=?]").fullmatch
-_parameter = re.compile(r';[ \t]*([!#$%&\'*+\-.^_`|~0-9A-Za-z]+)[ \t]*=[ \t]*("(?:[^"\\]|\\.)*"|[^;"]*)')
+_parameter = re.compile(r';[ \t]*([!#$%&\'*+\-.^_`|~0-9A-Za-z]+)[ \t]*=[ \t]*("(?:[^"\\]|\\.)*"|(?!")[^;]*)')
 
 
 @attrs.frozen(kw_only=True)

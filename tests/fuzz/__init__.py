@@ -1,0 +1,1 @@
+"""Fuzzing of all that reads what a client sends. `python -m tests.fuzz --help` says how to run it."""
