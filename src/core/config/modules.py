@@ -60,6 +60,7 @@ class Module:
     name: str
     path: Path
     tree: ast.Module
+    imports: list[str] = attrs.field(factory=list[str])
     scope: Scope = attrs.field(init=False)
 
     @property
@@ -158,19 +159,12 @@ class Modules:
         return list(found.values())
 
     def _imports(self, module: Module) -> Iterator[Module]:
-        for node in ast.walk(module.tree):
-            names: list[str] = []
-            if isinstance(node, ast.Import):
-                names = [alias.name for alias in node.names]
-            elif isinstance(node, ast.ImportFrom):
-                base = _absolute(module, node)
-                names = [base, *(f"{base}.{alias.name}" for alias in node.names)]
-            for name in names:
-                parts = name.split(".")
-                for length in range(1, len(parts) + 1):
-                    imported = self.find(".".join(parts[:length]))
-                    if imported is not None:
-                        yield imported
+        for name in dict.fromkeys(module.imports):
+            parts = name.split(".")
+            for length in range(1, len(parts) + 1):
+                imported = self.find(".".join(parts[:length]))
+                if imported is not None:
+                    yield imported
 
     def _name(self, path: Path) -> str:
         """The dotted name: from the folder that its outermost package lies in, or from the root above that."""
@@ -342,6 +336,7 @@ class _Collector:
                         inside.bind(rest.arg, Definition(rest, known=False))
                 inside.statements(node.body)
             case ast.Import():
+                self.scope.module.imports += [alias.name for alias in node.names]
                 for alias in node.names:
                     if alias.asname:
                         self.bind(alias.asname, Definition(node, alias=(alias.name, "")))
@@ -350,6 +345,7 @@ class _Collector:
                         self.bind(first, Definition(node, alias=(first, "")))
             case ast.ImportFrom():
                 base = _absolute(self.scope.module, node)
+                self.scope.module.imports += [base, *(f"{base}.{alias.name}" for alias in node.names)]
                 for alias in node.names:
                     if alias.name == "*":
                         self.scope.stars.append(base)

@@ -125,6 +125,7 @@ class _Program:
         self.routes: dict[ast.AST, list[_Registration]] = {}
         self.mounts: dict[ast.AST, list[_Router]] = {}
         self._schemas: dict[Path, Schema] = {}
+        self._parents: dict[ast.AST, dict[ast.AST, ast.AST]] = {}
 
     def findings(self) -> list[Finding]:
         """All findings, in order."""
@@ -498,7 +499,7 @@ class _Program:
         for inner in _scopes(scope):
             if inner is not scope and name in inner.names:
                 continue
-            for node in _own_nodes(inner.node):
+            for node in self.parents(inner.node):
                 match node:
                     case ast.Subscript(value=value, slice=key) if isinstance(node.ctx, ast.Load):
                         pass
@@ -575,6 +576,13 @@ class _Program:
             return None
         maker = self.modules.resolve(value.func, inner)
         return MIDDLEWARE.get(maker.name) if isinstance(maker, External) else None
+
+    def parents(self, function: ast.AST) -> dict[ast.AST, ast.AST]:
+        """The nodes of a function and the parent of each; found once."""
+        found = self._parents.get(function)
+        if found is None:
+            found = self._parents[function] = _parents(function)
+        return found
 
     # -- databases
 
@@ -688,11 +696,11 @@ class _Queries:
         self.scope = scope
         self.function = scope.node
         self.label = ""
-        self._parents: dict[ast.AST, ast.AST] | None = None
+        self.parents = program.parents(scope.node)
 
     def check(self) -> None:
         """Look at every `prepare` in the function, without those of functions inside it."""
-        for node in _own_nodes(self.function):
+        for node in self.parents:
             if (
                 isinstance(node, ast.Call)
                 and isinstance(node.func, ast.Attribute)
@@ -772,7 +780,7 @@ class _Queries:
         if isinstance(parent, ast.Assign | ast.AnnAssign) and parent.value is node:
             target = parent.targets[0] if isinstance(parent, ast.Assign) else parent.target
             if isinstance(target, ast.Name) and len(self.scope.names.get(target.id, ())) == 1:
-                for use in _own_nodes(self.function):
+                for use in self.parents:
                     if isinstance(use, ast.Name) and use.id == target.id and isinstance(use.ctx, ast.Load):
                         self._follow(use, statement, bound=bound)
             return
@@ -823,13 +831,6 @@ class _Queries:
         if message is not None:
             self.program.add("core-sql", f"{self.label}: {message}", self.scope.module, place)
 
-    @property
-    def parents(self) -> dict[ast.AST, ast.AST]:
-        """The parent of every node of the function."""
-        if self._parents is None:
-            self._parents = {child: node for node in _own_nodes(self.function) for child in ast.iter_child_nodes(node)}
-        return self._parents
-
 
 # Small questions ----------------------------------------------------------------------------------------------------
 
@@ -841,15 +842,23 @@ def _scopes(scope: Scope) -> Iterator[Scope]:
         yield from _scopes(child)
 
 
-def _own_nodes(function: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a function, without the bodies of functions and classes inside it."""
+_LEAVES: Final = (ast.Constant, ast.expr_context, ast.operator, ast.cmpop, ast.unaryop, ast.boolop)
+
+
+def _parents(function: ast.AST) -> dict[ast.AST, ast.AST]:
+    """The nodes of a function and the parent of each, without the bodies of functions and classes inside it."""
+    parents: dict[ast.AST, ast.AST] = {}
     todo: list[ast.AST] = [function]
     while todo:
         node = todo.pop()
-        yield node
         for child in ast.iter_child_nodes(node):
-            if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            if not isinstance(child, _LEAVES) and not isinstance(child, _INNER):
+                parents[child] = node
                 todo.append(child)
+    return parents
+
+
+_INNER: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def _first_parameter(scope: Scope) -> str | None:
