@@ -1,5 +1,8 @@
 """A SQL database, every method of it, with the type of every result."""
 
+# mypy: disable-error-code="core-sql"
+# Types are what is tested here: the statements are stand-ins, which our own plugin sees through.
+
 from typing import Any, assert_type
 
 import attrs

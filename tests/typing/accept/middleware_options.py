@@ -47,10 +47,10 @@ def kv2(req: Request[HasSessions]) -> KVNamespace:
 by_protocol = rate_limit(kv_binding=kv, limit=1, window=60)
 app.use(by_protocol)
 app.use(rate_limit(kv_binding=kv2, limit=1, window=60))
-app.use(logger(), timeout(duration=3), secure_hdrs(x_frame_options=False))
 app.use(request_id(), request_id(generator=lambda: "a"), request_id(generator=lambda req: req.method))
 plain = request_id()
 app.use(plain)
+app.use(logger(), timeout(duration=3), secure_hdrs(x_frame_options=False))
 
 
 async def rate(req: Request[Env]) -> str | None:
