@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -66,7 +66,7 @@ class OpenAiServer:
 
 
 @asynccontextmanager
-async def openai_server() -> AsyncIterator[OpenAiServer]:
+async def openai_server() -> AsyncGenerator[OpenAiServer]:
     """A server on a free port of this machine."""
     server = OpenAiServer()
     listening = await asyncio.start_server(server.handle, "127.0.0.1", 0)

@@ -7,11 +7,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from tests.traces.harness import Adapter, Program, snake
+from tests.traces.harness import Adapter, Program
 
 from core.backends.embedded.queue import ConsumerSettings, EmbeddedQueue, QueueBroker, broker_of
 from core.backends.embedded.store import Store
-from core.bindings.queue import MessageBatch
+from core.bindings.queue import Message, MessageBatch
 
 # What the recorded simulator has where a program leaves a setting out, and how large a batch it takes. Ours are the
 # platform's own (docs/reference/differences.md).
@@ -77,7 +77,9 @@ class QueuesAdapter(Adapter):
                 "metrics": batch.metadata.metrics,
             }
         )
-        for action in [*each, *next(scripts, [])]:
+        script: Any = next(scripts, ())
+        actions: list[Any] = [*each, *script]
+        for action in actions:
             await self.act(batch, *action)
 
     async def act(self, batch: MessageBatch[Any], what: str, *rest: Any) -> None:
@@ -86,10 +88,10 @@ class QueuesAdapter(Adapter):
                 batch.ack_all()
             case "retryAll", _:
                 batch.retry_all(**self.options("", rest[0] if rest else None))
-            case "ack", (place, *_):
-                batch.messages[place].ack()
-            case "retry", (place, *options):
-                batch.messages[place].retry(**self.options("", options[0] if options else None))
+            case "ack", _:
+                self.message(batch, rest).ack()
+            case "retry", (_, *options):
+                self.message(batch, rest).retry(**self.options("", options[0] if options else None))
             case "throw", (text,):
                 raise RuntimeError(text)
             case "sleep", (seconds,):
@@ -99,9 +101,14 @@ class QueuesAdapter(Adapter):
             case _:
                 raise NotImplementedError(f"no such action: {what}")
 
+    def message(self, batch: MessageBatch[Any], rest: Sequence[Any]) -> Message[Any]:
+        place: int = rest[0]
+        return batch.messages[place]
+
     def arguments(self, op: str, args: list[Any]) -> tuple[list[Any], dict[str, Any]]:
         if op == "sendBatch" and args and isinstance(args[0], list):
-            messages = [{snake(k): v for k, v in m.items()} if isinstance(m, dict) else m for m in args[0]]
+            given: list[Any] = [*args[0]]
+            messages = [self.options("", message) if isinstance(message, dict) else message for message in given]
             args = [messages, *args[1:]]
         return super().arguments(op, args)
 

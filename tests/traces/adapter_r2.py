@@ -38,7 +38,10 @@ class R2Adapter(Adapter):
 
     def arguments(self, op: str, args: list[Any]) -> tuple[list[Any], dict[str, Any]]:
         if op == "complete":
-            parts = [R2UploadedPart(p["partNumber"], p["etag"]) if isinstance(p, dict) else p for p in args[0]]
+            given: list[Any] = args[0]
+            parts = [
+                R2UploadedPart(**Adapter.options(self, op, part)) if isinstance(part, dict) else part for part in given
+            ]
             return [parts], {}
         return super().arguments(op, args)
 

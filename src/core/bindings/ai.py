@@ -6,7 +6,18 @@ Inputs and outputs are the model's own; for the tasks that most models serve the
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NotRequired, Protocol, TypeAlias, TypeVar, overload, runtime_checkable
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    NotRequired,
+    Protocol,
+    TypeAlias,
+    TypeVar,
+    cast,
+    overload,
+    runtime_checkable,
+)
 
 import attrs
 from typing_extensions import TypedDict, TypeForm
@@ -67,7 +78,7 @@ class AiTextGeneration:
     """What a text generation model answers: `await ai.run(model, {"messages": […]}, AiTextGeneration)`."""
 
     response: str | None = None
-    tool_calls: list[AiToolCall] = attrs.field(factory=list)
+    tool_calls: list[AiToolCall] = attrs.field(factory=list[AiToolCall])
     usage: AiUsage | None = None
 
 
@@ -119,8 +130,8 @@ class AiModel:
     description: str = ""
     task: str = ""
     source: int = 0
-    tags: list[str] = attrs.field(factory=list)
-    properties: dict[str, str] = attrs.field(factory=dict)
+    tags: list[str] = attrs.field(factory=list[str])
+    properties: dict[str, str] = attrs.field(factory=dict[str, str])
 
 
 class AiStream:
@@ -156,8 +167,7 @@ class AiStream:
     async def text(self) -> AsyncIterator[str]:
         """The pieces of text, in order; together they are the answer."""
         async for event in self.events():
-            piece = event.get("response") if isinstance(event, dict) else None
-            if piece:
+            if isinstance(event, dict) and (piece := cast("dict[str, Any]", event).get("response")):
                 yield str(piece)
 
 
@@ -188,7 +198,7 @@ class AiGatewayUniversalRequest:
 
     provider: str
     endpoint: str
-    headers: Mapping[str, str] = attrs.field(factory=dict)
+    headers: Mapping[str, str] = attrs.field(factory=dict[str, str])
     query: Any = None
 
 

@@ -317,7 +317,7 @@ class R2Objects:
     objects: list[R2Object]
     truncated: bool
     cursor: str | None = None
-    delimited_prefixes: list[str] = attrs.field(factory=list)
+    delimited_prefixes: list[str] = attrs.field(factory=list[str])
 
 
 @attrs.frozen

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import attrs
 
@@ -46,11 +46,13 @@ class FakeAi(Faulty, EmbeddedAi):
         self.faults: Faults = Faults(clock, latency=latency)
         super().__init__(None, gate=self.faults)
         self._scripts: list[_Scripted] = []
-        if isinstance(answer, Mapping) and answer and all(str(name).startswith("@") for name in answer):
-            for model, said in answer.items():
+        given: Any = answer
+        by_model: dict[str, Any] = dict(given) if isinstance(answer, Mapping) else {}
+        if by_model and all(name.startswith("@") for name in by_model):
+            for model, said in by_model.items():
                 self.script(said, model=model)
         elif answer is not None:
-            self.script(answer)
+            self.script(given)
 
     def script(self, answer: Answer, *, model: str | None = None, times: int | None = None) -> None:
         """Let `model`, or any, say `answer`: always, or `times` times. What was scripted for a time comes first.
@@ -85,9 +87,11 @@ class FakeAi(Faulty, EmbeddedAi):
         said = self._said(model, inputs)
         if isinstance(said, str):
             return {"response": said}
-        if isinstance(said, Sequence) and all(isinstance(piece, str) for piece in said):
-            return {"response": "".join(said)}
-        return said
+        if isinstance(said, (list, tuple)):
+            pieces = cast("Sequence[Any]", said)
+            if all(isinstance(piece, str) for piece in pieces):
+                return {"response": "".join(pieces)}
+        return cast("Any", said)
 
     async def answer_raw(self, model: str, inputs: Mapping[str, Any], headers: Mapping[str, str]) -> Response:
         """The scripted answer, as JSON of a response."""
@@ -117,7 +121,9 @@ class FakeAi(Faulty, EmbeddedAi):
         for piece in pieces:
             if self.latency > 0:
                 await self.clock.sleep(self.latency)
-            event = piece if isinstance(piece, Mapping) else {"response": piece}
+            event = piece
+            if not isinstance(piece, Mapping):
+                event = {"response": piece}
             yield f"data: {dumps(event)}\n\n".encode()
         yield b"data: [DONE]\n\n"
 

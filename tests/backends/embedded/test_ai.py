@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 import pytest
@@ -101,7 +101,7 @@ async def test_a_header_cannot_smuggle_another_request() -> None:
 
 
 @asynccontextmanager
-async def saying(answer: bytes) -> AsyncIterator[str]:
+async def saying(answer: bytes) -> AsyncGenerator[str]:
     """A server that says this and nothing else."""
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -21,7 +21,8 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def times(text: str, count: int = 3, start: datetime = START) -> list[str]:
-    cron, at, found = Cron.parse(text), start.timestamp(), []
+    cron, at = Cron.parse(text), start.timestamp()
+    found: list[str] = []
     for _ in range(count):
         at = cron.next(at)
         found.append(datetime.fromtimestamp(at, UTC).strftime("%a %Y-%m-%d %H:%M"))

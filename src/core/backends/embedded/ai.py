@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import ssl
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeVar, cast, overload
 from urllib.parse import urlsplit
 
 import attrs
@@ -66,7 +66,7 @@ class AiServer:
     url: str
     api_key: str | None = attrs.field(default=None, repr=False)
     model: str | None = None
-    models: Mapping[str, str] = attrs.field(factory=dict)
+    models: Mapping[str, str] = attrs.field(factory=dict[str, str])
     timeout: float = 120.0
 
     def __attrs_post_init__(self) -> None:
@@ -374,14 +374,17 @@ class _Task:
             choice = given["choices"][0]
             message = choice.get("message", {})
             answer: dict[str, Any] = {"response": message.get("content") if self.kind == "chat" else choice["text"]}
-            calls = [call["function"] for call in message.get("tool_calls") or []]
+            asked: list[Any] = message.get("tool_calls") or []
+            calls: list[Any] = [call["function"] for call in asked]
         except (KeyError, IndexError, TypeError, AttributeError) as error:
             raise AiError(f"the AI server's answer has not the shape of OpenAI's API: {given!r:.200}") from error
         if calls:
             answer["tool_calls"] = [{"name": call["name"], "arguments": _arguments(call)} for call in calls]
-        if isinstance(usage := given.get("usage"), dict):
+        usage: Any = given.get("usage")
+        if isinstance(usage, dict):
             names = ("prompt_tokens", "completion_tokens", "total_tokens")
-            answer["usage"] = {name: usage.get(name, 0) for name in names}
+            counts = cast("dict[str, Any]", usage)
+            answer["usage"] = {name: counts.get(name, 0) for name in names}
         return answer
 
 
@@ -416,7 +419,8 @@ async def _events(exchange: _Exchange) -> AsyncIterator[bytes]:
                     raise AiError(f"{exchange.place}: {event['error'].get('message')}")
                 usage = event.get("usage") or usage
                 for choice in event.get("choices", []):
-                    piece = choice.get("text") or (choice.get("delta") or {}).get("content")
+                    delta: dict[str, Any] = choice.get("delta") or {}
+                    piece: Any = choice.get("text") or delta.get("content")
                     if piece:
                         yield f"data: {dumps({'response': piece})}\n\n".encode()
         if usage is not None:
@@ -432,11 +436,16 @@ async def _refused(exchange: _Exchange) -> NoReturn:
     data = b"".join([chunk async for chunk in exchange.body()])
     message = data.decode("utf-8", "replace")[:500]
     with contextlib.suppress(ValueError, AttributeError, TypeError, KeyError):
-        error = loads(data)["error"]
-        message = error["message"] if isinstance(error, dict) else str(error)
+        error: Any = loads(data)["error"]
+        message = str(_message(error))
     refusal = AiError(f"{exchange.place} answered {exchange.status}: {message}")
     refusal.status = exchange.status
     raise refusal
+
+
+def _message(error: Any) -> Any:
+    whole = error  # not narrowed by what follows
+    return whole["message"] if isinstance(error, dict) else whole
 
 
 class _Exchange:

@@ -32,7 +32,7 @@ class EmbeddedBindings:
 
     values: Mapping[str, object]
     absent: Mapping[str, str]
-    namespaces: Mapping[str, EmbeddedDurableObjectNamespace[Any]] = attrs.field(factory=dict)
+    namespaces: Mapping[str, EmbeddedDurableObjectNamespace[Any]]
 
     def attach(self, env: object) -> None:
         """Let every Durable Object have `env` as its own."""
@@ -122,11 +122,12 @@ class _Maker:
             self.leave_out(name, binding, f"the objects of another worker ({entry.script_name}) are not embedded")
             return
         found = self.classes.get(entry.class_name)
+        whole: Any = found
         if not (isinstance(found, type) and issubclass(found, DurableObject)):
             reason = f"the worker's main module has no class {entry.class_name} that derives from core.DurableObject"
             self.leave_out(name, binding, reason)
             return
-        cls: type[DurableObject[Any]] = found
+        cls: type[DurableObject[Any]] = whole
         namespace = EmbeddedDurableObjectNamespace(self.store, entry.class_name, cls)
         self.values[name] = self.namespaces[name] = namespace
 

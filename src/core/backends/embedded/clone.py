@@ -11,11 +11,11 @@ from __future__ import annotations
 import json
 import math
 from base64 import b64decode, b64encode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import UTC, date, datetime
 from enum import Enum
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 __all__ = ["CloneError", "clone", "dump", "load"]
 
@@ -50,11 +50,7 @@ def load(data: bytes) -> Any:
 
 def clone(value: Any) -> Any:
     """A copy of `value` that shares nothing with it, as if it had been stored and read."""
-    match value:
-        case None | bool() | int() | float() | str() | bytes() if not isinstance(value, Enum):
-            return value
-        case _:
-            return load(dump(value))
+    return load(dump(value))
 
 
 def _refuse(path: str, what: str) -> NoReturn:
@@ -64,69 +60,76 @@ def _refuse(path: str, what: str) -> NoReturn:
 
 
 def _tag(value: Any, path: str, above: list[int]) -> Any:
-    match value:
-        case Enum():
-            return _tag(value.value, path, above)
-        case None | bool() | int() | str():
-            return value
-        case float():
-            return value if math.isfinite(value) else {"$": "float", "v": repr(value)}
-        case bytes() | bytearray() | memoryview():
-            return {"$": "bytes", "v": b64encode(value).decode()}
-        case datetime():
-            if value.tzinfo is None:
-                _refuse(path, "is a datetime without a time zone: write datetime(..., tzinfo=timezone.utc)")
-            return {"$": "date", "v": value.astimezone(UTC).isoformat()}
-        case _:
-            return _tag_container(value, path, above)
-
-
-def _tag_container(value: Any, path: str, above: list[int]) -> Any:
+    if isinstance(value, Enum):
+        return _tag(value.value, path, above)
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else {"$": "float", "v": repr(value)}
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return {"$": "bytes", "v": b64encode(cast("bytes", value)).decode()}
+    if isinstance(value, datetime):
+        if value.tzinfo is None:
+            _refuse(path, "is a datetime without a time zone: write datetime(..., tzinfo=timezone.utc)")
+        return {"$": "date", "v": value.astimezone(UTC).isoformat()}
     if id(value) in above:
         _refuse(path, "is inside itself")
     above.append(id(value))
-    tagged: Any
-    if isinstance(value, (list, tuple)):
-        tagged = [_tag(item, f"{path}[{place}]", above) for place, item in enumerate(value)]
-    elif isinstance(value, Mapping):
-        pairs = [(key, _tag(item, f"{path}[{key!r}]", above)) for key, item in value.items()]
-        if all(isinstance(key, str) and not isinstance(key, Enum) for key, _ in pairs) and "$" not in value:
-            tagged = dict(pairs)
-        else:
-            tagged = {"$": "map", "v": [[_tag(key, f"a key of {path}", above), item] for key, item in pairs]}
-    elif isinstance(value, AbstractSet):
-        tagged = {"$": "set", "v": [_tag(item, f"an item of {path}", above) for item in value]}
-    elif hasattr(type(value), "__attrs_attrs__"):
-        names = [field.name for field in type(value).__attrs_attrs__]
-        tagged = _tag({name: getattr(value, name) for name in names}, path, above)
-    elif isinstance(value, date):
-        _refuse(path, "is a date: write a datetime with a time zone, or a str")
-    else:
-        _refuse(path, f"is of type {type(value).__name__}, which cannot be stored")
+    tagged = _tag_container(value, path, above)
     above.pop()
     return tagged
 
 
+def _tag_container(value: Any, path: str, above: list[int]) -> Any:
+    whole = value  # not narrowed by what follows
+    if isinstance(value, (list, tuple)):
+        items = cast("Sequence[Any]", value)
+        return [_tag(item, f"{path}[{place}]", above) for place, item in enumerate(items)]
+    if isinstance(value, Mapping):
+        mapping: Mapping[Any, Any] = whole
+        pairs = [(key, _tag(item, f"{path}[{key!r}]", above)) for key, item in mapping.items()]
+        if all(isinstance(key, str) and not isinstance(key, Enum) for key, _ in pairs) and "$" not in mapping:
+            return dict(pairs)
+        return {"$": "map", "v": [[_tag(key, f"a key of {path}", above), item] for key, item in pairs]}
+    if isinstance(value, AbstractSet):
+        members: AbstractSet[Any] = whole
+        return {"$": "set", "v": [_tag(item, f"an item of {path}", above) for item in members]}
+    names = _fields_of(value)
+    if names is not None:
+        return _tag({name: getattr(value, name) for name in names}, path, above)
+    if isinstance(value, date):
+        _refuse(path, "is a date: write a datetime with a time zone, or a str")
+    _refuse(path, f"is of type {type(value).__name__}, which cannot be stored")
+
+
+def _fields_of(value: object) -> list[str] | None:
+    """The names of an attrs object's fields."""
+    fields: Any = getattr(type(value), "__attrs_attrs__", None)
+    return None if fields is None else [field.name for field in fields]
+
+
 def _untag(value: Any) -> Any:
+    whole = value  # not narrowed by what follows
     if isinstance(value, list):
-        return [_untag(item) for item in value]
+        items: list[Any] = whole
+        return [_untag(item) for item in items]
     if not isinstance(value, dict):
         return value
-    kind = value.get("$")
-    if kind is None:
-        return {key: _untag(item) for key, item in value.items()}
-    inner = value["v"]
+    tagged = cast("dict[str, Any]", value)
+    kind, inner = tagged.get("$"), tagged.get("v")
     match kind:
+        case None:
+            return {key: _untag(item) for key, item in tagged.items()}
         case "float":
-            return float(inner)
+            return float(cast("str", inner))
         case "bytes":
-            return b64decode(inner)
+            return b64decode(cast("str", inner))
         case "date":
-            return datetime.fromisoformat(inner)
+            return datetime.fromisoformat(cast("str", inner))
         case "set":
-            return {_untag(item) for item in inner}
+            return {_untag(item) for item in cast("list[Any]", inner)}
         case "map":
-            return {_untag(key): _untag(item) for key, item in inner}
+            return {_untag(key): _untag(item) for key, item in cast("list[tuple[Any, Any]]", inner)}
         case _:
             raise CloneError(
                 f"a stored value is of the unknown kind {kind!r}: a newer version of this package wrote it"
@@ -139,22 +142,26 @@ def copy_value(value: Any, path: str = "the value") -> Any:
     What goes between two Durable Objects shares nothing, as if there were machines between them, and yet has the types
     that their methods are annotated with. Raises CloneError for what could not go.
     """
-    match value:
-        case None | bool() | int() | float() | str() | bytes() | datetime() | date():
-            return value
-        case bytearray() | memoryview():
-            return bytes(value)
-        case list():
-            return [copy_value(item, f"{path}[{place}]") for place, item in enumerate(value)]
-        case tuple():
-            items = [copy_value(item, f"{path}[{place}]") for place, item in enumerate(value)]
-            return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
-        case Mapping():
-            return {copy_value(key, path): copy_value(item, f"{path}[{key!r}]") for key, item in value.items()}
-        case set() | frozenset():
-            return type(value)(copy_value(item, path) for item in value)
-        case _:
-            return _copy_object(value, path)
+    whole = value  # not narrowed by what follows
+    if value is None or isinstance(value, (bool, int, float, str, bytes, datetime, date)):
+        return value
+    if isinstance(value, (bytearray, memoryview)):
+        return bytes(cast("bytearray", value))
+    if isinstance(value, (list, tuple)):
+        sequence = cast("Sequence[Any]", value)
+        items = [copy_value(item, f"{path}[{place}]") for place, item in enumerate(sequence)]
+        if isinstance(value, list):
+            return items
+        make: Any = type(sequence)
+        return make(*items) if hasattr(make, "_fields") else tuple(items)
+    if isinstance(value, Mapping):
+        mapping: Mapping[Any, Any] = whole
+        return {copy_value(key, path): copy_value(item, f"{path}[{key!r}]") for key, item in mapping.items()}
+    if isinstance(value, (set, frozenset)):
+        members: AbstractSet[Any] = whole
+        copied = {copy_value(item, path) for item in members}
+        return copied if isinstance(value, set) else frozenset(copied)
+    return _copy_object(value, path)
 
 
 def _copy_object(value: Any, path: str) -> Any:
@@ -164,9 +171,10 @@ def _copy_object(value: Any, path: str) -> Any:
 
     if isinstance(value, (UUID, Decimal)):
         return value
-    if hasattr(type(value), "__attrs_attrs__"):
-        twin = copy.copy(value)
-        for field in type(value).__attrs_attrs__:
-            object.__setattr__(twin, field.name, copy_value(getattr(value, field.name), f"{path}.{field.name}"))
-        return twin
-    _refuse(path, f"is of type {type(value).__name__}, which cannot go to another object")
+    names = _fields_of(value)
+    if names is None:
+        _refuse(path, f"is of type {type(value).__name__}, which cannot go to another object")
+    twin = copy.copy(value)
+    for name in names:
+        object.__setattr__(twin, name, copy_value(getattr(value, name), f"{path}.{name}"))
+    return twin

@@ -155,8 +155,8 @@ class Cron:
                 wanted = last - before
             case _NearestWeekday(wanted):
                 weekday = True
-            case never:
-                assert_never(never)
+            case _:
+                assert_never(self._day)
         if not 1 <= wanted <= last:
             return False
         found = day.replace(day=wanted)
@@ -172,8 +172,8 @@ class Cron:
                 return weekday == wanted and day.day > calendar.monthrange(day.year, day.month)[1] - 7
             case _Nth(wanted, nth):
                 return weekday == wanted and (day.day - 1) // 7 + 1 == nth
-            case never:
-                assert_never(never)
+            case _:
+                assert_never(self._weekday)
 
 
 def _first_of_next_month(day: date) -> date:

@@ -21,11 +21,11 @@ import os
 import secrets
 import sqlite3
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeAlias, TypeVar, cast
 from urllib.parse import quote
 from weakref import WeakKeyDictionary
 
@@ -57,6 +57,7 @@ if TYPE_CHECKING:
 __all__ = ["EmbeddedDurableObjectNamespace", "ObjectId", "ObjectState", "ObjectStorage", "Objects"]
 
 T = TypeVar("T")
+Pairs: TypeAlias = "list[tuple[bytes, bytes]]"  # inside the storage `list` is a method's name
 D = TypeVar("D", bound=DurableObject[Any])
 
 MAX_KEY: Final = 2048
@@ -128,7 +129,7 @@ class EmbeddedDurableObjectNamespace(Generic[D]):
     ) -> None:
         self.objects: Objects = _objects_of(store, name, cls, env)
         self._gate = gate
-        self._jurisdiction = jurisdiction
+        self._jurisdiction: DurableObjectJurisdiction | None = jurisdiction
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.objects.cls.__name__} in {self.objects.place}>"
@@ -178,7 +179,7 @@ class EmbeddedDurableObjectNamespace(Generic[D]):
         """Return this namespace within a jurisdiction. See `DurableObjectNamespace.jurisdiction`."""
         if jurisdiction not in _JURISDICTIONS:
             raise DurableObjectTypeError(f'"{jurisdiction}" is no jurisdiction: eu, fedramp, fedramp-high or us')
-        confined: EmbeddedDurableObjectNamespace[D] = object.__new__(EmbeddedDurableObjectNamespace)
+        confined = cast("EmbeddedDurableObjectNamespace[D]", object.__new__(EmbeddedDurableObjectNamespace))
         confined.objects, confined._gate, confined._jurisdiction = self.objects, self._gate, jurisdiction
         return confined
 
@@ -187,7 +188,7 @@ class EmbeddedDurableObjectNamespace(Generic[D]):
         return hashlib.sha256(place.encode()).digest()
 
 
-_JURISDICTIONS: Final[tuple[DurableObjectJurisdiction | None, ...]] = (None, "eu", "fedramp", "fedramp-high", "us")
+_JURISDICTIONS: Final[Sequence[DurableObjectJurisdiction | None]] = (None, "eu", "fedramp", "fedramp-high", "us")
 
 
 def _name(name: object) -> bytes:
@@ -559,7 +560,9 @@ class _Object:
     async def end(self) -> None:
         """Wait for what runs, and let go."""
         while self._tasks or self._alarm_task is not None:
-            waiting = {*self._tasks} | ({self._alarm_task} if self._alarm_task is not None else set())
+            waiting = {*self._tasks}
+            if self._alarm_task is not None:
+                waiting.add(self._alarm_task)
             await asyncio.wait(waiting)
         self.storage.commit()
 
@@ -742,16 +745,18 @@ class _Operations:
                 raise DurableObjectTypeError("put() called with undefined value.")
             self._storage.write([(_key(key), _value(value))])
             return
+        given = key  # not narrowed by what follows
         if not isinstance(key, Mapping) or value is not _MISSING:
             raise DurableObjectTypeError(
                 "put() may only be called with a single key-value pair and optional options as put(key, value, options) "
                 "or with multiple key-value pairs and optional options as put(entries, options)"
             )
-        if len(key) > MAX_PAIRS:
+        entries: Mapping[Any, Any] = given
+        if len(entries) > MAX_PAIRS:
             raise DurableObjectValueError(
-                f"Maximum number of key value pairs is {MAX_PAIRS}. {len(key)} pairs were provided."
+                f"Maximum number of key value pairs is {MAX_PAIRS}. {len(entries)} pairs were provided."
             )
-        self._storage.write([(_key(name), _value(item)) for name, item in key.items()])
+        self._storage.write([(_key(name), _value(item)) for name, item in entries.items()])
 
     async def delete(
         self,
@@ -962,7 +967,7 @@ class ObjectStorage(_Operations):
 
     def write(self, pairs: Iterable[tuple[bytes, bytes]]) -> None:
         """Store values under keys that are in order, all or none."""
-        checked = []
+        checked: Pairs = []
         for raw, data in pairs:
             if len(raw) + len(data) > MAX_VALUE:
                 raise DurableObjectValueError(

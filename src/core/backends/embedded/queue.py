@@ -21,7 +21,7 @@ import re
 import secrets
 import sqlite3
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final, Generic, Literal, NoReturn, TypeAlias, cast
@@ -485,12 +485,12 @@ class QueueBroker:
             gone = [*done, *dead, *(row for row, _ in again)]
             connection.executemany("DELETE FROM queue_messages WHERE seq = ?", [(row.seq,) for row in gone])
             # A new number puts a retried message behind all that is there now, as a new arrival.
-            retried = []
+            retried: list[tuple[int, int]] = []
             for row, delay in again:
                 due = now + delay * 1000
                 values = (name, row.id, row.content_type, row.body, row.sent, due, row.failures + 1)
                 retried.append((cast("int", connection.execute(_INSERT, values).lastrowid), due))
-            moved = []
+            moved: list[tuple[int, int]] = []
             if letters is not None:
                 for row in dead:
                     values = (letters, row.id, row.content_type, row.body, row.sent, now, 0)
@@ -501,7 +501,7 @@ class QueueBroker:
         """Store messages again that were delivered and acknowledged, with their id, time and attempts."""
         now = self.now()
         with self._database.transaction() as connection:
-            stored = []
+            stored: list[tuple[int, int]] = []
             for row in rows:
                 values = (name, row.id, row.content_type, row.body, row.sent, now, row.failures)
                 stored.append((cast("int", connection.execute(_INSERT, values).lastrowid), now))
@@ -737,24 +737,34 @@ def _date(milliseconds: int) -> datetime:
 
 
 def _request(message: Any) -> MessageSendRequest[Any]:
+    whole = message  # not narrowed by what follows
     if isinstance(message, MessageSendRequest):
-        return message
+        request: MessageSendRequest[Any] = whole
+        return request
     if not isinstance(message, dict) or "body" not in message:
         raise QueueTypeError(
             f"A message of a batch must be a MessageSendRequest, or a dict with a body, not {message!r:.80}"
         )
-    unknown = set(message) - {"body", "content_type", "delay_seconds"}
+    given = cast("dict[str, Any]", message)
+    unknown = set(given) - {"body", "content_type", "delay_seconds"}
     if unknown:
         raise QueueTypeError(f"A message has no {', '.join(sorted(unknown))}: it has body, content_type, delay_seconds")
-    return MessageSendRequest(message["body"], message.get("content_type"), message.get("delay_seconds"))
+    return MessageSendRequest(given["body"], given.get("content_type"), given.get("delay_seconds"))
 
 
-def _content_type(kind: object, given: object = None) -> QueueContentType:
-    match kind:
-        case "text" | "bytes" | "json" | "v8":
-            return kind
-        case _:
-            raise QueueTypeError(f"Unsupported queue message content type: {kind if given is None else given}")
+_CONTENT_TYPES: Final[Mapping[object, QueueContentType]] = {
+    "text": "text",
+    "bytes": "bytes",
+    "json": "json",
+    "v8": "v8",
+}
+
+
+def _content_type(kind: str, given: object = None) -> QueueContentType:
+    known = _CONTENT_TYPES.get(kind)
+    if known is None:
+        raise QueueTypeError(f"Unsupported queue message content type: {kind if given is None else given}")
+    return known
 
 
 def _delay(verb: Literal["send", "sendBatch", "retry", "retryAll"], seconds: object) -> int:
@@ -785,7 +795,7 @@ def _serialise(body: Any, kind: QueueContentType) -> bytes:
         case "bytes":
             if not isinstance(body, (bytes, bytearray, memoryview)):
                 _wrong_kind("bytes", "ArrayBufferView", body)
-            return bytes(body)
+            return bytes(cast("bytes", body))
         case "json":
             from core.http.json import dumps
 

@@ -208,7 +208,7 @@ class Subject(DurableObject[Any]):
 
     async def alarm(self, info: AlarmInvocationInfo, /) -> None:
         """Note that it went off, fail as often as was asked for, and set it again if that was asked for."""
-        rings = await self.ctx.storage.get("rings") or []
+        rings: list[Any] = await self.ctx.storage.get("rings") or []
         inside = await self.ctx.storage.get_alarm()
         await self.ctx.storage.put("rings", [*rings, [info.retry_count, info.is_retry, inside]])
         failures = await self.ctx.storage.get("failures") or 0
@@ -544,8 +544,9 @@ async def other_calls_see_a_transaction_whole(subjects: Subjects) -> None:
     )
     for seen in results[6:]:
         assert isinstance(seen, dict)
-        assert seen.get("a") == seen.get("b")
-        assert seen.get("a") != "fail"
+        values = cast("dict[str, Any]", seen)
+        assert values.get("a") == values.get("b")
+        assert values.get("a") != "fail"
 
 
 @contract.case()

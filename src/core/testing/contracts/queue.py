@@ -69,8 +69,8 @@ class Seen:
     """A consumer that notes what it gets, and follows a script: one function for each batch, nothing after that."""
 
     script: Sequence[Callable[[MessageBatch[Any]], None]] = ()
-    batches: list[list[Any]] = attrs.field(factory=list)
-    messages: list[Message[Any]] = attrs.field(factory=list)
+    batches: list[list[Any]] = attrs.field(factory=list[list[Any]])
+    messages: list[Message[Any]] = attrs.field(factory=list[Message[Any]])
 
     async def __call__(self, batch: MessageBatch[Any]) -> None:
         number = len(self.batches)

@@ -57,8 +57,8 @@ async def keys(bucket: R2Bucket, **options: Any) -> list[str]:
 
 async def text(bucket: R2Bucket, key: str, **options: Any) -> str | None:
     """An object's text, or None."""
-    found = await bucket.get(key, **options)
-    return None if found is None else await found.text()
+    found: Any = await bucket.get(key, **options)
+    return None if found is None else cast("str", await found.text())
 
 
 async def pieces(*chunks: bytes) -> AsyncIterator[bytes]:
@@ -345,7 +345,7 @@ async def a_right_checksum_is_kept(bucket: R2Bucket) -> None:
         given: tuple[Any, ...] = (digest.hexdigest(), digest.hexdigest().upper(), digest.digest())
         for checksum in given:
             options: dict[str, Any] = {name: checksum}
-            put = await bucket.put("k", "hello", **options)
+            put: Any = await bucket.put("k", "hello", **options)
             assert getattr(put.checksums, name) == digest.digest()
             head = await bucket.head("k")
             assert head is not None
