@@ -279,11 +279,9 @@ class Dispatcher:
         res.discard()
         if self.on_error is not None:
             fallback = error
-            if isinstance(error, CoreError):
+            if isinstance(error, CoreError) and error.headers:
                 # A challenge or a time to come back belongs to the error, however the handler words it.
-                for name, value in error.headers.items():
-                    if name.lower() != "set-cookie":
-                        res.header(name, value)
+                _stage_headers(error, res, cookies=False)
 
             async def next(err: BaseException | None = None, /) -> None:
                 nonlocal fallback
@@ -457,8 +455,8 @@ def _leave(req: Request[Any, Any, Any], res: Response, hooks: list[Callable[[int
 def _answer(error: Exception, req: Request[Any, Any, Any], res: Response) -> None:
     """The default answer to an error. Nothing of an unexpected error reaches the client."""
     if isinstance(error, CoreError):
-        for name, value in error.headers.items():
-            res.header(name, value)
+        if error.headers:
+            _stage_headers(error, res, cookies=True)
         try:
             res.status(error.status).json(error.body)
         except (TypeError, ValueError):
@@ -475,6 +473,16 @@ def _answer(error: Exception, req: Request[Any, Any, Any], res: Response) -> Non
     res.status(status if status.__class__ is int and 500 <= status <= 599 else 500).json(
         {"error": "Internal Server Error"}
     )
+
+
+def _stage_headers(error: CoreError, res: Response, *, cookies: bool) -> None:
+    """Put an error's headers on the response. One that no response can have is logged and left out."""
+    for name, value in error.headers.items():
+        try:
+            if cookies or name.lower() != "set-cookie":
+                res.header(name, value)
+        except (AttributeError, TypeError):
+            log.exception("a header of CoreError(%s, %r) is none that HTTP allows", error.status, error.message)
 
 
 def _drop_body(res: Response, *, measure: bool) -> None:
