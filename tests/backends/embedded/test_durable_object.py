@@ -1,0 +1,282 @@
+"""The embedded Durable Objects beyond the contract: what lasts, alarms over a restart, two processes, kill -9."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.backends.embedded.durable_object import EmbeddedDurableObjectNamespace
+from core.backends.embedded.store import Store
+from core.bindings.durable_object import AlarmInvocationInfo, DurableObject, DurableObjectState
+from core.errors import DurableObjectError, UnsupportedBindingError
+from core.testing.clock import FakeClock
+
+
+class Counter(DurableObject[Any]):
+    def __init__(self, ctx: DurableObjectState, env: Any) -> None:
+        super().__init__(ctx, env)
+        self.in_memory = 0
+
+    async def increment(self) -> int:
+        count: int = (await self.ctx.storage.get("count") or 0) + 1
+        await self.ctx.storage.put("count", count)
+        self.in_memory += 1
+        return count
+
+    async def seen(self) -> int:
+        return self.in_memory
+
+    async def arm(self, milliseconds: float) -> None:
+        await self.ctx.storage.set_alarm(milliseconds)
+
+    async def alarm(self, info: AlarmInvocationInfo, /) -> None:
+        await self.ctx.storage.put("rang", (await self.ctx.storage.get("rang") or 0) + 1)
+
+    async def rang(self) -> int:
+        return await self.ctx.storage.get("rang") or 0
+
+    async def hold(self) -> None:
+        await self.ctx.block_concurrency_while(asyncio.Event().wait)
+
+    async def fail_to_load(self) -> None:
+        async def fail() -> None:
+            raise LookupError("why it failed")
+
+        await self.ctx.block_concurrency_while(fail)
+
+    async def bookmark(self) -> str:
+        return await self.ctx.storage.get_current_bookmark()
+
+
+class Stillborn(DurableObject[Any]):
+    made = 0
+
+    def __init__(self, ctx: DurableObjectState, env: Any) -> None:
+        super().__init__(ctx, env)
+        type(self).made += 1
+        if type(self).made == 1:
+            raise LookupError("the first one fails")
+
+    async def hello(self) -> str:
+        return "hello"
+
+    async def arm(self) -> None:
+        await self.ctx.storage.set_alarm(1_900_000_000_000)
+
+
+async def test_storage_lasts_and_memory_does_not(tmp_path: Path) -> None:
+    for wanted in (1, 2, 3):
+        with Store(tmp_path) as store:
+            namespace = EmbeddedDurableObjectNamespace(store, "C", Counter)
+            assert await namespace.get_by_name("a").increment() == wanted
+            assert await namespace.get_by_name("a").seen() == 1
+            await namespace.close()
+
+
+async def test_an_alarm_goes_off_after_a_restart_at_its_time_or_at_once_when_it_has_passed(tmp_path: Path) -> None:
+    clock = FakeClock()
+    for late in (False, True):
+        with Store(tmp_path, clock=clock) as store:
+            namespace = EmbeddedDurableObjectNamespace(store, "C", Counter)
+            before = await namespace.get_by_name("a").rang()
+            await namespace.get_by_name("a").arm((clock.time() + 60) * 1000)
+            await namespace.close()
+        await clock.advance(100 if late else 10)
+        with Store(tmp_path, clock=clock) as store:
+            namespace = EmbeddedDurableObjectNamespace(store, "C", Counter)
+            namespace.start()
+            await clock.advance(1 if late else 51)
+            assert await namespace.get_by_name("a").rang() == before + 1
+            await namespace.close()
+
+
+async def test_an_object_lives_in_one_process(tmp_path: Path) -> None:
+    code = (
+        "import sys, asyncio\n"
+        "from core.backends.embedded.durable_object import EmbeddedDurableObjectNamespace\n"
+        "from core.backends.embedded.store import Store\n"
+        "from core.bindings.durable_object import DurableObject\n"
+        "class Counter(DurableObject): pass\n"
+        "async def main():\n"
+        "    EmbeddedDurableObjectNamespace(Store(sys.argv[1]), 'C', Counter).start()\n"
+        "    print('ready', flush=True)\n"
+        "    await asyncio.sleep(60)\n"
+        "asyncio.run(main())\n"
+    )
+    other = await asyncio.create_subprocess_exec(sys.executable, "-c", code, str(tmp_path), stdout=subprocess.PIPE)
+    assert other.stdout is not None
+    try:
+        assert await other.stdout.readline() == b"ready\n"
+        with Store(tmp_path) as store:
+            namespace = EmbeddedDurableObjectNamespace(store, "C", Counter)
+            with pytest.raises(DurableObjectError, match="belong to another process that is still running"):
+                await namespace.get_by_name("a").increment()
+            other.kill()
+            await other.wait()
+            assert await namespace.get_by_name("a").increment() == 1
+            await namespace.close()
+    finally:
+        if other.returncode is None:
+            other.kill()
+            await other.wait()
+
+
+async def test_many_objects_are_not_all_kept_open(tmp_path: Path) -> None:
+    with Store(tmp_path) as store:
+        namespace = EmbeddedDurableObjectNamespace(store, "C", Counter)
+        for number in range(150):
+            assert await namespace.get_by_name(str(number)).increment() == 1
+        for number in range(150):
+            assert await namespace.get_by_name(str(number)).increment() == 2
+        await namespace.close()
+
+
+async def test_a_critical_section_that_never_ends_resets_the_object_after_30_seconds() -> None:
+    clock = FakeClock()
+    with Store(clock=clock) as store:
+        namespace = EmbeddedDurableObjectNamespace(store, "C", Counter)
+        holding = asyncio.ensure_future(namespace.get_by_name("a").hold())
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        waiting = asyncio.ensure_future(namespace.get_by_name("a").increment())
+        await clock.advance(29)
+        assert not waiting.done()
+        await clock.advance(2)
+        for call in (holding, waiting):
+            with pytest.raises(DurableObjectError, match="waited for too long"):
+                await call
+        assert await namespace.get_by_name("a").increment() == 1
+        await namespace.close()
+
+
+async def test_a_critical_section_that_fails_resets_the_object() -> None:
+    with Store() as store:
+        namespace = EmbeddedDurableObjectNamespace(store, "C", Counter)
+        one = namespace.get_by_name("a")
+        await one.increment()
+        with pytest.raises(LookupError, match="why it failed"):
+            await one.fail_to_load()
+        assert await one.seen() == 0
+        assert await one.increment() == 2
+        await namespace.close()
+
+
+async def test_a_constructor_that_fails_is_tried_again_with_the_next_call() -> None:
+    with Store() as store:
+        namespace = EmbeddedDurableObjectNamespace(store, "S", Stillborn)
+        with pytest.raises(LookupError, match="the first one fails"):
+            await namespace.get_by_name("a").hello()
+        assert await namespace.get_by_name("a").hello() == "hello"
+        with pytest.raises(DurableObjectError, match=r"must have an alarm\(\) handler"):
+            await namespace.get_by_name("a").arm()
+        await namespace.close()
+
+
+async def test_a_caller_that_goes_away_does_not_end_the_call() -> None:
+    with Store() as store:
+        namespace = EmbeddedDurableObjectNamespace(store, "C", Counter)
+        call = asyncio.ensure_future(namespace.get_by_name("a").increment())
+        await asyncio.sleep(0)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        assert await namespace.get_by_name("a").increment() == 2
+        await namespace.close()
+
+
+async def test_one_name_is_of_one_class() -> None:
+    with Store() as store:
+        EmbeddedDurableObjectNamespace(store, "C", Counter)
+        with pytest.raises(ValueError, match="are of the class Counter already, not Stillborn"):
+            EmbeddedDurableObjectNamespace(store, "C", Stillborn)
+
+
+async def test_what_only_the_platform_has_says_so() -> None:
+    with Store() as store:
+        namespace = EmbeddedDurableObjectNamespace(store, "C", Counter)
+        with pytest.raises(UnsupportedBindingError, match="point-in-time recovery"):
+            await namespace.get_by_name("a").bookmark()
+        await namespace.close()
+
+
+async def test_a_failing_alarm_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    class Failing(Counter):
+        async def alarm(self, info: AlarmInvocationInfo, /) -> None:
+            raise LookupError("why it failed")
+
+    clock = FakeClock()
+    with Store(clock=clock) as store:
+        namespace = EmbeddedDurableObjectNamespace(store, "F", Failing)
+        await namespace.get_by_name("a").arm(1)
+        with caplog.at_level(logging.ERROR, "core.durable_object"):
+            await clock.advance(1)
+        await namespace.close()
+    assert "the alarm of Failing a failed; it is tried again" in caplog.text
+    assert "why it failed" in caplog.text
+
+
+WORKER = """
+import asyncio, os, sys
+from core.backends.embedded.durable_object import EmbeddedDurableObjectNamespace
+from core.backends.embedded.store import Store
+from core.bindings.durable_object import DurableObject
+class Pair(DurableObject):
+    async def write(self, number):
+        async def body(txn):
+            await txn.put("a", number)
+            await asyncio.sleep(0)
+            await txn.put("b", number)
+        await self.ctx.storage.transaction(body)
+        await self.ctx.storage.put("c", number)
+        await self.ctx.storage.put("d", number)
+async def main(state, log, first):
+    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    pairs = EmbeddedDurableObjectNamespace(Store(state), "P", Pair)
+    for number in range(first, 1_000_000):
+        await pairs.get_by_name(str(number % 3)).write(number)
+        os.write(descriptor, f"{number}\\n".encode())
+asyncio.run(main(sys.argv[1], sys.argv[2], int(sys.argv[3])))
+"""
+
+
+class Pair(DurableObject[Any]):
+    async def read(self) -> dict[str, int]:
+        return await self.ctx.storage.list()
+
+
+def test_no_answered_write_is_lost_and_no_transaction_torn_by_kill_9(tmp_path: Path) -> None:
+    state, log = tmp_path / "state", tmp_path / "log"
+    pauses = random.Random(11)
+    first = 0
+    for _ in range(4):
+        process = subprocess.Popen([sys.executable, "-c", WORKER, str(state), str(log), str(first)])
+        try:
+            deadline = time.monotonic() + 30
+            while (not log.exists() or log.stat().st_size < 100) and time.monotonic() < deadline:
+                time.sleep(0.01)
+            time.sleep(pauses.uniform(0.1, 0.4))
+        finally:
+            process.kill()
+            process.wait()
+        first = int(log.read_text().split()[-1]) + 1
+    answered = [int(line) for line in log.read_text().split()]
+
+    async def check() -> None:
+        with Store(state) as store:
+            pairs = EmbeddedDurableObjectNamespace(store, "P", Pair)
+            for key in range(3):
+                values = await pairs.get_by_name(str(key)).read()
+                last = max(number for number in answered if number % 3 == key)
+                assert values["a"] == values["b"] >= last
+                assert values["c"] == values["d"] >= last
+            await pairs.close()
+
+    asyncio.run(check())
