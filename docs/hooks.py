@@ -1,7 +1,7 @@
 """What the documentation is filled in with while it is built: the command line's own help, and lists of modules.
 
-A line `{{ help: dev }}` becomes what `core dev --help` prints; `{{ modules: core.middleware }}` becomes the reference of
-every public module of that package.
+A line `{{ help: dev }}` becomes what `core dev --help` prints; `{{ module: core.errors }}` becomes the reference of every
+public name of that module.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
     """Called by MkDocs for every page."""
     markdown = re.sub(r"^\{\{ help: ([\w-]+) \}\}$", lambda found: help_of(found[1]), markdown, flags=re.MULTILINE)
     markdown = re.sub(r"^\{\{ overview \}\}$", lambda found: overview(), markdown, flags=re.MULTILINE)
-    return re.sub(r"^\{\{ modules: ([\w.]+) \}\}$", lambda found: modules_of(found[1]), markdown, flags=re.MULTILINE)
+    return re.sub(r"^\{\{ module: ([\w.]+) \}\}$", lambda found: module_of(found[1]), markdown, flags=re.MULTILINE)
 
 
 def help_of(command: str) -> str:
@@ -44,15 +44,9 @@ def overview() -> str:
     return f"```text\n{_overview().rstrip()}\n```"
 
 
-def modules_of(package: str) -> str:
-    """The public modules of a package, each with its public names."""
-    folder = SOURCE / package.replace(".", "/")
-    parts = []
-    for file in sorted(folder.glob("*.py")):
-        names = public_names(file)
-        if file.name != "__init__.py" and names:
-            parts.append(reference(f"{package}.{file.stem}", names))
-    return "\n\n".join(parts)
+def module_of(module: str) -> str:
+    """One public module."""
+    return reference(module, public_names(SOURCE / f"{module.replace('.', '/')}.py"))
 
 
 def reference(module: str, names: list[str]) -> str:
