@@ -74,7 +74,8 @@ def test_a_lookup_may_be_a_function_that_returns_none_or_raises_key_error() -> N
     values = {"SESSIONS": KV(), "DB": DB(), "ALLOWED_ORIGINS": "", "JWT_SECRET": "s"}
     assert inject(Env, values.get).ALLOWED_ORIGINS == ""
     assert inject(Env, lambda name: values[name]).JWT_SECRET.reveal() == "s"
-    assert problems(Env, lambda name: {**values, "DB": None}[name]) == [
+    without: dict[str, object] = {**values, "DB": None}
+    assert problems(Env, without.__getitem__) == [
         'Env.DB: no binding of that name. Write [[d1_databases]] binding = "DB"'
     ]
 
@@ -280,11 +281,7 @@ def test_attributes_that_init_does_not_take_are_not_looked_up() -> None:
     @attrs.frozen
     class One(Bindings):
         A: str
-        size: int = attrs.field(init=False)
-
-        @size.default
-        def _size(self) -> int:
-            return len(self.A)
+        size: int = attrs.field(init=False, default=3)
 
     assert inject(One, {"A": "abc"}).size == 3
 
@@ -367,7 +364,7 @@ class Unmarked:
 @dataclasses.dataclass(frozen=True)
 class Data(Bindings):
     A: str
-    B: list[str] = dataclasses.field(default_factory=list)
+    B: list[str] = dataclasses.field(default_factory=list[str])
 
 
 class Dict(TypedDict):
@@ -393,7 +390,8 @@ def test_the_env_of_an_application_without_one_has_every_binding_by_name_once() 
         asked.append(name)
         return {"A": 1}.get(name)
 
-    for nothing in (None, Any):
+    nothings: list[Any] = [None, Any]
+    for nothing in nothings:
         env: Any = inject(nothing, lookup)
         assert isinstance(env, AnyEnv)
         assert env.A == env.A == 1

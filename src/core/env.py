@@ -11,7 +11,7 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, TypeVar, cast, overload
 
 import attrs
 import typing_extensions
@@ -121,6 +121,24 @@ class AnyEnv:
         return value
 
 
+@overload
+def inject(
+    env_class: None,
+    lookup: Mapping[str, object] | Callable[[str], object],
+    /,
+    *,
+    secrets: Mapping[str, str | Secret] | None = ...,
+    adapt: Callable[[Any, EnvField], object] | None = ...,
+) -> Any: ...
+@overload
+def inject(
+    env_class: type[E] | None,
+    lookup: Mapping[str, object] | Callable[[str], object],
+    /,
+    *,
+    secrets: Mapping[str, str | Secret] | None = ...,
+    adapt: Callable[[Any, EnvField], object] | None = ...,
+) -> E: ...
 def inject(
     env_class: type[E] | None,
     lookup: Mapping[str, object] | Callable[[str], object],

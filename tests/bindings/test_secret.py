@@ -32,7 +32,7 @@ def test_an_f_string_and_format_are_refused() -> None:
     with pytest.raises(TypeError, match="A Secret cannot be formatted"):
         format(SECRET, ">10")
     with pytest.raises(TypeError, match="has no str"):
-        "%s" % SECRET  # noqa: UP031
+        _ = "%s" % SECRET  # noqa: UP031
 
 
 def test_repr_shows_no_part_of_the_text_not_even_inside_an_env() -> None:

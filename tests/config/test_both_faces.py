@@ -11,7 +11,6 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import mypy.build  # first, or mypy's modules import each other in a circle  # noqa: F401
 import pytest
 from mypy import api
 from tests.mypy_plugin import test_bindings, test_env, test_params, test_queues, test_sql

@@ -6,6 +6,7 @@ import itertools
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -43,14 +44,10 @@ def attribute(name: str, shown: str, *, line: int = 0, **options: Any) -> EnvAtt
 
 def shape(*attributes: EnvAttribute, partial: bool = False) -> EnvShape:
     numbered = [
-        a if a.location.line else EnvAttribute(**{**_values(a), "location": Location("env.py", 10 + n, 5)})
+        a if a.location.line else attrs.evolve(a, location=Location("env.py", 10 + n, 5))
         for n, a in enumerate(attributes)
     ]
     return EnvShape("Env", Location("env.py", 9, 1), numbered, partial)
-
-
-def _values(attribute: EnvAttribute) -> dict[str, Any]:
-    return {name: getattr(attribute, name) for name in EnvAttribute.__annotations__}
 
 
 def told(directory: Path, text: str, env: EnvShape, **options: Any) -> list[str]:
@@ -250,7 +247,13 @@ def test_a_literal_must_have_the_value(tmp_path: Path) -> None:
 
 
 def test_what_a_face_does_not_understand_and_what_is_converted_is_not_judged(tmp_path: Path) -> None:
-    for options in ({"kind": ""}, {"kind": "Any"}, {"kind": "object"}, {"kind": "int", "converted": True}):
+    judged: list[dict[str, Any]] = [
+        {"kind": ""},
+        {"kind": "Any"},
+        {"kind": "object"},
+        {"kind": "int", "converted": True},
+    ]
+    for options in judged:
         assert told(tmp_path, KV, shape(attribute("SESSIONS", "x", **options))) == []
         assert told(tmp_path, "[vars]\nSESSIONS = ''", shape(attribute("SESSIONS", "x", **options))) == []
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -16,12 +16,13 @@ from core.config.toml_text import KeyPath
 
 def paths(value: Any, path: KeyPath = ()) -> set[KeyPath]:
     found: set[KeyPath] = {path} if path else set()
+    items: Any = ()
     if isinstance(value, dict):
-        for key, item in value.items():
-            found |= paths(item, (*path, key))
+        items = cast("dict[str, Any]", value).items()
     elif isinstance(value, list):
-        for index, item in enumerate(value):
-            found |= paths(item, (*path, index))
+        items = enumerate(cast("list[object]", value))
+    for key, item in items:
+        found |= paths(item, (*path, key))
     return found
 
 
@@ -103,21 +104,23 @@ def test_what_json_writes_is_read_alike(value: Any, indent: int | str | None, as
 def test_comments_anywhere_between_tokens_change_nothing(value: Any, random: Any) -> None:
     decorated: list[str] = []
 
-    def write(item: Any) -> None:
+    def write(item: object) -> None:
         decorated.append(random.choice(["", " ", '// c " }\n', '/* * / " ] */', "\n"]))
         match item:
             case dict():
+                table = cast("dict[str, object]", item)
                 decorated.append("{")
-                for position, (key, inner) in enumerate(item.items()):
+                for position, (key, inner) in enumerate(table.items()):
                     decorated.append("," * bool(position) + random.choice(["", "\n", "/**/"]) + json.dumps(key) + ": ")
                     write(inner)
-                decorated.append(random.choice(["", ","]) * bool(item) + "}")
+                decorated.append(random.choice(["", ","]) * bool(table) + "}")
             case list():
+                items = cast("list[object]", item)
                 decorated.append("[")
-                for position, inner in enumerate(item):
+                for position, inner in enumerate(items):
                     decorated.append("," * bool(position))
                     write(inner)
-                decorated.append(random.choice(["", ",", ", // end\n"]) * bool(item) + "]")
+                decorated.append(random.choice(["", ",", ", // end\n"]) * bool(items) + "]")
             case _:
                 decorated.append(json.dumps(item))
 

@@ -406,7 +406,8 @@ def programs(draw: st.DrawFn) -> tuple[str, str, list[str]]:
     """An Env and a file that mirror each other, in varied spellings, and the names."""
     names = draw(st.lists(st.from_regex(r"[A-Z]{4}_[0-9]", fullmatch=True), min_size=1, max_size=5, unique=True))
     env = "import attrs\nfrom typing import Annotated\nfrom core import Bindings, D1Database, KVNamespace, R2Bucket, Secret\n"
-    body, toml, variables, secrets = "", 'main = "app.py"\n', "[vars]\n", []
+    body, toml, variables = "", 'main = "app.py"\n', "[vars]\n"
+    secrets: list[str] = []
     for name in names:
         kind = draw(st.sampled_from([*KINDS, *VARS, "Secret"]))
         spelling = draw(st.sampled_from(SPELLINGS))

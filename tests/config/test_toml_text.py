@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -14,12 +14,13 @@ from core.config.toml_text import KeyPath, LineIndex, toml_lines
 
 def paths(value: Any, path: KeyPath = ()) -> set[KeyPath]:
     found: set[KeyPath] = {path} if path else set()
+    items: Any = ()
     if isinstance(value, dict):
-        for key, item in value.items():
-            found |= paths(item, (*path, key))
+        items = cast("dict[str, Any]", value).items()
     elif isinstance(value, list):
-        for index, item in enumerate(value):
-            found |= paths(item, (*path, index))
+        items = enumerate(cast("list[object]", value))
+    for key, item in items:
+        found |= paths(item, (*path, key))
     return found
 
 
@@ -133,25 +134,20 @@ scalar = st.one_of(
 )
 
 
-def value(depth: int = 2) -> st.SearchStrategy[str]:
+@st.composite
+def value(draw: st.DrawFn, depth: int = 2) -> str:
     if depth == 0:
-        return scalar
-    inner = st.deferred(lambda: value(depth - 1))
-    gap = st.one_of(blank, newline)
-    array = st.builds(
-        lambda items, end: "[" + ",".join(f"{a}{i}{b}" for a, i, b in items) + end + "]",
-        st.lists(st.tuples(gap, inner, gap), max_size=3),
-        st.sampled_from(["", "\n"]),
-    )
-    table = st.builds(
-        lambda items: "{" + ", ".join(items) + "}",
-        st.lists(keys, max_size=3, unique=True).flatmap(
-            lambda names: st.tuples(
-                *(st.builds(lambda k, v: f"{k} = {v}", key_text(n), st.deferred(lambda: value(0))) for n in names)
-            )
-        ),
-    )
-    return st.one_of(scalar, array, table)
+        return draw(scalar)
+    match draw(st.integers(0, 2)):
+        case 0:
+            return draw(scalar)
+        case 1:
+            gap = st.one_of(blank, newline)
+            items = [draw(gap) + draw(value(depth - 1)) + draw(gap) for _ in range(draw(st.integers(0, 3)))]
+            return f"[{','.join(items)}{draw(st.sampled_from(['', chr(10)]))}]"
+        case _:
+            names = draw(st.lists(keys, max_size=3, unique=True))
+            return "{" + ", ".join(f"{draw(key_text(name))} = {draw(value(depth - 1))}" for name in names) + "}"
 
 
 @st.composite
