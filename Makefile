@@ -10,7 +10,7 @@ STAMP  := .make
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: lock help dev test check lint types typing unit runtime docs docs-serve bench traces fuzz format node clean mypy-range pythons
+.PHONY: lock help dev test check lint types typing unit runtime docs docs-serve bench traces fuzz format clean mypy-range pythons
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | awk -F ':.*?## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -35,12 +35,19 @@ $(STAMP)/house: $(STAMP)/python pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,jwt,forms,mypy,test]' --group house
 	@touch $@
 
-$(STAMP)/node: package.json package-lock.json
-	@if command -v npm >/dev/null; then \
-		echo 'Installing workerd and pyodide …'; \
-		npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && mkdir -p $(STAMP) && touch $@; \
-	elif [ "$$CI" = true ]; then echo 'npm is missing: install Node.js 20 or newer'; exit 1; \
-	else echo 'npm is missing: the tests inside workerd will be skipped. Install Node.js 20 or newer to run them'; fi
+# The explorer is tested in a real Chromium. Where it cannot be had its tests are skipped, and say so; CI has it.
+$(STAMP)/browser: tests/explorer/package-lock.json
+	@mkdir -p $(STAMP)
+	@if ! command -v chromium >/dev/null && ! command -v chromium-browser >/dev/null && [ -z "$$CHROMIUM" ]; then \
+		if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+			echo 'Installing Chromium …'; \
+			apt-get update -qq >/dev/null && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends chromium >/dev/null; \
+		elif [ "$$CI" = true ]; then echo 'Chromium is missing: apt install chromium'; exit 1; \
+		else echo 'Chromium is missing: the tests of the explorer will be skipped. Install it with: apt install chromium'; fi; \
+	fi
+	@if command -v npm >/dev/null; then npm ci --prefix tests/explorer --ignore-scripts --no-audit --no-fund --loglevel=error >/dev/null; \
+	elif [ "$$CI" = true ]; then echo 'npm is missing: install Node.js 20 or newer'; exit 1; fi
+	@touch $@
 
 # -- the two commands
 
@@ -70,10 +77,10 @@ types: $(STAMP)/house  ## mypy --strict and pyright strict over sources, tests a
 typing: $(STAMP)/house  ## What type checkers must accept and refuse
 	$(BIN)/pytest -q tests/typing
 
-unit: $(STAMP)/house  ## pytest with coverage, without the tests inside workerd
+unit: $(STAMP)/house $(STAMP)/browser  ## pytest with coverage, without the tests inside workerd
 	$(BIN)/pytest -q -m 'not runtime' --ignore tests/typing --cov --cov-report=term
 
-runtime: $(STAMP)/house $(STAMP)/node  ## The tests inside workerd
+runtime: $(STAMP)/house  ## The tests inside workerd
 	$(BIN)/pytest -q -m runtime tests/runtime
 
 lock: $(STAMP)/house  ## Pin what is installed now in constraints.txt
@@ -95,7 +102,9 @@ docs-serve: $(STAMP)/house  ## Show the documentation while writing it
 bench:  ## Measure everything, in one run (about ten minutes; see benchmarks/README.md)
 	$(PYTHON) -m benchmarks
 
-node: $(STAMP)/node  ## Install workerd and pyodide
+fuzz: $(STAMP)/house  ## Fuzz paths, headers, cookies, forms, ranges and queries: make fuzz SECONDS=600
+	@$(BIN)/python -m pip install --quiet atheris
+	$(BIN)/python -m tests.fuzz --seconds $(or $(SECONDS),60)
 
 clean:  ## Remove everything that make has made
-	rm -rf $(VENV) $(STAMP) node_modules site .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage
+	rm -rf $(VENV) $(STAMP) tests/explorer/node_modules tests/runtime/miniflare/node_modules site .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage
