@@ -116,9 +116,8 @@ def rate_limit(
 
     def placed(place: str) -> Middleware[E, Any]:
         # Nothing in it can be taken for the separator that the stores put behind it.
-        policy = _short(name if name is not None else f"{place}:{fixed_limit or 'variable'}:{window}").replace(
-            "|", "%7C"
-        )
+        counter = _short(name if name is not None else f"{place}:{fixed_limit or 'variable'}:{window}")
+        policy = counter.replace("%", "%25").replace("|", "%7C")
 
         async def guard(req: Request[E, Any, Any], res: Response, next: Next, /) -> None:
             if skip is not None and await options.awaited(skip(req)):
@@ -187,8 +186,9 @@ def _write(writes: list[Callable[[], Awaitable[None]]], req: Request[Any, Any, A
 async def _logged(write: Callable[[], Awaitable[None]]) -> None:
     try:
         await write()
-    except Exception:
-        log.exception("rate_limit() could not write a count")
+    except Exception as error:
+        # It is made up for by the next write: no trace, since KV refuses more than one a second as a matter of course.
+        log.warning("rate_limit() could not write a count: %s: %s", type(error).__name__, error)
 
 
 def _network(ip: str) -> str:

@@ -121,15 +121,41 @@ class MemoryStore:
         return Taken(True, used)
 
 
-class _Place:
-    """What this isolate counted of one namespace, and wrote to it."""
+class _Count:
+    """What this isolate knows of one client's window: what KV has, what is on its way there, and what is not yet."""
 
-    __slots__ = ("counters", "kv", "written")
+    __slots__ = ("known", "on_its_way", "pending", "start", "writing")
+
+    def __init__(self, start: int) -> None:
+        self.start = start
+        self.known = 0
+        self.on_its_way = 0
+        self.pending = 0
+        self.writing = False
+
+    def total(self) -> int:
+        # What is pending is in nobody's count yet, so it comes on top of whatever KV says.
+        return max(self.known, self.on_its_way) + self.pending
+
+
+class _Place:
+    """What this isolate counted of one namespace."""
+
+    __slots__ = ("counts", "kv")
 
     def __init__(self, kv: KVNamespace) -> None:
         self.kv = kv
-        self.counters = _Counters()
-        self.written: dict[str, int] = {}
+        self.counts: dict[str, _Count] = {}
+
+    def count(self, key: str, start: int) -> _Count:
+        counts = self.counts
+        count = counts.pop(key, None)
+        if count is None or count.start != start:
+            count = _Count(start)
+        counts[key] = count  # to the end of the line: the front is who was not seen for the longest
+        if len(counts) > _MOST_COUNTERS:
+            del counts[next(iter(counts))]
+        return count
 
 
 class KVStore(Generic[E]):
@@ -162,30 +188,35 @@ class KVStore(Generic[E]):
         name = f"ratelimit|{policy}|{hit.start}|{client}"
         stored = _count_of(await kv.get(name))
         # From here to the return nothing is awaited, so requests at the same time each see the count of the last one.
-        used = max(stored, place.counters.get(hit.key, hit.start))
+        count = place.count(hit.key, hit.start)
+        count.known = max(count.known, stored)
+        used = count.total()
         if used + hit.cost > hit.limit:
             return Taken(False, used)
-        used += hit.cost
-        place.counters.set(hit.key, hit.start, used)
+        count.pending += hit.cost
         # KV refuses a shorter life than 60 seconds.
         ttl = max(60, hit.start + hit.window - int(hit.now))
 
         async def write() -> None:
-            # A later request may have counted on meanwhile. One write carries all of them, and KV takes but one a second.
-            count = max(used, place.counters.get(hit.key, hit.start))
-            if place.written.get(name, 0) >= count:
+            # One write carries all that is pending, since KV takes but one a second: who comes second has nothing to do.
+            if count.writing:
                 return
-            place.written[name] = count
+            count.writing = True
             try:
-                await kv.put(name, str(count), expiration_ttl=ttl)
-            except BaseException:
-                place.written.pop(name, None)
-                raise
-            if len(place.written) > _MOST_COUNTERS:
-                del place.written[next(iter(place.written))]
+                while count.pending:
+                    carried, count.on_its_way, count.pending = count.pending, count.total(), 0
+                    try:
+                        await kv.put(name, str(count.on_its_way), expiration_ttl=ttl)
+                    except BaseException:
+                        count.pending += carried
+                        count.on_its_way = 0
+                        raise
+                    count.known = max(count.known, count.on_its_way)
+            finally:
+                count.writing = False
 
         hit.after(write)
-        return Taken(True, used)
+        return Taken(True, used + hit.cost)
 
 
 def _count_of(stored: object) -> int:
