@@ -37,7 +37,7 @@ async def show(req: Request[Env], res: Response) -> None:
 @attrs.frozen
 class NewPost:
     title: str
-    tags: list[str] = attrs.Factory(list)
+    tags: list[str] = attrs.Factory(list[str])
 
 
 @attrs.frozen

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import Any
 
-from core.bindings.queue import Message, MessageBatch
+from core.bindings.queue import Message, MessageBatch, MessageBatchMetadata
 from core.errors import RegistrationError
 from core.handlers import name_of
 from core.structure import hook_of
@@ -52,18 +53,32 @@ def typed(batch: MessageBatch[Any], payload: Any) -> MessageBatch[Any]:
 
 
 class _Batch:
-    __slots__ = ("_batch", "_payload", "messages")
+    __slots__ = ("_batch", "_messages")
 
     def __init__(self, batch: MessageBatch[Any], payload: Any) -> None:
         self._batch = batch
-        self._payload = payload
-        self.messages: Sequence[Message[Any]] = [_Message(message, payload) for message in batch.messages]
+        self._messages = [_Message(message, payload) for message in batch.messages]
 
     def __repr__(self) -> str:
         return repr(self._batch)
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._batch, name)
+    @property
+    def queue(self) -> str:
+        return self._batch.queue
+
+    @property
+    def messages(self) -> Sequence[Message[Any]]:
+        return self._messages
+
+    @property
+    def metadata(self) -> MessageBatchMetadata:
+        return self._batch.metadata
+
+    def ack_all(self) -> None:
+        self._batch.ack_all()
+
+    def retry_all(self, delay_seconds: int | None = None) -> None:
+        self._batch.retry_all(delay_seconds)
 
 
 class _Message:
@@ -77,8 +92,17 @@ class _Message:
     def __repr__(self) -> str:
         return repr(self._message)
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._message, name)
+    @property
+    def id(self) -> str:
+        return self._message.id
+
+    @property
+    def timestamp(self) -> datetime:
+        return self._message.timestamp
+
+    @property
+    def attempts(self) -> int:
+        return self._message.attempts
 
     @property
     def body(self) -> Any:
@@ -88,3 +112,9 @@ class _Message:
                 body = hook_of(payload)(body)
             self._body = (body,)
         return self._body[0]
+
+    def ack(self) -> None:
+        self._message.ack()
+
+    def retry(self, delay_seconds: int | None = None) -> None:
+        self._message.retry(delay_seconds)

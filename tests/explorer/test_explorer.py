@@ -18,6 +18,7 @@ pytestmark = [needs_chromium, pytest.mark.slow]
 
 HERE = Path(__file__).parent
 USERS = HERE.parents[1] / "examples" / "users"
+_ERRORS: dict[object, list[str]] = {}
 PANELS = ["requests", "routes", "kv", "sql", "objects", "queues", "triggers", "durable-objects", "configuration"]
 
 
@@ -55,16 +56,16 @@ def page(browser: Browser) -> Iterator[Page]:
     errors: list[str] = []
     page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
     page.on("pageerror", lambda error: errors.append(str(error)))
-    page.expected_errors = errors  # type: ignore[attr-defined]  # a place to keep them
+    _ERRORS[page] = errors
     yield page
     context.close()
+    del _ERRORS[page]
     assert not errors
 
 
 def forgive(page: Page) -> None:
     """Forget the console errors so far: the test asked for them."""
-    errors: list[str] = page.expected_errors  # type: ignore[attr-defined]  # see the fixture
-    errors.clear()
+    _ERRORS[page].clear()
 
 
 def open_panel(page: Page, dev: RunningDev, name: str) -> None:

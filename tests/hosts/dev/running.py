@@ -79,7 +79,10 @@ class RunningDev:
     def until(self, text: str | Callable[[str], bool], *, since: int = 0) -> str:
         """Wait until it has written `text`; return the line."""
         deadline = time.monotonic() + PATIENCE
-        fits = (lambda line: text in line) if isinstance(text, str) else text
+
+        def fits(line: str) -> bool:
+            return text in line if isinstance(text, str) else text(line)
+
         while time.monotonic() < deadline:
             for line in self.lines[since:]:
                 if fits(line):
