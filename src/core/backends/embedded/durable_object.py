@@ -20,6 +20,7 @@ import math
 import os
 import secrets
 import sqlite3
+import weakref
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
@@ -297,6 +298,8 @@ class Objects:
         self._folder = None if store.path is None else store.path / "durable_objects" / quote(name, safe="")
         # In memory an object's database must outlive its instance.
         self._databases: dict[str, Database] = {}
+        # A fake in a test is closed by nobody.
+        weakref.finalize(self, _close_all, self._databases).atexit = False
         self._living: OrderedDict[str, _Object] = OrderedDict()
         self._timers: dict[str, TimerHandle] = {}
         self._alarms = store.database("durable_objects", f"{name}.alarms")
@@ -336,9 +339,7 @@ class Objects:
             _, living = self._living.popitem()
             await living.end()
         if self._folder is not None:
-            for database in self._databases.values():
-                database.close()
-            self._databases.clear()
+            _close_all(self._databases)
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
@@ -418,6 +419,11 @@ class Objects:
             "CREATE TABLE IF NOT EXISTS alarms (object TEXT NOT NULL PRIMARY KEY, name TEXT, time INTEGER NOT NULL)"
             " WITHOUT ROWID"
         )
+
+
+def _close_all(databases: dict[str, Database]) -> None:
+    while databases:
+        databases.popitem()[1].close()
 
 
 def _create(database: Database) -> None:
