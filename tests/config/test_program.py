@@ -288,6 +288,22 @@ def test_what_is_not_certain_is_not_judged(body: str, root: Path) -> None:
     assert check(root) == []
 
 
+@pytest.mark.parametrize(
+    ("comment", "silent"),
+    [
+        ("# type: ignore[core-params]", True),
+        ("# type: ignore[core-params, index]  # for a reason", True),
+        ("# type: ignore[core]", True),
+        ("# type: ignore", True),
+        ("# type: ignore[core-env]", False),
+        ("# ignore", False),
+    ],
+)
+def test_the_comment_that_mypy_goes_by_switches_a_finding_off_here_too(comment: str, silent: bool, root: Path) -> None:
+    project(root, app=f"app = create_app(Env)\n@app.get('/')\nasync def f(req, res):\n    req.params['x']  {comment}\n")
+    assert (check(root) == []) is silent
+
+
 # Env in all its spellings ---------------------------------------------------------------------------------------------
 
 

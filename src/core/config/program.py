@@ -8,6 +8,8 @@ Nothing of the program runs, and nothing is said about what is not understood.
 from __future__ import annotations
 
 import ast
+import linecache
+import re
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -129,6 +131,7 @@ class _Program:
 
     def findings(self) -> list[Finding]:
         """All findings, in order."""
+        linecache.checkcache()
         for path, line, text in self.modules.problems:
             self.found.append(Finding("core-env", f"this is not Python: {text}. Mend it", str(path), line))
         for module in self.program:
@@ -146,7 +149,7 @@ class _Program:
                 if isinstance(scope.node, ast.FunctionDef | ast.AsyncFunctionDef):
                     self._check_parameters(scope)
                     _Queries(self, scope).check()
-        return sort_findings(self.found)
+        return [finding for finding in sort_findings(self.found) if not _ignored(finding)]
 
     def add(self, code: Code, message: str, module: Module, node: ast.expr | ast.stmt, *, line: int = 0) -> None:
         """Note a finding at a node."""
@@ -830,6 +833,20 @@ class _Queries:
     def _tell(self, message: str | None, place: ast.expr) -> None:
         if message is not None:
             self.program.add("core-sql", f"{self.label}: {message}", self.scope.module, place)
+
+
+_IGNORE: Final = re.compile(r"#\s*type:\s*ignore(?:\[(?P<codes>[^\]]*)\])?")
+
+
+def _ignored(finding: Finding) -> bool:
+    """Whether the line of a finding switches it off, with the comment that mypy goes by: `# type: ignore[core-env]`."""
+    if not finding.file.endswith(".py"):
+        return False
+    match = _IGNORE.search(linecache.getline(finding.file, finding.line))
+    if match is None:
+        return False
+    codes = {code.strip() for code in (match["codes"] or "").split(",")} - {""}
+    return not codes or bool(codes & {finding.code, "core"})
 
 
 # Small questions ----------------------------------------------------------------------------------------------------
