@@ -86,7 +86,8 @@ class _Maker:
                 if name in self.secrets:
                     self.values[name] = self.secrets[name]
             case "var":
-                self.values[name] = binding.entry
+                # `.dev.vars` wins over [vars], as with the platform's own tools.
+                self.values[name] = self.secrets.get(name, binding.entry)
             case "ai":
                 self.values[name] = self.ai(name)
             case "durable_object":
