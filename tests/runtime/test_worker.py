@@ -226,8 +226,8 @@ def test_a_durable_object_wakes_by_its_alarm(worker: Running) -> None:
 
 def test_a_cron_trigger_comes_up(worker: Running) -> None:
     # The service says when the next one is due; its clock is moved to just before that.
-    clock = _advance(worker, 0)
-    _advance(worker, clock["at"]["worker"] - clock["now"] - 300)
+    clock = advance(worker, 0)
+    advance(worker, clock["at"]["worker"] - clock["now"] - 300)
     worker.until("/kv/cron", lambda cron: cron == "*/5 * * * *")
 
 
@@ -246,7 +246,7 @@ def test_state_outlives_the_process(start: Any, tmp_path: Any) -> None:
     assert second.request("POST", "/counters/kept").json()["count"] == 4
 
 
-def _advance(worker: Running, milliseconds: float) -> dict[str, Any]:
+def advance(worker: Running, milliseconds: float) -> dict[str, Any]:
     connection = http.client.HTTPConnection("127.0.0.1", worker.node.workerd.ports["cron"], timeout=30)
     try:
         connection.request("POST", f"/clock?advance={int(milliseconds)}")

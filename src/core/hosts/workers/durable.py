@@ -33,7 +33,7 @@ async def call_method(instance: Any, method: str, args: Sequence[Any]) -> Any:
     """Call `method` of a Durable Object with arguments of JavaScript's, and give its answer as JavaScript's."""
     match method:
         case "fetch":
-            return js_response_of(await instance.fetch(request_of(args[0])))
+            return js_response_of(await instance.fetch(request_of(bare(args[0]))))
         case "alarm":
             info = args[0] if args else None
             await instance.alarm(

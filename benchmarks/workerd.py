@@ -1,0 +1,287 @@
+"""What the framework adds inside workerd, beside a bare "hello" on the same pyodide in the same run.
+
+    python -m benchmarks.workerd [--rounds 7] [--requests 2000] [--memory 10000] [--warm-up 10000]
+
+Cold start (process start to first answer, with and without a memory snapshot), a plain request, bundle size, and
+resident memory over requests that work with KV and D1. Cold starts alternate, and the median counts, so that what else
+the machine does falls on both alike.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import http.client
+import json
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+import attrs
+
+from core.cli.runtime.bundle import HOST, Bundle, write_bundle
+from core.cli.runtime.capnp import Module, Plan
+from core.cli.runtime.collect import collect
+from core.cli.runtime.make import framework_size, make_bundle
+from core.cli.runtime.node import Node, start_node
+from core.cli.runtime.toolchain import Toolchain, toolchain
+from core.cli.runtime.workshop import ask, glue_of
+
+BARE = b"""
+import js
+
+def start(main, restored):
+    pass
+
+def fetch(request, env, ctx):
+    return js.Response.new("hello")
+
+def problems(env):
+    return None
+"""
+
+APPLICATION = """
+import attrs
+from core import Bindings, D1Database, KVNamespace, Request, Response, create_app
+
+
+@attrs.frozen
+class Env(Bindings):
+    KV: KVNamespace
+    DB: D1Database
+
+
+app = create_app(Env)
+
+
+@app.get("/")
+async def hello(req: Request[Env], res: Response) -> None:
+    res.text("hello")
+
+
+@app.get("/work/:number")
+async def work(req: Request[Env], res: Response) -> None:
+    number = int(req.params["number"])
+    key = f"work:{number % 50}"
+    await req.env.KV.put(key, str(number), metadata={"number": number})
+    value = await req.env.KV.get(key)
+    rows = await req.env.DB.prepare("SELECT ? + 1 AS next, ? AS text").bind(number, "text").all()
+    res.json({"value": value, "row": rows.results[0]})
+"""
+
+JAVASCRIPT = """
+import { WorkerEntrypoint } from 'cloudflare:workers';
+export class Health extends WorkerEntrypoint {}
+export default {
+  async fetch(request, env) {
+    const number = Number(new URL(request.url).pathname.split('/')[2]);
+    const key = `work:${number % 50}`;
+    await env.KV.put(key, String(number), { metadata: { number } });
+    const value = await env.KV.get(key);
+    const rows = await env.DB.prepare('SELECT ? + 1 AS next, ? AS text').bind(number, 'text').all();
+    return Response.json({ value, row: rows.results[0] });
+  },
+};
+"""
+
+PLAN = Plan(name="bench", kv={"KV": "kv"}, d1={"DB": "db"})
+
+
+class Target:
+    """A bundle to measure."""
+
+    def __init__(self, name: str, bundle: Bundle) -> None:
+        self.name = name
+        self.bundle = bundle
+        self.cold: list[float] = []
+        self.plain: list[float] = []
+
+
+async def make_targets(tools: Toolchain, folder: Path) -> dict[str, Target]:
+    """Bare and with the framework, each with and without a snapshot."""
+    project = folder / "project"
+    project.mkdir()
+    main = project / "main.py"
+    main.write_text(APPLICATION)
+    glue = await glue_of(tools)
+    found: dict[str, Target] = {}
+    shop = write_bundle(
+        folder / "shop",
+        tools,
+        name="bench",
+        main="",
+        files={"bare.py": BARE},
+        glue=glue,
+        classes={},
+        host="bare",
+        workshop=True,
+    )
+    image = await ask(tools, shop, "/snapshot", Plan(name="bench"))
+    for snapshot in (False, True):
+        label = "snapshot" if snapshot else "no snapshot"
+        bare = write_bundle(
+            folder / f"bare-{snapshot}",
+            tools,
+            name="bench",
+            main="",
+            files={"bare.py": BARE},
+            glue=glue,
+            classes={},
+            host="bare",
+            snapshot=image if snapshot else None,
+        )
+        ours = await make_bundle(
+            main, project=project, plan=PLAN, out=folder / f"ours-{snapshot}", toolchain=tools, snapshot=snapshot
+        )
+        found[f"bare, {label}"] = Target(f"bare, {label}", bare)
+        found[f"core, {label}"] = Target(f"core, {label}", ours)
+    return found
+
+
+async def cold_start(tools: Toolchain, target: Target, state: Path) -> None:
+    """One start in an empty folder, up to the first answer."""
+    began = time.perf_counter()
+    node = await start_node(tools, target.bundle, PLAN, state=state)
+    await asyncio.to_thread(_get, node.port, "/")
+    target.cold.append(time.perf_counter() - began)
+    await node.workerd.kill()
+
+
+def _get(port: int, path: str) -> bytes:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    try:
+        connection.request("GET", path)
+        response = connection.getresponse()
+        body = response.read()
+        assert response.status == 200, body
+        return body
+    finally:
+        connection.close()
+
+
+def _many(port: int, paths: list[str]) -> float:
+    """Mean time of requests one after the other on one connection, in milliseconds."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    began = time.perf_counter()
+    for path in paths:
+        connection.request("GET", path)
+        response = connection.getresponse()
+        body = response.read()
+        assert response.status == 200, body
+    took = time.perf_counter() - began
+    connection.close()
+    return took * 1000 / len(paths)
+
+
+def resident(node: Node) -> float:
+    """Resident memory of the process, in MB."""
+    for line in Path(f"/proc/{node.workerd.pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) / 1000
+    raise AssertionError("no VmRSS")
+
+
+async def plain_requests(tools: Toolchain, targets: list[Target], folder: Path, requests: int) -> None:
+    """A plain request on each target, in turns."""
+    nodes = [
+        await start_node(tools, target.bundle, PLAN, state=folder / f"plain{number}")
+        for number, target in enumerate(targets)
+    ]
+    for node in nodes:
+        await asyncio.to_thread(_many, node.port, ["/"] * 300)
+    for _ in range(6):
+        for node, target in zip(nodes, targets, strict=True):
+            target.plain.append(await asyncio.to_thread(_many, node.port, ["/"] * (requests // 6)))
+    for node in nodes:
+        await node.workerd.kill()
+
+
+async def memory(
+    tools: Toolchain, bundle: Bundle, state: Path, requests: int, warm_up: int
+) -> tuple[float, list[float]]:
+    """Resident memory at first, and after the warm-up and each tenth of the requests after it.
+
+    The warm-up is workerd's: its services for KV and D1 fill a few hundred MB before it collects what they leave, as
+    they do for the same work in a worker without any Python.
+    """
+    node = await start_node(tools, bundle, PLAN, state=state)
+    await asyncio.to_thread(_many, node.port, ["/work/1"] * 50)
+    first = resident(node)
+    await asyncio.to_thread(_many, node.port, [f"/work/{number}" for number in range(warm_up)])
+    told = [resident(node)]
+    step = max(requests // 10, 1)
+    for done in range(0, requests, step):
+        await asyncio.to_thread(_many, node.port, [f"/work/{number}" for number in range(done, done + step)])
+        told.append(resident(node))
+    await node.workerd.kill()
+    return first, told
+
+
+def javascript(folder: Path, template: Bundle) -> Bundle:
+    """The same work without any Python."""
+    (folder / "modules").mkdir(parents=True)
+    (folder / "modules" / "entry.mjs").write_text(JAVASCRIPT)
+    return attrs.evolve(template, folder=folder, modules=[Module("entry.mjs", "esModule", "modules/entry.mjs")])
+
+
+async def run(rounds: int, requests: int, memory_requests: int, warm_up: int) -> dict[str, object]:
+    """Measure everything and give the figures."""
+    tools = toolchain()
+    with tempfile.TemporaryDirectory(prefix="core-bench-") as place:
+        folder = Path(place)
+        targets = await make_targets(tools, folder)
+        for number in range(rounds):
+            for name, target in targets.items():
+                await cold_start(tools, target, folder / f"cold-{name}-{number}")
+        pair = [targets["bare, snapshot"], targets["core, snapshot"]]
+        await plain_requests(tools, pair, folder, requests)
+        ours = targets["core, snapshot"].bundle
+        plainest = javascript(folder / "javascript", ours)
+        flat = {
+            name: await memory(tools, bundle, folder / f"memory-{name}", memory_requests, warm_up)
+            for name, bundle in (("core", ours), ("JavaScript", plainest))
+        }
+        packages = collect(folder / "project" / "main.py", project=folder / "project").packages
+        cold = {name: statistics.median(target.cold) for name, target in targets.items()}
+        plain = {target.name: statistics.median(target.plain) for target in pair}
+        return {
+            "cold start, s": {name: round(value, 3) for name, value in cold.items()},
+            "cold start, core / bare": {
+                label: round(cold[f"core, {label}"] / cold[f"bare, {label}"], 3)
+                for label in ("snapshot", "no snapshot")
+            },
+            "plain request, ms": {name: round(value, 3) for name, value in plain.items()},
+            "plain request, core / bare": round(plain["core, snapshot"] / plain["bare, snapshot"], 3),
+            "bundle, compressed kB": _sizes(targets, framework_size(packages)),
+            f"memory, MB over {memory_requests} requests with KV and D1 after {warm_up} to warm up": {
+                name: {"at first": round(first), "warm": round(told[0]), "then": [round(size) for size in told[1:]]}
+                for name, (first, told) in flat.items()
+            },
+            "host": HOST,
+        }
+
+
+def _sizes(targets: dict[str, Target], framework: int) -> dict[str, int]:
+    from core.cli.runtime.bundle import compressed_size
+
+    found = {}
+    for name, target in targets.items():
+        modules = [(target.bundle.folder / module.path).read_bytes() for module in target.bundle.modules]
+        found[name] = sum(map(compressed_size, modules)) // 1000
+    return {**found, "the framework and what it needs": framework // 1000}
+
+
+def main() -> None:
+    """Run and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=7, help="cold starts of each bundle")
+    parser.add_argument("--requests", type=int, default=2000, help="plain requests to each bundle")
+    parser.add_argument("--memory", type=int, default=10_000, help="requests with KV and D1")
+    parser.add_argument("--warm-up", type=int, default=10_000, help="such requests before those that count")
+    args = parser.parse_args()
+    print(json.dumps(asyncio.run(run(args.rounds, args.requests, args.memory, args.warm_up)), indent=2))
+
+
+if __name__ == "__main__":
+    main()
