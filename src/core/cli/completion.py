@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import attrs
 
@@ -60,7 +60,8 @@ def _commands() -> Iterator[_Command]:
                 continue
             options: list[_Option] = []
             words: list[str] = []
-            for one in action.choices[name]._actions:  # as above
+            parsers = cast("argparse._SubParsersAction[argparse.ArgumentParser]", action)  # as above
+            for one in parsers.choices[name]._actions:
                 choices = tuple(str(choice) for choice in one.choices or ())
                 if not one.option_strings:
                     words += choices

@@ -11,29 +11,33 @@ What is wrong with them is said where the Env stands, since a plugin has no othe
 
 from __future__ import annotations
 
-import configparser
 import hashlib
+import os
+import re
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
-import attrs
-
-from core.config.load import FILE_NAMES, load_all
-from core.config.migrations import migration_digest
-from core.config.model import Binding, Configuration
 from core.config.sources import Sources, defined_names, read_sources
-from core.config.sql import Schema, schema_of
-from core.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from core.config.model import Binding, Configuration
+    from core.config.sql import Schema
 
 __all__ = ["Configured", "Project", "Settings", "read_settings"]
 
 _KEYS: Final = ("config", "env", "environments")
 
 
-@attrs.frozen
-class Settings:
+FILE_NAMES: Final = ("wrangler.json", "wrangler.jsonc", "wrangler.toml")
+"""As in `core.config.load`, which is not imported where nothing has to be read."""
+
+
+# Tuples and not attrs classes: most runs of mypy have nothing to check, and then importing attrs, cattrs and the
+# model of the configuration would be most of what the plugin costs. Here only texts and digests are looked at, and
+# whatever reads a configuration is imported by the first finding that needs it.
+class Settings(NamedTuple):
     """The options as they were read. `env` is None where none were named; `problems` is what is wrong with them."""
 
     root: Path
@@ -84,10 +88,12 @@ def _toml(path: Path) -> Mapping[str, Any]:
     table = tomllib.loads(path.read_text("utf-8")).get("tool", {}).get("core-mypy", {})
     if not isinstance(table, dict):
         raise ValueError("[tool.core-mypy] must be a table")
-    return table
+    return cast("dict[str, object]", table)
 
 
 def _ini(path: Path) -> Mapping[str, Any]:
+    import configparser
+
     parser = configparser.RawConfigParser()
     parser.read_string(path.read_text("utf-8"), str(path))
     return dict(parser.items("core-mypy")) if parser.has_section("core-mypy") else {}
@@ -96,19 +102,19 @@ def _ini(path: Path) -> Mapping[str, Any]:
 def _listed(value: object) -> tuple[str, ...] | None:
     if isinstance(value, str):
         return tuple(part.strip() for part in value.replace("\n", ",").split(",") if part.strip())
-    if isinstance(value, list) and all(isinstance(item, str) for item in value):
-        return tuple(value)
+    if isinstance(value, list):
+        items = cast("list[object]", value)
+        texts = tuple(item for item in items if isinstance(item, str))
+        return texts if len(texts) == len(items) else None
     return None
 
 
-@attrs.frozen
-class Configured:
-    """A configuration file, read: its environments, or why it cannot be read. `digest` changes with all it depends on."""
+class Configured(NamedTuple):
+    """A configuration file, read: its environments, or why it cannot be read."""
 
     path: Path | None
     configurations: Sequence[Configuration] = ()
     problems: Sequence[str] = ()
-    digest: str = ""
 
     def database(self, attribute: str | None) -> tuple[Configuration, Binding] | None:
         """The SQL database under an attribute of Env; of an unknown one, the only database there is."""
@@ -123,6 +129,34 @@ class Configured:
         return next(iter(only.values())) if len(only) == 1 else None
 
 
+class Facts(NamedTuple):
+    """What a module's text says about which edits beside it matter."""
+
+    env: bool
+    sql: bool
+    queue: bool
+    params: bool
+    classes: frozenset[str]
+
+
+_ENV: Final = re.compile(rb"@[\w.]*(?:frozen|define|mutable|attributes|dataclass|attrs|\bs\b)")
+_SQL: Final = re.compile(rb"\.prepare\(")
+_PARAMS: Final = re.compile(rb"\bparams\b|\bLiteral\b")
+_QUEUE: Final = re.compile(rb"\.queue\(")
+_CLASSES: Final = re.compile(rb"^[ \t]*class\s+(\w+)", re.MULTILINE)
+_MAIN: Final = re.compile(r"^\s*[\"']?main[\"']?\s*[=:]\s*[\"']([^\"']+)[\"']", re.MULTILINE)
+_FOLDER: Final = re.compile(r"migrations_dir[\"']?\s*[=:]\s*[\"']([^\"']+)[\"']")
+
+
+def facts_of(text: bytes) -> Facts:
+    """Read a module's text."""
+    env = b"class " in text and _ENV.search(text) is not None
+    classes = frozenset(name.decode("utf-8", "replace") for name in _CLASSES.findall(text)) if env else frozenset()
+    return Facts(
+        env, _SQL.search(text) is not None, _QUEUE.search(text) is not None, _PARAMS.search(text) is not None, classes
+    )
+
+
 class Project:
     """What there is beside the Python modules: configuration files, migrations, and the sources as texts.
 
@@ -130,84 +164,145 @@ class Project:
     """
 
     def __init__(self, config_file: str | None) -> None:
-        self.settings: Settings = read_settings(config_file)
+        self.settings = read_settings(config_file)
         self._configured: dict[Path | None, Configured] = {}
-        self._nearest: dict[Path, Path | None] = {}
+        self._nearest: dict[str, Path | None] = {}
         self._schemas: dict[Path, Schema] = {}
-        self._migrations: dict[Path, str] = {}
+        self._digests: dict[Path | None, str] = {}
+        self._facts: dict[str, Facts] = {}
         self._sources: Sources | None = None
+
+    # -- texts and digests
 
     @property
     def sources(self) -> Sources:
         """The sources of the project as texts."""
         if self._sources is None:
-            self._sources = read_sources(self.settings.root, FILE_NAMES)
+            self._sources = read_sources(self.settings.root, FILE_NAMES, self._look)
         return self._sources
+
+    def _look(self, path: str, text: bytes) -> None:
+        self._facts[path] = facts_of(text)
+
+    def data_for(self, module: str) -> str | None:
+        """A digest of what lies beside a module and decides what is said about it; None where nothing does."""
+        sources = self.sources
+        path = os.path.abspath(module)
+        facts = self._facts.get(path)
+        if facts is None:
+            if "site-packages" in path or not path.endswith(".py"):
+                return None
+            try:
+                with open(path, "rb") as file:
+                    facts = self._facts[path] = facts_of(file.read())
+            except OSError:
+                return None
+        data: list[str] = []
+        if facts.env or facts.sql or facts.queue:
+            data += [repr(self.settings), self._digest_for(self._path_for(os.path.dirname(path)))]
+        if facts.env:
+            data += [*sorted(facts.classes & sources.bases), str(sources.complete)]
+        if facts.params:
+            data += [str(sources.complete), *sorted(sources.prefixes)]
+        return _hash("\0".join(data).encode()) if data else None
+
+    def digest(self) -> str:
+        """A digest of everything, for a daemon: the options, every configuration, all migrations, the sources."""
+        sources = self.sources
+        parts = [
+            repr(self.settings),
+            repr(sorted(sources.bases)),
+            repr(sorted(sources.prefixes)),
+            str(sources.complete),
+        ]
+        for path in self.settings.config or sources.others:
+            parts += [str(path), self._digest_for(path)]
+        return _hash("\0".join(parts).encode())
+
+    def _digest_for(self, path: Path | None) -> str:
+        """A digest of a configuration file and of what it leads to: secrets, migrations, the names in `main`."""
+        digest = self._digests.get(path)
+        if digest is None:
+            digest = self._digests[path] = self._make_digest(path) if path is not None else "none"
+        return digest
+
+    def _make_digest(self, path: Path) -> str:
+        folder = path.parent
+        try:
+            text = path.read_text("utf-8", errors="replace")
+        except OSError:
+            return "not there"
+        parts = [text.encode()]
+        for beside in sorted(name for name in os.listdir(folder) if name.startswith((".dev.vars", ".env"))):
+            parts += [beside.encode(), _bytes(folder / beside)]
+        for name in sorted({"migrations", *_FOLDER.findall(text)}):
+            try:
+                files = sorted(file for file in os.listdir(folder / name) if file.endswith(".sql"))
+            except OSError:
+                continue
+            for file in files:
+                parts += [f"{name}/{file}".encode(), _bytes(folder / name / file)]
+        if "durable_objects" in text and (main := _MAIN.search(text)) is not None:
+            parts.append(repr(sorted(defined_names(folder / main[1]) or ())).encode())
+        return _hash(b"\0".join(parts))
+
+    # -- configurations
 
     def configured_for(self, module: str) -> Configured:
         """The configuration that a module belongs to: the nearest of the named ones, or the nearest above the module."""
-        path = self._path_for(Path(module).absolute().parent)
+        path = self._path_for(os.path.dirname(os.path.abspath(module)))
         found = self._configured.get(path)
         if found is None:
             found = self._configured[path] = self._read(path)
         return found
 
-    def _path_for(self, folder: Path) -> Path | None:
-        if self.settings.config:
-            above = [path for path in self.settings.config if path.parent.resolve() in (folder, *folder.parents)]
-            if above:
-                return max(above, key=lambda path: len(path.parent.resolve().parts))
-            return self.settings.config[0]
+    def _path_for(self, folder: str) -> Path | None:
         if folder not in self._nearest:
-            self._nearest[folder] = next(
-                (
-                    directory / name
-                    for directory in (folder, *folder.parents)
-                    for name in FILE_NAMES
-                    if (directory / name).is_file()
-                ),
-                None,
-            )
+            self._nearest[folder] = self._find(Path(folder))
         return self._nearest[folder]
+
+    def _find(self, folder: Path) -> Path | None:
+        around = (folder, *folder.parents)
+        if self.settings.config:
+            above = [path for path in self.settings.config if path.parent.resolve() in around]
+            return max(above, key=lambda path: len(path.parent.resolve().parts), default=self.settings.config[0])
+        return next(
+            (directory / name for directory in around for name in FILE_NAMES if (directory / name).is_file()), None
+        )
 
     def _read(self, path: Path | None) -> Configured:
         if path is None:
             return Configured(
                 None,
-                problems=[
-                    (
-                        "no wrangler.toml, wrangler.json or wrangler.jsonc in the folder of this module or above. Write one, "
-                        "name it in [core-mypy] config, or name the Env classes that have one in [core-mypy] env"
-                    )
-                ],
-                digest="none",
+                problems=(
+                    "no wrangler.toml, wrangler.json or wrangler.jsonc in the folder of this module or above. Write "
+                    "one, name it in [core-mypy] config, or name the Env classes that have one in [core-mypy] env",
+                ),
             )
-        digest = _digest([path, *sorted(path.parent.glob(".dev.vars*")), *sorted(path.parent.glob(".env*"))])
+        from core.config.load import load_all
+        from core.errors import ConfigurationError
+
         if not path.is_file():
-            return Configured(
-                path, problems=[f"{path} is not there. Write it, or correct [core-mypy] config"], digest="none"
-            )
+            return Configured(path, problems=(f"{path} is not there. Write it, or correct [core-mypy] config",))
         try:
             everything = load_all(path)
         except ConfigurationError as error:
-            return Configured(path, problems=error.problems, digest=digest)
+            return Configured(path, problems=tuple(error.problems))
         except (OSError, ValueError) as error:
-            return Configured(path, problems=[f"{path.name} cannot be read: {error}"], digest=digest)
+            return Configured(path, problems=(f"{path.name} cannot be read: {error}",))
         wanted = self.settings.environments
         names = [configuration.environment for configuration in everything]
-        problems = [
+        problems = tuple(
             f"{path.name} has no environment {name}, which [core-mypy] environments names"
             for name in wanted
-            if name not in names and name not in _TOP_LEVEL
-        ]
+            if name not in names and name != TOP_LEVEL
+        )
         chosen = [
             configuration
             for configuration in everything
-            if not wanted
-            or configuration.environment in wanted
-            or (configuration.environment is None and any(name in wanted for name in _TOP_LEVEL))
+            if not wanted or (TOP_LEVEL if configuration.environment is None else configuration.environment) in wanted
         ]
-        return Configured(path, chosen, problems, digest)
+        return Configured(path, tuple(chosen), problems)
 
     def entry_names(self, configured: Configured) -> frozenset[str] | None:
         """The names in the module of `main`, where a configuration has Durable Objects; else None."""
@@ -218,47 +313,24 @@ class Project:
 
     def schema(self, configuration: Configuration, database: Binding) -> Schema:
         """The schema of a database."""
+        from core.config.sql import schema_of
+
         folder = configuration.migrations_directory(database.entry)
         schema = self._schemas.get(folder)
         if schema is None:
             schema = self._schemas[folder] = schema_of(folder)
         return schema
 
-    def migrations(self, configured: Configured) -> str:
-        """A digest of the migrations of all databases."""
-        return "".join(
-            self._migration(configuration.migrations_directory(binding.entry))
-            for configuration in configured.configurations
-            for binding in configuration.bindings.values()
-            if binding.kind == "d1"
-        )
 
-    def _migration(self, folder: Path) -> str:
-        digest = self._migrations.get(folder)
-        if digest is None:
-            digest = self._migrations[folder] = migration_digest(folder)[:16]
-        return digest
-
-    def digest(self) -> str:
-        """A digest of everything, for a daemon: the options, every configuration that is known of, migrations, sources."""
-        parts = [repr(self.settings), repr(sorted(self.sources.bases)), repr(sorted(self.sources.prefixes))]
-        parts.append(str(self.sources.complete))
-        for path in self.settings.config or self.sources.others:
-            configured = self._configured.get(path) or self._read(path)
-            names = self.entry_names(configured)
-            parts += [str(path), configured.digest, self.migrations(configured), repr(sorted(names or ()))]
-        return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+TOP_LEVEL: Final = "top-level"
 
 
-_TOP_LEVEL: Final = ("top-level",)
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
 
 
-def _digest(paths: Sequence[Path]) -> str:
-    digest = hashlib.sha256()
-    for path in paths:
-        digest.update(path.name.encode() + b"\0")
-        try:
-            digest.update(path.read_bytes())
-        except OSError:
-            digest.update(b"\0")
-    return digest.hexdigest()[:16]
+def _hash(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:16]

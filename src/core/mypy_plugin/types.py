@@ -261,15 +261,15 @@ def row_fields(type_: Type) -> tuple[str, list[RowField]] | None:
     """The class that rows become and its fields; None for a type that is not understood."""
     proper = get_proper_type(type_)
     if isinstance(proper, TypedDictType):
-        fields = [_field(name, item, required=name in proper.required_keys) for name, item in proper.items.items()]
-        return proper.fallback.type.name, fields
+        keys = [_field(name, item, required=name in proper.required_keys) for name, item in proper.items.items()]
+        return proper.fallback.type.name, keys
     if not isinstance(proper, Instance):
         return None
     info = proper.type
     recorded = attrs_fields(info)
     if not recorded:
         return None
-    fields = []
+    fields: list[RowField] = []
     for name, record in recorded.items():
         symbol = info.get(name)
         node = symbol.node if symbol is not None else None

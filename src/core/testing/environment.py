@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from core.bindings.secret import Secret
 from core.context import Clock, system_clock
@@ -132,9 +132,10 @@ def _class_of(field: EnvField) -> object:
 
     from core.bindings.durable_object import DurableObject
 
-    arguments = get_args(field.annotation)
-    if arguments and isinstance(arguments[0], type) and issubclass(arguments[0], DurableObject):
-        return arguments[0]
+    arguments: tuple[object, ...] = get_args(field.annotation)
+    first = arguments[0] if arguments else None
+    if isinstance(first, type) and issubclass(first, DurableObject):
+        return cast("type[DurableObject[object]]", first)
     raise _NoFakeError(
         "no class of Durable Objects is named. Write DurableObjectNamespace[Counter], or pass your own: "
         f"env(Env, {field.name}=FakeDurableObjectNamespace(Counter))"

@@ -13,7 +13,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Generator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -104,8 +104,7 @@ def core_app(request: pytest.FixtureRequest) -> App[Any]:
 
     if not isinstance(app, App):
         raise pytest.UsageError(f'core_app: "{named}" is not an App but {type(app).__name__}. Write "module:name"')
-    found: App[Any] = app
-    return found
+    return cast("App[object]", app)
 
 
 @pytest.fixture

@@ -92,13 +92,12 @@ class Bundle:
         if data is None:
             raise BundleError(f"{self.folder} says nothing of the bindings it needs. Run `core build` again.")
         assets = data["assets"]
-        return Plan(
-            **{
-                **data,
-                "consumers": [Consumer(**consumer) for consumer in data["consumers"]],
-                "assets": None if assets is None else (assets[0], str(self.folder.resolve() / assets[1]), assets[2]),
-            }
-        )
+        settings: dict[str, Any] = {
+            **data,
+            "consumers": [Consumer(**consumer) for consumer in data["consumers"]],
+            "assets": None if assets is None else (assets[0], str(self.folder.resolve() / assets[1]), assets[2]),
+        }
+        return Plan(**settings)
 
     @property
     def migrations(self) -> Mapping[str, Migrations]:
@@ -185,7 +184,7 @@ def write_bundle(
     if snapshot is not None:
         add("snapshot.bin", "data", snapshot)
     lock = json.loads((toolchain.pyodide / "pyodide-lock.json").read_bytes())["info"]
-    described = {
+    described: dict[str, Any] = {
         "host": host,
         "main": main,
         "folders": folders,
@@ -261,4 +260,4 @@ def _bundle_module(described: Mapping[str, Any], adapters: Mapping[str, str], ha
 
 
 def _worker_file(name: str) -> bytes:
-    return (resources.files(__package__) / "worker" / name).read_bytes()
+    return (resources.files("core.cli.runtime") / "worker" / name).read_bytes()

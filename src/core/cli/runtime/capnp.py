@@ -10,7 +10,7 @@ import json
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import attrs
 
@@ -46,7 +46,7 @@ class Consumer:
     """The settings of a queue that the application consumes, under workerd's own names."""
 
     queue: str
-    settings: Mapping[str, object] = attrs.field(factory=dict)
+    settings: Mapping[str, object] = attrs.field(factory=dict[str, object])
 
 
 @attrs.frozen
@@ -60,15 +60,15 @@ class Plan:
     name: str = "app"
     compatibility_date: str = "2026-04-01"
     compatibility_flags: Sequence[str] = ()
-    vars: Mapping[str, Any] = attrs.field(factory=dict)
+    vars: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
     secrets: Sequence[str] = ()
-    kv: Mapping[str, str] = attrs.field(factory=dict)
-    d1: Mapping[str, str] = attrs.field(factory=dict)
-    queues: Mapping[str, str] = attrs.field(factory=dict)
+    kv: Mapping[str, str] = attrs.field(factory=dict[str, str])
+    d1: Mapping[str, str] = attrs.field(factory=dict[str, str])
+    queues: Mapping[str, str] = attrs.field(factory=dict[str, str])
     consumers: Sequence[Consumer] = ()
-    durable_objects: Mapping[str, str] = attrs.field(factory=dict)
+    durable_objects: Mapping[str, str] = attrs.field(factory=dict[str, str])
     crons: Sequence[str] = ()
-    services: Mapping[str, str] = attrs.field(factory=dict)
+    services: Mapping[str, str] = attrs.field(factory=dict[str, str])
     assets: tuple[str, str, Mapping[str, object]] | None = None  # binding ("" for none), folder, wrangler's settings
 
     @property
@@ -189,7 +189,7 @@ def worker_config(
 
 def storage_folders(plan: Plan, cluster: Cluster | None = None) -> list[str]:
     """The folders below `Storage.root` that must exist before workerd starts."""
-    folders = []
+    folders: list[str] = []
     if plan.classes:
         folders.append("do")
     if plan.kv:
@@ -363,9 +363,10 @@ def capnp(value: object) -> str:
         case str():
             return quoted(value)
         case Mapping():
-            return "( " + ", ".join(f"{key} = {capnp(item)}" for key, item in value.items()) + " )"
+            fields = cast("Mapping[str, object]", value)
+            return "( " + ", ".join(f"{key} = {capnp(item)}" for key, item in fields.items()) + " )"
         case Sequence():
-            return "[ " + ",\n    ".join(capnp(item) for item in value) + " ]"
+            return "[ " + ",\n    ".join(capnp(item) for item in cast("Sequence[object]", value)) + " ]"
         case _:
             raise TypeError(f"{value!r} has no form in a Cap'n Proto file")
 

@@ -87,7 +87,7 @@ def collect(main: Path, *, project: Path, extra: Iterable[str] = (), left_out: I
     if problems:
         raise BundleError("\n".join(problems))
     files: dict[str, bytes] = {}
-    packages = []
+    packages: list[PackageSize] = []
     for name, version, content in parts:
         for path, data in content.items():
             files.setdefault(path, data)
@@ -257,6 +257,10 @@ def _evaluate(node: ast.expr, names: Mapping[str, str]) -> bool:
                     return a > b  # type: ignore[operator]  # as above
                 case ast.GtE():
                     return a >= b  # type: ignore[operator]  # as above
+                case _:
+                    pass
+        case _:
+            pass
     raise ValueError(ast.dump(node))
 
 

@@ -45,7 +45,7 @@ class LogReader:
             self._frames = None
 
     def _told(self, frames: list[list[str]], error: str) -> None:
-        own = []
+        own: list[list[str]] = []
         hidden = 0
         for frame in frames:
             match = _FRAME.match(frame[0])

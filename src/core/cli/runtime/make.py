@@ -254,11 +254,11 @@ _REASONS = {
 
 
 def _findings(findings: Iterable[Mapping[str, Any]], root: Path) -> list[str]:
-    told = []
+    told: list[str] = []
     for finding in findings:
         steps = [step for step in finding["chain"] if step[2] == "<module>"] or finding["chain"]
         # The import chain of modules, and after it the call that did it, where that is inside a function.
-        rest = finding["chain"][finding["chain"].index(steps[-1]) + 1 :] if steps else []
+        rest: list[Any] = finding["chain"][finding["chain"].index(steps[-1]) + 1 :] if steps else []
         culprit = _path(steps[-1][0], root) if steps else "the application"
         lines = [f"{culprit} {_REASONS[finding['kind']].format(what=finding['what'])}."]
         lines += [

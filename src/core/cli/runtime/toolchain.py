@@ -178,4 +178,4 @@ def _digest() -> str:
 
 
 def _npm_file(name: str) -> bytes:
-    return (resources.files(__package__) / "npm" / name).read_bytes()
+    return (resources.files("core.cli.runtime") / "npm" / name).read_bytes()

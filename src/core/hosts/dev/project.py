@@ -12,7 +12,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import attrs
 
@@ -211,7 +211,7 @@ def find_app(module: ModuleType, configuration: Configuration) -> App[Any]:
     app = getattr(module, attribute, None)
     name = module.__name__
     if isinstance(app, App):
-        return app
+        return cast("App[object]", app)
     if app is None:
         others = [key for key, value in vars(module).items() if isinstance(value, App)]
         hint = f'. There is {others[0]}: write [core] app = "{name}:{others[0]}"' if others else ""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final, Literal
@@ -59,10 +59,10 @@ class Exchange:
     """Milliseconds until the response was sent, or the batch or trigger was done."""
     outcome: str = ""
     """For what has no status: `ok`, or what it raised."""
-    calls: list[BindingCall] = attrs.field(factory=list)
+    calls: list[BindingCall] = attrs.field(factory=list[BindingCall])
     left_out: int = 0
     error: Exception | None = None
-    notes: list[str] = attrs.field(factory=list)
+    notes: list[str] = attrs.field(factory=list[str])
 
     def as_json(self) -> dict[str, Any]:
         """For the explorer."""
@@ -110,7 +110,7 @@ class Recorder:
         self.changed(exchange)
 
     @contextmanager
-    def call(self, binding: str, kind: str, method: str, detail: Callable[[], str]) -> Iterator[None]:
+    def call(self, binding: str, kind: str, method: str, detail: Callable[[], str]) -> Generator[None]:
         """Note a call of a binding for as long as the block takes."""
         exchange = current.get()
         if exchange is None:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from html import escape
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import attrs
 
@@ -95,7 +95,7 @@ def _causes(error: BaseException) -> Iterable[str]:
         yield f"{type(cause).__name__}: {cause}"
         cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
     if isinstance(error, BaseExceptionGroup):
-        for inner in error.exceptions:
+        for inner in cast("BaseExceptionGroup[BaseException]", error).exceptions:
             yield f"{type(inner).__name__}: {inner}"
 
 

@@ -17,7 +17,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Any, Final
 
 from core.errors import MissingExtraError
@@ -195,11 +195,15 @@ class _Serving:
         if self._pipe is not None:
             threading.Thread(target=self._listen_to_pipe, args=(loop,), daemon=True).start()
             return
+
+        def heard(_number: int, _frame: object) -> None:
+            loop.call_soon_threadsafe(self._ask, "signal")
+
         for number in (signal.SIGINT, signal.SIGTERM):
             try:
                 loop.add_signal_handler(number, self._ask, "signal")
             except NotImplementedError:  # Windows
-                signal.signal(number, lambda *_: loop.call_soon_threadsafe(self._ask, "signal"))
+                signal.signal(number, heard)
 
     def _listen_to_pipe(self, loop: asyncio.AbstractEventLoop) -> None:
         while True:
@@ -236,7 +240,7 @@ def _server(config: Any) -> Any:
 
     class Server(uvicorn.Server):
         @contextlib.contextmanager
-        def capture_signals(self) -> Iterator[None]:
+        def capture_signals(self) -> Generator[None]:
             yield
 
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:

@@ -7,8 +7,8 @@ run; the statement's text is what the note says.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, cast
 
 from core.hosts.dev.record import Recorder
 
@@ -83,8 +83,11 @@ class _Traced:
 def _inside(value: Any) -> Any:
     if isinstance(value, _Traced):
         return value._target
-    if isinstance(value, (list, tuple)) and any(isinstance(item, _Traced) for item in value):
-        return [_inside(item) for item in value]
+    if isinstance(value, (list, tuple)):
+        items = cast("Sequence[object]", value)
+        if any(isinstance(item, _Traced) for item in items):
+            return [_inside(item) for item in items]
+        return items
     return value
 
 
@@ -98,8 +101,9 @@ def _value(value: Any) -> str:
     if isinstance(value, _Traced):
         return value._text or repr(value)
     if isinstance(value, (bytes, bytearray, memoryview)):
-        return f"{len(value)} bytes"
+        return f"{len(cast('bytes | bytearray | memoryview[int]', value))} bytes"
     if isinstance(value, (list, tuple)):
-        return f"[{', '.join(_value(item) for item in value[:10])}{', …' if len(value) > 10 else ''}]"
+        items = cast("Sequence[object]", value)
+        return f"[{', '.join(_value(item) for item in items[:10])}{', …' if len(items) > 10 else ''}]"
     text = repr(value)
     return text if len(text) <= 120 else text[:119] + "…"

@@ -88,10 +88,10 @@ def audit(event: str, args: tuple[Any, ...]) -> None:
     if not watching:
         return
     if event == "open":
-        path, mode, flags = args[0], args[1], args[2]
-        if isinstance(path, int) or not importing():
+        opened, mode, flags = args[0], args[1], args[2]
+        if isinstance(opened, int) or not importing():
             return
-        path = os.fspath(path) if not isinstance(path, bytes) else path.decode()
+        path = os.fsdecode(opened)
         writes = bool(mode and set(mode) & set("wax+")) or bool(flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT))
         inside = os.path.abspath(path).startswith((SITE, *_STDLIB)) or path.endswith(".zip")
         if writes or not inside:
@@ -108,7 +108,7 @@ def js_objects() -> list[dict[str, Any]]:
     import js
     from pyodide.ffi import JsProxy
 
-    held = []
+    held: list[dict[str, Any]] = []
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)
         if not file or not file.startswith(SITE):
@@ -148,13 +148,18 @@ def described(error: BaseException) -> dict[str, Any]:
     return {"type": type(error).__name__, "text": "".join(words).strip(), "frames": frames, "missing": missing}
 
 
+def _without_seed(self: random.Random, a: object = None, *rest: object, **named: object) -> bool:
+    """Whether `Random.seed` was left to draw a seed itself."""
+    return a is None
+
+
 def inspect(host: str, main: str, env: Any) -> str:
     """Everything a build wants to know, as JSON."""
     global watching
     for owner, name in ((os, "urandom"), (os, "getrandom"), (random, "_urandom")):
         if hasattr(owner, name):
             guard(owner, name, f"os.{name.lstrip('_')}")
-    guard(random.Random, "seed", "random.seed", when=lambda self, a=None, *rest, **named: a is None)
+    guard(random.Random, "seed", "random.seed", when=_without_seed)
     for name in ("random", "randint", "randrange", "choice", "choices", "shuffle", "sample", "uniform", "getrandbits"):
         guard(random, name, f"random.{name}")
     sys.addaudithook(audit)

@@ -170,7 +170,7 @@ class Explorer:
         token = req.query.get("token")
         if self._guard.public and not self._guard.allows_token(token):
             raise CoreError(403, "Open the explorer from the address that `core dev` shows: it has a token")
-        html = (resources.files(__package__) / "explorer.html").read_text("utf-8")
+        html = (resources.files("core.hosts.dev.explorer") / "explorer.html").read_text("utf-8")
         res.header(
             "content-security-policy",
             "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
@@ -182,7 +182,7 @@ class Explorer:
     async def _file(self, req: Request[Any], res: Response) -> None:
         name = req.path.rpartition("/")[2]
         res.header("content-type", _FILES[name])
-        res.send((resources.files(__package__) / name).read_bytes())
+        res.send((resources.files("core.hosts.dev.explorer") / name).read_bytes())
 
     # -- what there is
 
@@ -295,7 +295,7 @@ class Explorer:
             "SELECT name, type, sql FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%' "
             "AND name NOT LIKE '_cf_%' ORDER BY name"
         ).all()
-        tables = []
+        tables: list[dict[str, Any]] = []
         for row in rows.results:
             quoted = str(row["name"]).replace('"', '""')
             count = await database.prepare(f'SELECT count(*) AS n FROM "{quoted}"').first("n")
@@ -315,9 +315,10 @@ class Explorer:
         text = await req.json(SQLText)
         statement = self._binding(req, "d1").prepare(text.sql.strip())
         started = self._recorder.clock.monotonic()
-        rows = await statement.raw(column_names=True)
+        rows: list[list[Any]] = await statement.raw(column_names=True)
         duration = (self._recorder.clock.monotonic() - started) * 1000
-        columns, values = (rows[0], rows[1:]) if rows else ([], [])
+        columns: list[Any] = rows[0] if rows else []
+        values = rows[1:]
         res.json(
             {
                 "columns": columns,

@@ -6,7 +6,7 @@ import base64
 import contextlib
 import sqlite3
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from core.backends.embedded.clone import load
 
@@ -32,7 +32,8 @@ def shown(value: bytes) -> dict[str, Any]:
 def cell(value: Any) -> Any:
     """A value of a SQL row as JSON can say it."""
     if isinstance(value, (bytes, bytearray, memoryview)):
-        return {"base64": base64.b64encode(bytes(value)).decode(), "size": len(value)}
+        data = cast("bytes | bytearray | memoryview[int]", value)
+        return {"base64": base64.b64encode(bytes(data)).decode(), "size": len(data)}
     return value
 
 
