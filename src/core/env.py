@@ -11,7 +11,7 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, TypeVar, cast, overload
+from typing import Any, Final, NamedTuple, TypeVar, cast, overload
 
 import attrs
 import typing_extensions
@@ -40,8 +40,10 @@ class Bindings:
     __slots__ = ()
 
 
-@attrs.frozen
-class Table:
+# The three below are tuples: an attrs class takes four times as long to make, and every worker makes them as it starts.
+
+
+class Table(NamedTuple):
     """Where a kind of binding is written in the configuration file.
 
     `header` is the TOML table, `key` the key that holds the attribute's name; vars and secrets have their own texts.
@@ -85,8 +87,7 @@ def table_of(kind: Any) -> Table | None:
     return None
 
 
-@attrs.frozen
-class EnvField:
+class EnvField(NamedTuple):
     """One attribute of an Env: the binding it asks for and what may stand there.
 
     `name` is the binding's name: the attribute's alias, which for attrs is the name without leading underscores.
@@ -225,8 +226,7 @@ def _finder(
     return find
 
 
-@attrs.frozen
-class _Member:
+class _Member(NamedTuple):
     """An attribute as its class declares it, before the annotation is resolved."""
 
     name: str
