@@ -27,8 +27,7 @@ E = TypeVar("E", default=Any)
 Origins: TypeAlias = str | Iterable[str] | bool | None
 """What a function of the request gives: origins, `"*"`, or whether the one that asks is allowed."""
 
-_is_other_scheme = re.compile(r"[a-z][a-z0-9+.\-]*://[a-z0-9._\-]+(:[0-9]{1,5})?").fullmatch
-_is_wire_origin = re.compile(r"[!-~]{1,1024}").fullmatch
+_OTHER_SCHEME = r"[a-z][a-z0-9+.\-]*://[a-z0-9._\-]+(:[0-9]{1,5})?"
 
 # What a preflight may name: far more than any page does, and too little to make work with.
 _MOST_HEADERS = 64
@@ -229,6 +228,10 @@ def normalised_origins(call: str, origins: object) -> frozenset[str]:
         raise OptionError(str(error).replace("cors(", f"{call}(", 1)) from None
 
 
+def _is_wire_origin(origin: str) -> bool:
+    return 0 < len(origin) <= 1024 and origin.isascii() and origin.isprintable() and " " not in origin
+
+
 def _is_blank(value: object) -> bool:
     return isinstance(value, str) and not value.strip()
 
@@ -241,7 +244,7 @@ def _origin(value: object) -> str:
         return text
     scheme, separator, rest = text.partition("://")
     if separator and scheme.lower() not in ("http", "https"):
-        if _is_other_scheme(text.lower()):
+        if re.fullmatch(_OTHER_SCHEME, text.lower()):
             return text.lower()
     elif separator and rest and not any(char in rest for char in "/\\?#@"):
         try:

@@ -9,14 +9,16 @@ process alone. What over-use each lets through is measured in `benchmarks/rate_l
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Generic, Protocol
+from typing import TYPE_CHECKING, Any, Generic, Protocol
 
 import attrs
 from typing_extensions import TypeVar
 
-from core.bindings.durable_object import DurableObject
 from core.bindings.kv import KVNamespace
 from core.middleware import options
+
+if TYPE_CHECKING:
+    from core.middleware.rate_limit_object import RateLimiterObject
 
 __all__ = [
     "DurableObjectStore",
@@ -244,36 +246,6 @@ class DurableObjectStore(Generic[E]):
         return Taken(True, answer) if answer >= 0 else Taken(False, -1 - answer)
 
 
-class RateLimiterObject(DurableObject[Any]):
-    """The Durable Object behind `DurableObjectStore`: one counter, kept in its storage until the window is over."""
-
-    _start: int | None = None
-    _used = 0
-
-    async def take(self, start: int, window: int, cost: int, limit: int) -> int:
-        """How much of the window is used with this request, or -1 - used where that is over `limit`."""
-        if self._start is None:
-            kept = await self.ctx.storage.get("window")
-            # Another call may have been let in while storage was asked, and have counted already.
-            if self._start is None:
-                self._start, self._used = (int(kept[0]), int(kept[1])) if kept else (start, 0)
-        if start > self._start:
-            self._start, self._used = start, 0
-        if self._used + cost > limit:
-            return -1 - self._used
-        self._used += cost
-        used = self._used
-        await self.ctx.storage.put("window", [self._start, used])
-        if used == cost:
-            await self.ctx.storage.set_alarm((self._start + window) * 1000 + 60_000)
-        return used
-
-    async def alarm(self, info: object = None, /) -> None:
-        """Forget a window that is over, so that clients who never return cost nothing."""
-        self._start, self._used = None, 0
-        await self.ctx.storage.delete_all()
-
-
 class PlatformStore(Generic[E]):
     """Asks the platform's rate-limit binding, which is fast and local to a datacenter.
 
@@ -291,3 +263,12 @@ class PlatformStore(Generic[E]):
         outcome: Any = await limiter.limit(key=hit.key)
         success: Any = getattr(outcome, "success", None)
         return Taken(bool(outcome["success"] if success is None else success), None)
+
+
+def __getattr__(name: str) -> object:
+    # The object is for who exports it: what it stands on would be a tenth of a worker's start.
+    if name == "RateLimiterObject":
+        from core.middleware.rate_limit_object import RateLimiterObject
+
+        return RateLimiterObject
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
