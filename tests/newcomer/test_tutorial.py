@@ -1,0 +1,222 @@
+"""Somebody follows the tutorial word by word: an empty folder, the built wheel, and nothing else of this repository.
+
+What the pages show after a command is what the command must print. Packages come from the registry that pip is set up
+for; where there is none, these tests say so and are skipped.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TUTORIAL = ROOT / "docs" / "tutorial"
+
+pytestmark = pytest.mark.slow
+
+
+def blocks(page: str) -> list[tuple[str, str]]:
+    """The blocks of a page, each with its language, in order."""
+    return re.findall(r"^```(\w+)\n(.*?)^```$", (TUTORIAL / page).read_text("utf-8"), re.MULTILINE | re.DOTALL)
+
+
+def commands(block: str) -> list[tuple[str, str]]:
+    """The commands of a console block, each with what it shall print."""
+    return [(found[1], found[2]) for found in re.finditer(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE)]
+
+
+class Newcomer:
+    """One person's terminal: a folder, an environment, and servers that are left running."""
+
+    def __init__(self, folder: Path, wheel: Path) -> None:
+        self.folder = folder
+        self.wheel = wheel
+        self.environment = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("PYTEST", "MYPY", "COV", "VIRTUAL_ENV", "PYTHON"))
+        }
+        self.server: subprocess.Popen[str] | None = None
+        self.log = folder / "server.log"
+        self.address = ""
+
+    def type(self, command: str, printed: str) -> None:
+        """Type a command, and compare what it prints where the page shows something."""
+        if command.startswith("cd "):
+            self.folder = self.folder / command[3:]
+            return
+        if command.startswith(". "):
+            bin_folder = self.folder / ".venv" / "bin"
+            self.environment["PATH"] = f"{bin_folder}{os.pathsep}{self.environment['PATH']}"
+            return
+        if command == "core dev":
+            self.serve()
+            return
+        command = command.replace("http://127.0.0.1:8787", self.address)
+        command = re.sub(r"'core-edge(\[[\w,]+\])'", rf"'core-edge\1 @ {self.wheel.as_uri()}'", command)
+        command = re.sub(r"^curl ", "curl --silent --show-error ", command)
+        command = re.sub(r"^python3 ", f"{shlex.quote(sys.executable)} ", command)
+        command = re.sub(r"^pip install ", "pip install --quiet ", command)
+        done = self.run(command)
+        if command.startswith("pip") and "No matching distribution" in done.stderr:
+            pytest.skip("no package registry can be reached")
+        assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+        if printed:
+            assert done.stdout.strip() == printed.strip(), command
+
+    def run(self, command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["bash", "-c", command], cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=300
+        )
+
+    def serve(self) -> None:
+        self.stop()
+        with self.log.open("w") as log:
+            self.server = subprocess.Popen(
+                ["core", "dev", "--port", "0"],
+                cwd=self.folder,
+                env={**self.environment, "PYTHONUNBUFFERED": "1"},
+                executable=str(self.which("core")),
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                text=True,
+            )
+        self.address = self.until(r"Address\s+(http://\S+)")
+
+    def which(self, name: str) -> Path:
+        folder = self.environment["PATH"].split(os.pathsep)[0]
+        return Path(folder) / name
+
+    def until(self, pattern: str) -> str:
+        for _ in range(1500):
+            found = re.search(pattern, self.log.read_text())
+            if found is not None:
+                return found[found.re.groups]
+            time.sleep(0.02)
+        raise AssertionError(f"{pattern} was not written:\n{self.log.read_text()}")
+
+    def stop(self) -> None:
+        if self.server is not None:
+            self.server.send_signal(signal.SIGINT)
+            assert self.server.wait(30) == 0
+            self.server = None
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    subprocess.run(
+        [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", folder, ROOT],
+        check=True,
+        capture_output=True,
+        timeout=300,
+    )
+    (found,) = folder.glob("core_edge-*.whl")
+    return found
+
+
+@pytest.fixture
+def newcomer(tmp_path: Path, wheel: Path) -> Iterator[Newcomer]:
+    person = Newcomer(tmp_path, wheel)
+    yield person
+    if person.server is not None and person.server.poll() is None:
+        person.server.kill()
+        person.server.wait()
+
+
+def test_the_tutorial_holds_word_by_word(newcomer: Newcomer) -> None:
+    for language, block in blocks("index.md"):
+        if language == "console":
+            for command, printed in commands(block):
+                newcomer.type(command, printed)
+
+    # "Now rename DB to BD …"
+    env = newcomer.folder / "src" / "my_notes" / "env.py"
+    original = env.read_text()
+    env.write_text(original.replace("DB:", "BD:"))
+    checked = newcomer.run("core check")
+    assert checked.returncode == 1
+    assert re.search(r"env\.py:\d+: error: .*BD", checked.stdout)
+    assert "d1_databases" in checked.stdout
+    typed = newcomer.run("mypy")
+    assert typed.returncode == 1
+    assert "core-env" in typed.stdout
+    env.write_text(original)
+
+    for language, block in blocks("bindings.md"):
+        match language:
+            case "toml":
+                toml = newcomer.folder / "wrangler.toml"
+                toml.write_text(f"{toml.read_text()}\n{block}")
+            case "python":
+                notes = newcomer.folder / "src" / "my_notes" / "routes" / "notes.py"
+                changed, count = re.subn(
+                    r'^@notes\.get\("/:id"\)\n.*?(?=\n\n\n)',
+                    lambda _: block.strip(),
+                    notes.read_text(),
+                    flags=re.MULTILINE | re.DOTALL,
+                )
+                assert count == 1
+                notes.write_text(changed)
+            case "console":
+                for command, printed in commands(block):
+                    newcomer.type(command, printed)
+                assert "READS: KVNamespace" in env.read_text()
+            case _:
+                raise AssertionError(f"the newcomer does not know what to do with {language}")
+
+    newcomer.until(r"reloaded")
+    newcomer.serve()
+    newcomer.type("curl http://127.0.0.1:8787/notes/1", '{"id":1,"text":"Remember the milk","reads":1}')
+    newcomer.type("curl http://127.0.0.1:8787/notes/1", '{"id":1,"text":"Remember the milk","reads":2}')
+    assert newcomer.run("core check").returncode == 0
+    assert newcomer.run("mypy").returncode == 0
+    newcomer.stop()
+
+
+def test_the_wheel_alone_answers_requests_and_says_what_else_to_install(tmp_path: Path, wheel: Path) -> None:
+    person = Newcomer(tmp_path, wheel)
+    person.type("python3 -m venv .venv", "")
+    person.type(". .venv/bin/activate", "")
+    installed = person.run(f"pip install --quiet {shlex.quote(str(wheel))}")
+    if "No matching distribution" in installed.stderr:
+        pytest.skip("no package registry can be reached")
+    assert installed.returncode == 0, installed.stderr
+
+    names = set(person.run("pip list --format freeze").stdout.split())
+    names = {name.partition("==")[0] for name in names} - {"pip", "setuptools", "wheel"}
+    assert {name.replace("_", "-") for name in names} == {"attrs", "cattrs", "core-edge", "typing-extensions"}
+
+    (tmp_path / "hello.py").write_text((ROOT / "docs" / "examples" / "hello.py").read_text())
+    (tmp_path / "run.py").write_text(
+        "import asyncio\n"
+        "from core import http\n"
+        "from core.testing import FakeExecutionContext, FakeKVNamespace\n"
+        "from hello import Env, app\n"
+        "env = Env(GREETINGS=FakeKVNamespace({'ada': 'Ada Lovelace'}))\n"
+        "async def main():\n"
+        "    response = await app.fetch(http.Request('https://x.test/hello/ada'), env, FakeExecutionContext())\n"
+        "    print(response.status, await response.text())\n"
+        "asyncio.run(main())\n"
+    )
+    person.type("python run.py", '200 {"hello":"Ada Lovelace"}')
+
+    person.type("core new my-notes", (person.run("true").stdout))
+    person.folder = tmp_path / "my-notes"
+    person.type("core check", "")
+    for command in ("core dev", "core dev --no-reload"):
+        hint = person.run(command)
+        assert hint.returncode == 1
+        assert "pip install 'core-edge[dev]'" in hint.stderr
+        assert len(hint.stderr.strip().splitlines()) == 1
+    hint = person.run("""python -c 'from core.middleware.jwt import jwt_auth; jwt_auth(secret=lambda req: "x")'""")
+    assert "pip install 'core-edge[jwt]'" in hint.stderr
