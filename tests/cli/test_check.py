@@ -106,13 +106,11 @@ def test_a_configuration_that_cannot_be_read_is_told_in_every_format_and_the_exi
     assert len(json.loads(sarif.stdout)["runs"][0]["results"]) == 2
 
 
-def test_a_wrong_command_is_exit_code_2(users: Path, tmp_path: Path) -> None:
-    empty = tmp_path / "empty"
-    empty.mkdir()
+def test_a_wrong_command_is_exit_code_2(users: Path) -> None:
     assert run("check", "nowhere.py", folder=users).returncode == 2
     assert run("check", "--format", "xml", folder=users).returncode == 2
     assert run("check", "--config", "nowhere.toml", folder=users).returncode == 2
-    done = run("check", folder=empty)
+    done = run("check", folder=Path(users.anchor))
     assert done.returncode == 2
     assert "no wrangler.toml, wrangler.json or wrangler.jsonc here or above" in done.stderr
 

@@ -711,10 +711,12 @@ def test_the_nearest_file_is_found_json_first(tmp_path: Path) -> None:
 
 
 def test_no_file_anywhere_is_a_clear_error(tmp_path: Path) -> None:
+    # Above a temporary folder there may be one that is someone else's; above the root there is nothing.
+    root = Path(tmp_path.anchor)
     with pytest.raises(ConfigurationError) as caught:
-        discover(tmp_path)
+        discover(root)
     assert str(caught.value) == (
-        f"{tmp_path}: no wrangler.toml, wrangler.json or wrangler.jsonc here or above. Write one with name and main"
+        f"{root}: no wrangler.toml, wrangler.json or wrangler.jsonc here or above. Write one with name and main"
     )
 
 
