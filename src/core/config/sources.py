@@ -6,23 +6,20 @@ which classes are derived from, and which path parameters a prefix may bring alo
 
 from __future__ import annotations
 
-import ast
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Final
-
-import attrs
+from typing import Final, NamedTuple
 
 __all__ = ["Sources", "defined_names", "read_sources"]
 
 FILES_AT_MOST: Final = 4_000
 
-_CLASS: Final = re.compile(r"^[ \t]*class\s+\w+\s*(?:\[[^\]]*\])?\(([^)]*)\)", re.MULTILINE)
-_PREFIX: Final = re.compile(r"\buse\(\s*[rRuU]?(?:\"([^\"\n]*)\"|'([^'\n]*)')")
-_CONSTANT: Final = re.compile(r"=\s*[rRuUfF]*(?:\"(/[^\"\n]*)\"|'(/[^'\n]*)')")
-_FORMATTED: Final = re.compile(r"\buse\(\s*[fF]")
+_CLASS: Final = re.compile(rb"^[ \t]*class\s+\w+\s*(?:\[[^\]]*\])?\(([^)]*)\)", re.MULTILINE)
+_PREFIX: Final = re.compile(rb"\buse\(\s*[rRuU]?(?:\"([^\"\n]*)\"|'([^'\n]*)')")
+_CONSTANT: Final = re.compile(rb"=\s*[rRuUfF]*(?:\"(/[^\"\n]*)\"|'(/[^'\n]*)')")
+_FORMATTED: Final = re.compile(rb"\buse\(\s*[fF][\"']")
 _NAME: Final = re.compile(r"[^\W\d]\w*")
 _PARAMETER: Final = re.compile(r"/:([^/\"'\s]+)")
 _LEFT_OUT: Final = frozenset(
@@ -30,8 +27,9 @@ _LEFT_OUT: Final = frozenset(
 )
 
 
-@attrs.frozen
-class Sources:
+# A tuple and not an attrs class: the mypy plugin reads the sources in every run, also where there is nothing to check,
+# and importing attrs would be most of what that costs.
+class Sources(NamedTuple):
     """What the texts say.
 
     `bases` are the names, without their modules, that stand among the bases of a class. `prefixes` are the names of
@@ -46,10 +44,10 @@ class Sources:
     others: tuple[Path, ...] = ()
 
 
-def read_sources(root: Path, others: Sequence[str] = ()) -> Sources:
+def read_sources(root: Path, others: Sequence[str] = (), each: Callable[[str, bytes], object] | None = None) -> Sources:
     """Read the `.py` files below `root`, without environments, packages of others and hidden folders.
 
-    `others` are names of files that are to be found on the way.
+    `others` are names of files that are to be found on the way. `each` is given every source with its path.
     """
     bases: set[str] = set()
     prefixes: set[str] = set()
@@ -65,17 +63,19 @@ def read_sources(root: Path, others: Sequence[str] = ()) -> Sources:
             complete = False
             continue
         try:
-            with open(path, encoding="utf-8", errors="replace") as file:
+            with open(path, "rb", buffering=0) as file:
                 text = file.read()
         except OSError:
             continue
-        if "class " in text:
+        if each is not None:
+            each(path, text)
+        if b"class " in text:
             for match in _CLASS.finditer(text):
-                bases.update(_NAME.findall(match[1]))
-        if "/:" in text:
+                bases.update(_NAME.findall(match[1].decode("utf-8", "replace")))
+        if b"/:" in text:
             for match in (*_PREFIX.finditer(text), *_CONSTANT.finditer(text)):
-                prefixes.update(_PARAMETER.findall(match[1] or match[2] or ""))
-        if "use(" in text and _FORMATTED.search(text):
+                prefixes.update(_PARAMETER.findall((match[1] or match[2] or b"").decode("utf-8", "replace")))
+        if b"use(" in text and _FORMATTED.search(text):
             complete = False
     return Sources(frozenset(bases), frozenset(prefixes), complete, tuple(sorted(found)))
 
@@ -96,6 +96,8 @@ def _files(root: Path, others: Sequence[str]) -> Iterator[str]:
 
 def defined_names(path: Path) -> frozenset[str] | None:
     """The names that a module defines or imports at its top; None where that cannot be told."""
+    import ast
+
     try:
         tree = ast.parse(path.read_text("utf-8"))
     except (OSError, ValueError, SyntaxError):

@@ -1,5 +1,7 @@
 """Which of mypy's hooks are used, and for what.
 
+What the checks need is imported by the first that is run: most runs of mypy have nothing to check.
+
 Hooks are found by names of functions and by the names of the receiver's own class, so a class is recognised through its
 ancestors. Nothing is ever reported into another file than the one being checked, and no type is made up: the only type
 that is changed is the one that `rate_limit(kv_binding="…")` gives, by a Literal as its argument.
@@ -7,12 +9,9 @@ that is changed is the one that `rate_limit(kv_binding="…")` gives, by a Liter
 
 from __future__ import annotations
 
-import hashlib
-import re
 import sys
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Final
 
 from mypy.nodes import TypeInfo
@@ -31,15 +30,16 @@ from mypy.plugins.default import DefaultPlugin
 from mypy.types import FunctionLike, Type
 
 import core.mypy_plugin
-from core.config.routes import METHODS
-from core.mypy_plugin import bindings, envs, params, queues, statements
+from core.mypy_plugin import codes  # noqa: F401  # so that mypy knows their names in its options
 from core.mypy_plugin.settings import Project
-from core.mypy_plugin.types import has_base
 
 __all__ = [
     "CorePlugin",
     "TARGETS",
 ]
+
+METHODS: Final = frozenset(["all", "delete", "get", "head", "options", "patch", "post", "put"])
+"""As in `core.config.routes`, which is imported by the first check."""
 
 TARGETS: Final = (
     "core.env.Bindings",
@@ -76,13 +76,6 @@ _MAKERS: Final = frozenset(
 _RUNS: Final = frozenset(["first", "all", "run", "raw"])
 _REGISTERS: Final = METHODS | {"on", "use"}
 
-# What a module must contain for an edit beside it to matter: only then do such edits make it stale.
-_ENV: Final = re.compile(rb"\b(frozen|define|mutable|attrs?\.s|attributes|dataclass)\b")
-_SQL: Final = re.compile(rb"\.prepare\(")
-_PARAMS: Final = re.compile(rb"\bparams\b|\bLiteral\b")
-_QUEUE: Final = re.compile(rb"\.queue\(")
-_CLASSES: Final = re.compile(rb"^[ \t]*class\s+(\w+)", re.MULTILINE)
-
 
 class CorePlugin(Plugin):
     """The plugin of one run of mypy, or of one worker of it."""
@@ -98,29 +91,7 @@ class CorePlugin(Plugin):
 
     def report_config_data(self, ctx: ReportConfigContext) -> object:
         """What lies beside a module and decides what is said about it, so that an edit there makes it stale."""
-        if not ctx.path.endswith(".py") or "site-packages" in ctx.path:
-            return None
-        try:
-            text = Path(ctx.path).read_bytes()
-        except OSError:
-            return None
-        data: list[str] = []
-        project = self.project
-        if b"core" not in text and not _ENV.search(text):
-            return None
-        sql = _SQL.search(text) is not None
-        if (env := _ENV.search(text) is not None and b"class " in text) or sql or _QUEUE.search(text):
-            configured = project.configured_for(ctx.path)
-            data += [repr(project.settings), configured.digest]
-            if env or sql:
-                data.append(project.migrations(configured))
-            if env:
-                own = {name.decode() for name in _CLASSES.findall(text)}
-                data += sorted(own & project.sources.bases)
-                data += [str(project.sources.complete), *sorted(project.entry_names(configured) or ())]
-        if _PARAMS.search(text):
-            data += [str(project.sources.complete), *sorted(project.sources.prefixes)]
-        return hashlib.sha256("\0".join(data).encode()).hexdigest()[:16] if data else None
+        return self.project.data_for(ctx.path)
 
     # -- hooks
 
@@ -133,17 +104,26 @@ class CorePlugin(Plugin):
     def _decorated(self, own: Callable[[ClassDefContext], bool], ctx: ClassDefContext) -> bool:
         """Let mypy work the class out; once it is done, check it if it is an Env."""
         done = own(ctx)
-        if done:
+        if done and self._may_be_env(ctx.cls.info):
+            from core.mypy_plugin import envs
+
             envs.check_class(self.project, ctx)
         return done
 
+    def _may_be_env(self, info: TypeInfo) -> bool:
+        return self.project.settings.env is not None or _has_base(info, "core.env.Bindings")
+
     def get_base_class_hook(self, fullname: str) -> Callable[[ClassDefContext], None] | None:
         if fullname == "core.env.Bindings":
+            from core.mypy_plugin import envs
+
             return partial(envs.check_decorator, self.project)
         return None
 
     def get_function_hook(self, fullname: str) -> Callable[[FunctionContext], Type] | None:
         if fullname == "core.middleware.rate_limit.rate_limit":
+            from core.mypy_plugin import bindings
+
             return partial(bindings.carry_name, self.lookup_fully_qualified)
         return None
 
@@ -154,17 +134,27 @@ class CorePlugin(Plugin):
                 return partial(self._registered, name)
         elif name == "prepare":
             if self._is_database(owner):
+                from core.mypy_plugin import statements
+
                 return partial(statements.prepared, self.project)
         elif name == "bind":
             if self._is(owner, "core.bindings.d1.D1PreparedStatement"):
+                from core.mypy_plugin import statements
+
                 return partial(statements.bound, self.project)
         elif name == "batch":
             if self._is_database(owner):
+                from core.mypy_plugin import statements
+
                 return partial(statements.batched, self.project)
         elif name == "__getitem__":
             if self._is(owner, "core.request.Params"):
+                from core.mypy_plugin import params
+
                 return partial(params.item, self.project)
         elif name == "queue" and self._is(owner, "core.app.App"):
+            from core.mypy_plugin import queues
+
             return partial(queues.consumed, self.project)
         return None
 
@@ -172,10 +162,14 @@ class CorePlugin(Plugin):
         # Overloads are tried with their errors held back, so what is wrong is said here, before they are.
         owner, _, name = fullname.rpartition(".")
         if name in _RUNS and self._is(owner, "core.bindings.d1.D1PreparedStatement"):
+            from core.mypy_plugin import statements
+
             return partial(statements.run, self.project, name)
         return None
 
     def _registered(self, name: str, ctx: MethodContext) -> Type:
+        from core.mypy_plugin import bindings, params
+
         bindings.check_names(self.project, ctx)
         params.check_registration(self.project, name, ctx)
         return ctx.default_return_type
@@ -189,4 +183,8 @@ class CorePlugin(Plugin):
         if owner.startswith(("builtins.", "typing.", "collections.", "core.bindings.")):
             return False
         symbol = self.lookup_fully_qualified(owner)
-        return symbol is not None and isinstance(symbol.node, TypeInfo) and has_base(symbol.node, ancestor)
+        return symbol is not None and isinstance(symbol.node, TypeInfo) and _has_base(symbol.node, ancestor)
+
+
+def _has_base(info: TypeInfo, fullname: str) -> bool:
+    return any(base.fullname == fullname for base in info.mro)

@@ -17,7 +17,7 @@ import re
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from core.config.sources import Sources, defined_names, read_sources
 
@@ -275,8 +275,10 @@ class Project:
             return Configured(
                 None,
                 problems=(
-                    "no wrangler.toml, wrangler.json or wrangler.jsonc in the folder of this module or above. Write "
-                    "one, name it in [core-mypy] config, or name the Env classes that have one in [core-mypy] env",
+                    (
+                        "no wrangler.toml, wrangler.json or wrangler.jsonc in the folder of this module or above. Write "
+                        "one, name it in [core-mypy] config, or name the Env classes that have one in [core-mypy] env"
+                    ),
                 ),
             )
         from core.config.load import load_all
