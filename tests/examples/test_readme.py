@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 from tests.hosts.dev.running import RunningDev
@@ -39,6 +41,36 @@ def test_make_dev_answers_the_five_curl_lines_as_printed(tmp_path: Path) -> None
             answer = subprocess.run([words[0], "--silent", "--show-error", *words[1:]], capture_output=True, text=True)
             assert answer.returncode == 0, answer.stderr
             assert answer.stdout == printed, command
+
+
+def test_one_wrong_letter_is_told_as_printed_by_mypy_and_by_core_check(tmp_path: Path) -> None:
+    project = tmp_path / "users"
+    shutil.copytree(ROOT / "examples" / "users", project, ignore=shutil.ignore_patterns(".core", "__pycache__"))
+    for file, right, wrong in (
+        ("env.py", "COUNTERS: KV", "COUNTER: KV"),
+        ("routes/users.py", 'params["id"]).first(UserRecord)', 'params["idd"]).first(UserRecord)'),
+        ("routes/users.py", "name, email FROM users ORDER", "name, mail FROM users ORDER"),
+    ):
+        path = project / "src" / "users_api" / file
+        assert path.read_text().count(right) == 1
+        path.write_text(path.read_text().replace(right, wrong))
+    (project / "mypy.ini").write_text(
+        "[mypy]\nstrict = True\nmypy_path = $MYPY_CONFIG_FILE_DIR/src\nexplicit_package_bases = True\n"
+        "files = src\nplugins = core.mypy_plugin\n"
+    )
+    (printed,) = [block for block in blocks("text") if "[core-env]" in block]
+
+    for module in ("mypy", "core.cli"):
+        arguments = ["check"] if module == "core.cli" else ["--cache-dir", str(tmp_path / "cache")]
+        done = subprocess.run([sys.executable, "-m", module, *arguments], cwd=project, capture_output=True, text=True)
+        assert done.returncode == 1
+        assert done.stdout.startswith(printed), done.stdout + done.stderr
+
+
+def test_every_link_of_the_readme_leads_somewhere() -> None:
+    links = re.findall(r"\]\(([^)#]+)\)", README)
+    assert links
+    assert [link for link in links if not link.startswith("http") and not (ROOT / link).exists()] == []
 
 
 def test_the_addresses_that_the_readme_names_are_those_of_core_dev() -> None:
