@@ -74,5 +74,5 @@ def test_what_a_worker_loads_of_the_framework_is_this_list(loaded: set[str]) -> 
 
 
 WORKER_MODULES = [
-    "core",
+    "_jsoncorecore.appcore.bindingscore.bindings.d1core.bindings.kvcore.bindings.secretcore.contextcore.dispatchcore.envcore.errorscore.handlerscore.httpcore.http.bodycore.http.cookiescore.http.headerscore.http.jsoncore.http.requestcore.http.responsecore.http.streamscore.http.urlcore.middlewarecore.middleware.corscore.middleware.loggercore.middleware.optionscore.middleware.rate_limitcore.middleware.rate_limit_storescore.middleware.request_idcore.middleware.secure_headerscore.middleware.timeoutcore.requestcore.responsecore.routercore.routingcore.routing.patterncore.routing.scopescore.routing.tablejsonjson.decoderjson.encoderjson.scanner",
 ]

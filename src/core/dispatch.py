@@ -443,7 +443,7 @@ def _leave(req: Request[Any, Any, Any], res: Response, hooks: list[Callable[[int
     while tokens:
         # An application may have been called from another one, which finds its own values again.
         token = tokens.pop()
-        try:
+        try:  # noqa: SIM105 - contextlib.suppress takes longer than the rest of this
             token.var.reset(token)
         except ValueError:
             pass  # it was set in a task of its own, which took it along

@@ -35,7 +35,7 @@ _IN_FORM = r"[^*\-._0-9A-Za-z]+"
 
 # The first character that may need something done to it: more than the sets above, also `%`, `\` and the delimiters.
 odd_in_path: Callable[..., re.Match[str] | None] = re.compile(r"[^!$&-.0-;=@-\[\]_a-z|~/]").search
-_odd_in_target = re.compile(r"[^!$&(-;=?@-\[\]_a-z|~/%]").search
+_ODD_IN_QUERY = r"[^!$&(-;=?@-\[\]_a-z|~/%]"
 _FORBIDDEN_IN_HOST = r"[\x00-\x20#%/:<>?@\[\\\]^|\x7f]"
 
 # Origins that passed, so that the next request to one of them costs a look-up.
@@ -130,12 +130,12 @@ def split_url(text: str) -> tuple[str, str, str]:
     Raises TypeError `Invalid URL: …`.
     """
     slash = text.find("/", 8)
-    if slash > 0 and _odd_in_target(text, slash) is None and text.find("/.", slash) < 0:
-        origin = text[:slash]
-        if origin in _ORIGINS or _remember_origin(origin):
-            mark = text.find("?", slash)
-            path, query = (text[slash:], "") if mark < 0 else (text[slash:mark], text[mark + 1 :])
-            if "%" not in path or ("%2e" not in path and "%2E" not in path):
+    if slash > 0:
+        mark = text.find("?", slash)
+        path, query = (text[slash:], "") if mark < 0 else (text[slash:mark], text[mark + 1 :])
+        if odd_in_path(path) is None and "/." not in path and (not query or re.search(_ODD_IN_QUERY, query) is None):
+            origin = text[:slash]
+            if origin in _ORIGINS or _remember_origin(origin):
                 return text, path, query
     url = URL(text)
     return url.href, url.pathname, url.search[1:]
