@@ -132,12 +132,15 @@ def test_a_websocket_echoes_texts_and_bytes_and_closes_with_a_code(worker: Runni
         key = base64.b64encode(os.urandom(16)).decode()
         connection.sendall(
             f"GET /socket HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-            f"Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n\r\n".encode()
+            f"Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n"
+            "Sec-WebSocket-Protocol: other, chat.v1\r\n\r\n".encode()
         )
         stream = connection.makefile("rb")
         assert b"101" in stream.readline()
-        while stream.readline() != b"\r\n":
-            pass
+        headers = []
+        while (line := stream.readline()) != b"\r\n":
+            headers.append(line.lower())
+        assert b"sec-websocket-protocol: chat.v1\r\n" in headers
         connection.sendall(_frame(1, b"hi"))
         assert _read_frame(stream) == (1, b"echo hi")
         connection.sendall(_frame(2, b"\x00\xff"))
@@ -145,7 +148,7 @@ def test_a_websocket_echoes_texts_and_bytes_and_closes_with_a_code(worker: Runni
         connection.sendall(_frame(1, b"bye"))
         kind, payload = _read_frame(stream)
         assert (kind, struct.unpack("!H", payload[:2])[0], payload[2:]) == (8, 4001, b"as you wish")
-    worker.until("/kv/socket", lambda code: code == "4001")
+    worker.until("/kv/socket", lambda value: value == "closed")
 
 
 def test_a_request_that_asks_for_no_websocket_is_told_so(worker: Running) -> None:

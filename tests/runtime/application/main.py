@@ -24,7 +24,8 @@ from core import (
 from core.bindings.durable_object import AlarmInvocationInfo, DurableObject
 from core.bindings.queue import MessageBatch
 from core.context import ScheduledEvent
-from core.hosts.workers import durable_object, entrypoint, upgrade
+from core.hosts.workers import durable_object, entrypoint
+from core.http.websocket import WebSocket
 
 
 @attrs.frozen
@@ -176,19 +177,14 @@ async def events(req: Request[Env], res: Response) -> None:
     res.sse(source())
 
 
-@app.get("/socket")
-async def socket(req: Request[Env], res: Response) -> None:
-    connection = upgrade(req, res)
-
-    async def talk() -> None:
-        async for message in connection:
-            if message == "bye":
-                connection.close(4001, "as you wish")
-            else:
-                connection.send(message if isinstance(message, bytes) else f"echo {message}")
-        await req.env.KV.put("socket", str(connection.close_code))
-
-    req.ctx.wait_until(talk())
+@app.websocket("/socket", protocols=["chat.v1"])
+async def socket(req: Request[Env], socket: WebSocket) -> None:
+    try:
+        while (message := await socket.receive()) != "bye":
+            await socket.send(message if isinstance(message, bytes) else f"echo {message}")
+        await socket.close(4001, "as you wish")
+    finally:
+        await req.env.KV.put("socket", "closed")
 
 
 @app.post("/later/:key")

@@ -10,15 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from core.hosts.workers.hosted import durable_object, entrypoint
-    from core.hosts.workers.websocket import WebSocket, upgrade
 
-__all__ = ["WebSocket", "durable_object", "entrypoint", "upgrade"]
+__all__ = ["durable_object", "entrypoint"]
 
 _PLACES = {
-    "WebSocket": "websocket",
     "durable_object": "hosted",
     "entrypoint": "hosted",
-    "upgrade": "websocket",
 }
 
 

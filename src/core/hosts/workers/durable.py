@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from core.backends.workerd.crossing import bare, bridge, from_js, js_value, none_of
 from core.backends.workerd.fetch import request_of
@@ -44,9 +44,11 @@ async def call_method(instance: Any, method: str, args: Sequence[Any]) -> Any:
                 )
             )
             return None
+        case _:
+            pass
     incoming = [from_js(bare(value)) for value in args]
     keywords: dict[str, Any] = {}
-    if incoming and isinstance(incoming[-1], dict) and set(incoming[-1]) == {KEYWORDS}:
+    if incoming and isinstance(incoming[-1], dict) and set(cast("dict[str, Any]", incoming[-1])) == {KEYWORDS}:
         keywords = incoming.pop()[KEYWORDS]
     result = await getattr(instance, method)(*incoming, **keywords)
     return bridge().jsnull if result is None else js_value(result)

@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections.abc import Coroutine
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from core.app import App
 from core.context import ScheduledEvent
@@ -68,8 +68,9 @@ def find_app(module: ModuleType, name: str = "app") -> App[Any]:
     """The application `name` in a main module, else the only App there. Raises DeveloperError if there is none."""
     named = getattr(module, name, None)
     if isinstance(named, App):
-        return named
-    found = {id(value): value for value in vars(module).values() if isinstance(value, App)}
+        return cast("App[object]", named)
+    apps = [cast("App[object]", value) for value in vars(module).values() if isinstance(value, App)]
+    found = {id(app): app for app in apps}
     if len(found) == 1:
         return next(iter(found.values()))
     what = "no application" if not found else f"{len(found)} applications and none called `{name}`"
@@ -126,7 +127,7 @@ def _app() -> App[Any]:
 
 def _run(work: Coroutine[Any, Any, Any]) -> Any:
     """Run a coroutine up to its first pause: its result when there was none, else the task that goes on."""
-    task = asyncio.Task(work, loop=asyncio.get_running_loop(), eager_start=True)  # type: ignore[call-arg,unused-ignore]  # 3.12
+    task: asyncio.Task[Any] = asyncio.Task(work, loop=asyncio.get_running_loop(), eager_start=True)  # type: ignore[call-arg,unused-ignore]  # 3.12
     return task.result() if task.done() else task
 
 
@@ -183,7 +184,7 @@ def report(env: Any) -> dict[str, Any]:
 
     app = _app()
     classes = {
-        name: method_names(value)
+        name: method_names(cast("type[object]", value))
         for name, value in vars(_isolate.main).items()
         if isinstance(value, type) and issubclass(value, DurableObject) and value is not DurableObject
     }

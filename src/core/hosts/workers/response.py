@@ -24,29 +24,34 @@ _KEPT_MOST: Final = 256
 def js_response(res: Response, ctx: ExecutionContext) -> Any:
     """The runtime's `Response` for one that has left. `ctx` keeps the request alive until a streamed body has ended."""
     across = bridge()
-    body = res.body
-    headers = list(res.staged.items()) if res.staged is not None else []
-    if res.content_type is not None and (res.staged is None or "content-type" not in res.staged):
-        headers.append(("content-type", res.content_type))
-    if res.set_cookies is not None:
-        headers += [("set-cookie", value) for value in res.set_cookies]
-    given: dict[str, Any] = {"headers": _js_headers(tuple(headers))}
-    if res.status_code != 200:
-        given["status"] = res.status_code
-    socket = getattr(res, "web_socket", None)
-    if socket is not None:
-        given["webSocket"] = socket
-    if body is None:
+    if res.upgrade is not None and res.status_code == 101:
+        from core.hosts.workers.websocket import open_socket
+
+        # The handshake is the runtime's, but for the subprotocol.
+        agreed = res.upgrade.protocol
+        headers = () if agreed is None else (("sec-websocket-protocol", agreed),)
+        given = {"status": 101, "headers": _js_headers(headers), "webSocket": open_socket(res.upgrade, ctx)}
         return across.js.Response.new(None, **given)
+    body = res.body
+    fields = list(res.staged.items()) if res.staged is not None else []
+    if res.content_type is not None and (res.staged is None or "content-type" not in res.staged):
+        fields.append(("content-type", res.content_type))
+    if res.set_cookies is not None:
+        fields += [("set-cookie", value) for value in res.set_cookies]
+    options: dict[str, Any] = {"headers": _js_headers(tuple(fields))}
+    if res.status_code != 200:
+        options["status"] = res.status_code
+    if body is None:
+        return across.js.Response.new(None, **options)
     if isinstance(body, str):
         # A lone surrogate has no UTF-8; JavaScript puts U+FFFD for it, as everywhere else.
-        return across.js.Response.new(body, **given)
+        return across.js.Response.new(body, **options)
     if isinstance(body, bytes):
-        return across.js.Response.new(js_bytes(body), **given)
+        return across.js.Response.new(js_bytes(body), **options)
     # A client that goes away would end the request, and with it the cleaning up after the stream.
     ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     ctx.wait_until(ended)
-    return across.js.Response.new(js_stream(_logged(body), on_end=lambda: _end(ended)), **given)
+    return across.js.Response.new(js_stream(_logged(body), on_end=lambda: _end(ended)), **options)
 
 
 def _end(ended: asyncio.Future[None]) -> None:

@@ -1,44 +1,30 @@
-"""WebSockets, which the workers runtime alone can give: a handler takes the request up and talks to its client.
-
-@app.get("/echo")
-async def echo(req: Request[Env], res: Response) -> None:
-    socket = upgrade(req, res)
-
-    async def talk() -> None:
-        async for message in socket:
-            socket.send(message)
-
-    req.ctx.wait_until(talk())
-"""
+"""WebSockets over the runtime's own: the pair that it makes, and the server's end as the application's `WebSocket`."""
 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncIterator
 from typing import Any
 
 from core.backends.workerd.crossing import bridge, bytes_of, js_bytes
-from core.errors import CoreError, DeveloperError
-from core.hosts.workers.request import WorkersRequest
-from core.request import Request
-from core.response import Response
+from core.context import ExecutionContext
+from core.http.websocket import Upgrade, WebSocketClosed, check_close
 
-__all__ = ["WebSocket", "upgrade"]
+__all__ = ["WorkersWebSocket", "open_socket"]
 
 
-class WebSocket:
-    """One end of a connection. Iterating gives its messages, str or bytes, and ends when the client closes it."""
+class WorkersWebSocket:
+    """The server's end of a connection."""
 
-    def __init__(self, socket: Any) -> None:
+    def __init__(self, socket: Any, protocol: str | None) -> None:
         self._socket = socket
-        self._messages: asyncio.Queue[str | bytes | None] = asyncio.Queue()
-        self.close_code: int | None = None
-        """Why the client closed it (RFC 6455, section 7.4); None while it is open."""
+        self._protocol = protocol
+        self._messages: deque[str | bytes] = deque()
+        self._arrived = asyncio.Event()
+        self._closed: WebSocketClosed | None = None
         across = bridge()
-        self._proxies = [
-            across.create_proxy(self._on_message),
-            across.create_proxy(self._on_close),
-        ]
+        self._proxies = [across.create_proxy(self._on_message), across.create_proxy(self._on_close)]
         on_message, on_close = self._proxies
         socket.accept()
         # Bytes as bytes: newer compatibility dates would give Blobs, which have to be waited for.
@@ -47,58 +33,86 @@ class WebSocket:
         socket.addEventListener("close", on_close)
         socket.addEventListener("error", on_close)
 
-    def send(self, message: str | bytes) -> None:
-        """Send a text or bytes. Raises ConnectionError when it is closed."""
-        try:
-            self._socket.send(message if isinstance(message, str) else js_bytes(message))
-        except bridge().JsException as error:
-            raise ConnectionError(str(error)) from None
+    @property
+    def protocol(self) -> str | None:
+        """The subprotocol that was agreed on, if any."""
+        return self._protocol
 
-    def close(self, code: int = 1000, reason: str = "") -> None:
-        """Close it. A second call does nothing."""
-        if self._proxies:
-            self._socket.close(code, reason)
-            self._end(code)
+    async def receive(self) -> str | bytes:
+        """The next message. Raises WebSocketClosed when there will be none."""
+        while not self._messages:
+            if self._closed is not None:
+                raise self._closed
+            self._arrived.clear()
+            await self._arrived.wait()
+        return self._messages.popleft()
+
+    async def send(self, message: str | bytes, /) -> None:
+        """Send one message. Raises WebSocketClosed when the connection is closed."""
+        if self._closed is not None:
+            raise self._closed
+        if isinstance(message, str):
+            outgoing: Any = message
+        elif isinstance(message, (bytes, bytearray, memoryview)):
+            outgoing = js_bytes(message)
+        else:
+            raise TypeError(f"send() takes str or bytes, not {type(message).__name__}. Write json.dumps(…) for values")
+        try:
+            self._socket.send(outgoing)
+        except bridge().JsException:
+            self._end(1006, "")
+            raise WebSocketClosed(1006) from None
+        # JavaScript has no word for a full connection: others have their turn instead.
+        await asyncio.sleep(0)
+
+    async def close(self, code: int = 1000, reason: str = "") -> None:
+        """Close the connection. A second call does nothing."""
+        check_close(code, reason)
+        if self._closed is None:
+            self._say_close(code, reason)
+            self._end(code, reason)
 
     async def __aiter__(self) -> AsyncIterator[str | bytes]:
-        while (message := await self._messages.get()) is not None:
-            yield message
+        try:
+            while True:
+                yield await self.receive()
+        except WebSocketClosed:
+            return
 
     def _on_message(self, event: Any) -> None:
         data = event.data
-        self._messages.put_nowait(data if isinstance(data, str) else bytes_of(data))
+        self._messages.append(data if isinstance(data, str) else bytes_of(data))
+        self._arrived.set()
 
     def _on_close(self, event: Any) -> None:
-        code = getattr(event, "code", None)
+        code, reason = getattr(event, "code", None), getattr(event, "reason", None)
         code = code if isinstance(code, int) else 1006
-        if self._proxies:
-            try:
-                # The closing handshake: a code that may not be sent is answered without one.
-                self._socket.close(*(() if code in (1005, 1006, 1015) else (code,)))
-            except bridge().JsException:
-                pass
-        self._end(code)
+        if self._closed is None:
+            self._say_close(code, "")
+        self._end(code, reason if isinstance(reason, str) else "")
 
-    def _end(self, code: int) -> None:
-        if self.close_code is None:
-            self.close_code = code
-            self._messages.put_nowait(None)
+    def _say_close(self, code: int, reason: str) -> None:
+        """The closing handshake's side of ours. A code that may not be sent is answered without one."""
+        try:
+            if code in (1005, 1006, 1015):
+                self._socket.close()
+            else:
+                self._socket.close(code, reason)
+        except bridge().JsException:
+            pass  # it is closed already
+
+    def _end(self, code: int, reason: str) -> None:
+        if self._closed is None:
+            self._closed = WebSocketClosed(code, reason)
+        self._arrived.set()
         proxies, self._proxies = self._proxies, []
         # Not at once: one of them may be what is running.
         for proxy in proxies:
             asyncio.get_running_loop().call_soon(proxy.destroy)
 
 
-def upgrade(req: Request[Any, Any, Any], res: Response) -> WebSocket:
-    """Answer 101 and give the connection.
-
-    Raises CoreError(426) when the client asks for no WebSocket, and DeveloperError on a host that has none.
-    """
-    if (req.header("upgrade") or "").lower() != "websocket":
-        raise CoreError(426, "Expected Upgrade: websocket", headers={"Upgrade": "websocket"})
-    if not isinstance(req, WorkersRequest):
-        raise DeveloperError("this host has no WebSockets. Run the application with `core dev --runtime workerd`")
-    pair = bridge().js.WebSocketPair.new().object_values()
-    res.status(101).send()
-    res.web_socket = pair[0]  # type: ignore[attr-defined]  # only this host's response knows of it
-    return WebSocket(pair[1])
+def open_socket(upgrade: Upgrade, ctx: ExecutionContext) -> Any:
+    """The client's end for the runtime's response, while the session begins on the server's."""
+    client, server = bridge().js.WebSocketPair.new().object_values()
+    ctx.wait_until(upgrade.run(WorkersWebSocket(server, upgrade.protocol)))
+    return client
