@@ -31,6 +31,16 @@ async def load(peer: str, routes: list[str] | None = None, four: bool = False) -
     """A peer's application, started as a server would start it."""
     module = import_module(f"benchmarks.peers.{'raw' if peer == 'raw' else f'{peer}_app'}")
     app: Application = module.build(routes or [], four)
+    if peer != "raw":
+        await start(app)
+    return app
+
+
+_lifespans: set[asyncio.Future[None]] = set()
+
+
+async def start(app: Application) -> None:
+    """Run an application's lifespan until it has started."""
     events = iter([{"type": "lifespan.startup"}])
     started = asyncio.Event()
 
@@ -43,14 +53,9 @@ async def load(peer: str, routes: list[str] | None = None, four: bool = False) -
     async def send(message: Any) -> None:
         started.set()
 
-    if peer != "raw":
-        task = asyncio.ensure_future(app({"type": "lifespan", "asgi": {"version": "3.0"}, "state": {}}, receive, send))
-        _lifespans.add(task)
-        await asyncio.wait_for(started.wait(), 30)
-    return app
-
-
-_lifespans: set[asyncio.Future[None]] = set()
+    scope = {"type": "lifespan", "asgi": {"version": "3.0"}, "state": {}}
+    _lifespans.add(asyncio.ensure_future(app(scope, receive, send)))
+    await asyncio.wait_for(started.wait(), 30)
 
 
 async def ask(app: Application, workload: Workload, path: str) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
