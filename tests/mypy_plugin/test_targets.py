@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import mypy.build
@@ -10,8 +12,10 @@ from mypy.modulefinder import BuildSource
 from mypy.nodes import Decorator, FuncDef, OverloadedFuncDef, SymbolNode, TypeInfo, Var
 from mypy.options import Options
 
+from core.config import load, routes
+from core.mypy_plugin import settings
 from core.mypy_plugin.codes import BINDING, CORE, ENV, ORDER, PARAMS, QUEUE, SQL
-from core.mypy_plugin.hooks import TARGETS
+from core.mypy_plugin.hooks import METHODS, TARGETS
 
 SOURCE = "import core\nimport core.middleware.logger, core.middleware.rate_limit, core.middleware.request_id\n"
 
@@ -50,3 +54,14 @@ def test_codes_belong_to_one_family() -> None:
     for code in (BINDING, ENV, ORDER, PARAMS, QUEUE, SQL):
         assert code.sub_code_of is CORE
         assert code.code.startswith("core-")
+
+
+def test_what_the_plugin_repeats_to_import_little_is_what_the_engine_says() -> None:
+    assert METHODS == routes.METHODS
+    assert settings.FILE_NAMES == load.FILE_NAMES
+
+
+def test_a_run_with_nothing_to_check_imports_neither_attrs_nor_the_model(tmp_path: Path) -> None:
+    text = "import sys, core.mypy_plugin.hooks; print({'attr', 'cattrs', 'sqlite3', 'core.config.model'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"

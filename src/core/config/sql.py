@@ -216,6 +216,7 @@ class Schema:
 
 _SCHEMA_WORDS: Final = frozenset(["CREATE", "ALTER", "DROP", "REINDEX", "ANALYZE"])
 _ROWS: Final = frozenset(["SELECT", "VALUES"])
+_ROWIDS: Final = frozenset(["ROWID", "OID", "_ROWID_"])
 _CHANGES: Final = frozenset(["INSERT", "REPLACE", "UPDATE", "DELETE"])
 
 # Mistakes that no table has a part in: these are said of a database without migrations too.
@@ -436,17 +437,20 @@ class _One:
 
     def selected(self, tokens: Sequence[Token], returning: str) -> tuple[Column, ...] | None:
         nulls = {token.start: "NULL" for token in tokens if token.kind == "parameter"}
-        names = self.names(self.safe(nulls))
-        if names is None:
-            return None
         clauses = clauses_of(tokens)
         common = common_tables_of(tokens)
-        tags = self.schema.shadow().tags(self, nulls, clauses, common)
-        if tags is None or len(tags) != len(names):
-            return tuple(Column(name) for name in names)
+        found = self.schema.shadow().columns(self, nulls, clauses, common)
+        if found is None or any(token.word in _ROWIDS for token in tokens):
+            # What the copy does not take, and the names of a key that it has not, are asked of the schema itself.
+            names = self.names(self.safe(nulls))
+            if names is None:
+                return None
+            if found is None or len(found[0]) != len(names):
+                return tuple(Column(name) for name in names)
+            found = names, found[1]
         return tuple(
             self.column(name, tag, clauses, common) if tag is not None else Column(name)
-            for name, tag in zip(names, tags, strict=True)
+            for name, tag in zip(*found, strict=True)
         )
 
     def names(self, text: str) -> list[str] | None:
@@ -454,7 +458,8 @@ class _One:
         connection, gate = self.migrated.connection, self.migrated.gate
         gate.open = True
         try:
-            rows = _view(connection, text)
+            rows = _view(connection, "core_result", text)
+            connection.execute("DROP VIEW temp.core_result")
         except sqlite3.Error:
             return None
         finally:
@@ -566,13 +571,14 @@ def _target(tokens: Sequence[Token], at: int) -> Token | None:
     return None
 
 
-def _view(connection: sqlite3.Connection, text: str) -> list[tuple[int, str, str]]:
+def _view(connection: sqlite3.Connection, view: str, text: str) -> list[tuple[int, str, str]]:
     """What `PRAGMA table_info` says of a view over `text`."""
-    connection.execute(f"CREATE TEMP VIEW core_result AS {text}")
+    connection.execute(f"CREATE TEMP VIEW {view} AS {text}")
     try:
-        return [row[:3] for row in connection.execute("PRAGMA temp.table_info(core_result)")]
-    finally:
-        connection.execute("DROP VIEW temp.core_result")
+        return [row[:3] for row in connection.execute(f"PRAGMA temp.table_info({view})")]
+    except sqlite3.Error:
+        connection.execute(f"DROP VIEW temp.{view}")
+        raise
 
 
 def _names(given: Sequence[str]) -> list[str]:
@@ -609,6 +615,7 @@ class _Shadow:
         self.tables: list[tuple[str, TableInfo]] = list(migrated.tables.items())
         self.index: dict[str, int] = {name: index for index, (name, _) in enumerate(self.tables)}
         self.made: set[tuple[str, int]] = set()
+        self.views = 0
         for name, table in self.tables:
             if table.view:
                 try:
@@ -627,10 +634,10 @@ class _Shadow:
         )
         self.connection.execute(f"CREATE TABLE {quoted(as_name)} ({columns})")
 
-    def tags(
+    def columns(
         self, one: _One, nulls: dict[int, str], clauses: Clauses, common: frozenset[str]
-    ) -> list[_Tag | None] | None:
-        """Where each column of a SELECT comes from; None for one that is an expression, and for all if it cannot be told."""
+    ) -> tuple[list[str], list[_Tag | None]] | None:
+        """The names of a SELECT's columns, and where each comes from: None for an expression, or where no one can tell."""
         replace = dict(nulls)
         for number, item in enumerate(clauses.items):
             name = (item.table.name or "").lower()
@@ -645,7 +652,9 @@ class _Shadow:
             if item.schema is not None:
                 replace[item.schema.start] = "main"
         try:
-            rows = _view(self.connection, one.safe(replace))
+            # The view is left there: it is empty, and to drop it would cost as much again.
+            self.views += 1
+            rows = _view(self.connection, f"core_{self.views}", one.safe(replace))
         except sqlite3.Error:
             return None
         tags: list[_Tag | None] = []
@@ -658,7 +667,7 @@ class _Shadow:
                 tags.append(
                     _Tag(self.tables[int(table)][0], int(column), None if item_number == "v" else int(item_number))
                 )
-        return tags
+        return _names([row[1] for row in rows]), tags
 
 
 def _affinity(declared: str) -> str:

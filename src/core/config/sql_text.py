@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import attrs
 
@@ -50,18 +50,17 @@ _TOKEN: Final = re.compile(
 )
 
 
-@attrs.frozen
-class Token:
-    """A word, a quoted name, a literal, a parameter or a symbol, and where it begins."""
+class Token(NamedTuple):
+    """A word, a quoted name, a literal, a parameter or a symbol, and where it begins.
+
+    `word` is the token in capitals where it is a bare word, else nothing: what a keyword is compared with. A tuple,
+    since a program has hundreds of thousands of them.
+    """
 
     kind: Kind
     text: str
     start: int
-
-    @property
-    def word(self) -> str:
-        """The token in capitals where it is a bare word, else nothing: what a keyword is compared with."""
-        return self.text.upper() if self.kind == "word" else ""
+    word: str
 
     @property
     def name(self) -> str | None:
@@ -82,11 +81,14 @@ class Token:
 
 def tokens_of(sql: str) -> list[Token]:
     """The tokens of a text, without blanks and comments."""
-    return [
-        Token(match.lastgroup, match.group(), match.start())  # type: ignore[arg-type]  # the groups are the kinds
-        for match in _TOKEN.finditer(sql)
-        if match.lastgroup != "blank"
-    ]
+    tokens: list[Token] = []
+    for match in _TOKEN.finditer(sql):
+        kind = match.lastgroup
+        if kind != "blank":
+            text = match.group()
+            word = text.upper() if kind == "word" else ""
+            tokens.append(Token(kind, text, match.start(), word))  # type: ignore[arg-type]  # the groups are the kinds
+    return tokens
 
 
 def quoted(name: str) -> str:

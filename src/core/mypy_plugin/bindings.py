@@ -31,9 +31,9 @@ def carry_name(lookup: Callable[[str], SymbolTableNode | None], ctx: FunctionCon
     if not isinstance(call, CallExpr) or not isinstance(default, Instance) or len(default.args) != 2:
         return ctx.default_return_type
     index = index_here(ctx.api)
-    name = _kv_binding(call, index)
-    symbol = lookup(BOUND)
-    if name is None or not index.assigned_once(call) or symbol is None or not isinstance(symbol.node, TypeInfo):
+    name = _kv_binding(call, index) if index.assigned_once(call) else None
+    symbol = lookup(BOUND) if name is not None else None
+    if name is None or symbol is None or not isinstance(symbol.node, TypeInfo):
         return ctx.default_return_type
     literal = LiteralType(name, ctx.api.named_generic_type("builtins.str", []))
     return Instance(symbol.node, [*default.args, literal], line=call.line, column=call.column)
@@ -49,13 +49,20 @@ def check_names(project: Project, ctx: MethodContext) -> None:
     for expressions, types in zip(ctx.args, ctx.arg_types, strict=True):
         for expression, type_ in zip(expressions, types, strict=False):
             name = _name(expression, type_, index)
-            if name is None:
+            if name is None or _is_namespace(env, name):
                 continue
             if shape is None:
                 shape = shape_of(project, env, ctx.api.path)
             message = binding_problem(f'rate_limit(kv_binding="{name}")', name, shape)
             if message is not None:
                 ctx.api.fail(message, expression, code=BINDING)
+
+
+def _is_namespace(env: TypeInfo, name: str) -> bool:
+    """Whether an attribute of that very name is a KVNamespace: so for nearly all, and soon told."""
+    symbol = env.get(name)
+    type_ = get_proper_type(symbol.type) if symbol is not None else None
+    return isinstance(type_, Instance) and type_.type.fullname == "core.bindings.kv.KVNamespace"
 
 
 def _name(expression: Expression, type_: Type, index: Index) -> str | None:

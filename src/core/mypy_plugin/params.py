@@ -85,16 +85,14 @@ def check_registration(project: Project, method: str, ctx: MethodContext) -> Non
     if registration is None:
         return
     path = index.path(registration) if method != "use" or _has_prefix(registration, index) else None
-    if path is not None:
-        problem = path_problem(path)
-        if problem is not None:
-            ctx.api.fail(problem, ctx.context, code=PARAMS)
-            return
+    known = parameters_of(path) if path is not None else None
+    if path is not None and known is None:
+        ctx.api.fail(path_problem(path) or "", ctx.context, code=PARAMS)
+        return
     if method == "use":
         return
     shown = f'{method}("{path}")' if path is not None else f"{method}(…)"
     _check_last(registration, shown, ctx)
-    known = parameters_of(path) if path is not None else None
     if path is None or known is None:
         return
     root = instance_of(ctx.type, "core.app.App") is not None

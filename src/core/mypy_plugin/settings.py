@@ -166,6 +166,8 @@ class Project:
     def __init__(self, config_file: str | None) -> None:
         self.settings = read_settings(config_file)
         self._configured: dict[Path | None, Configured] = {}
+        self._by_module: dict[str, Configured] = {}
+        self._databases: dict[tuple[str, str | None], tuple[Configuration, Binding] | None] = {}
         self._nearest: dict[str, Path | None] = {}
         self._schemas: dict[Path, Schema] = {}
         self._digests: dict[Path | None, str] = {}
@@ -250,11 +252,21 @@ class Project:
 
     def configured_for(self, module: str) -> Configured:
         """The configuration that a module belongs to: the nearest of the named ones, or the nearest above the module."""
-        path = self._path_for(os.path.dirname(os.path.abspath(module)))
-        found = self._configured.get(path)
+        found = self._by_module.get(module)
         if found is None:
-            found = self._configured[path] = self._read(path)
+            path = self._path_for(os.path.dirname(os.path.abspath(module)))
+            found = self._configured.get(path)
+            if found is None:
+                found = self._configured[path] = self._read(path)
+            self._by_module[module] = found
         return found
+
+    def database(self, module: str, attribute: str | None) -> tuple[Configuration, Binding] | None:
+        """The SQL database under an attribute of the Env that a module uses."""
+        key = (module, attribute)
+        if key not in self._databases:
+            self._databases[key] = self.configured_for(module).database(attribute)
+        return self._databases[key]
 
     def _path_for(self, folder: str) -> Path | None:
         if folder not in self._nearest:

@@ -85,6 +85,9 @@ def batched(project: Project, ctx: MethodContext) -> Type:
 def run(project: Project, name: str, ctx: MethodSigContext) -> FunctionLike:
     """`.first(T)`, `.all(T)`, `.run()` and `.raw()`: values are bound, and the rows fit `T`."""
     call = ctx.context
+    # Each overload is asked for by itself; the one without a required argument stands for the call.
+    if any(kind.is_required() for kind in getattr(ctx.default_signature, "arg_kinds", ())):
+        return ctx.default_signature
     if isinstance(call, CallExpr) and isinstance(call.callee, MemberExpr):
         statement = _check_bound(project, call.callee.expr, call, ctx.api)
         if statement is not None and call.args and name in ("first", "all"):
@@ -180,8 +183,7 @@ def _statement(project: Project, call: CallExpr, api: CheckerPluginInterface) ->
     if sql is None or not isinstance(call.callee, MemberExpr):
         return None
     attribute = _attribute(call.callee.expr, index)
-    configured = project.configured_for(api.path)
-    found = configured.database(attribute)
+    found = project.database(api.path, attribute)
     if found is None:
         return attribute or "SQL", blank_schema().analyse(sql)
     configuration, binding = found
