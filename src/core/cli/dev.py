@@ -29,6 +29,12 @@ def add(subparsers: Any) -> None:
     )
     add_project_options(parser)
     group = parser.add_argument_group("behaviour")
+    group.add_argument(
+        "--runtime",
+        choices=("embedded", "workerd"),
+        default="embedded",
+        help="where it runs: in this Python, or as it is deployed, in workerd (default: %(default)s)",
+    )
     group.add_argument("--no-reload", dest="reload", action="store_false", help="do not load again on changes")
     group.add_argument("--no-migrate", dest="migrate", action="store_false", help="say pending migrations, apply none")
     explorer = group.add_mutually_exclusive_group()
@@ -64,6 +70,17 @@ def run(args: argparse.Namespace) -> int:
     if listener is None:
         raise DeveloperError(f"port {ports[-1]} is taken. Choose another one with --port, or 0 for any that is free")
     with listener:
+        if args.runtime == "workerd":
+            from core.cli.runtime.dev import serve_dev
+
+            return serve_dev(
+                options.config,
+                environment=options.environment,
+                listener=listener,
+                state=options.state,
+                reload=options.reload,
+                migrate=options.migrate,
+            )
         if options.reload:
             return supervise(options, listener)
         from core.hosts.dev.server import serve
