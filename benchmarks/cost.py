@@ -1,0 +1,98 @@
+"""What one request costs in steps of the interpreter: counted, not timed, so that CI can compare it.
+
+The steps are the lines, calls and returns that `sys.settrace` and `sys.setprofile` tell of; they are the same on every
+machine with the same minor version of Python. `benchmarks/baseline.json` holds them by version. A change that makes a
+request longer shows there, and is either taken back or written down: `python -m benchmarks.cost --write`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import logging
+import sys
+from pathlib import Path
+from typing import Any
+
+from benchmarks.peers import core_app
+from benchmarks.workloads import WORKLOADS, Workload, scope_of
+from core.hosts.asgi import asgi
+
+BASELINE = Path(__file__).with_name("baseline.json")
+VERSION = f"{sys.version_info[0]}.{sys.version_info[1]}"
+
+
+async def steps(workload: Workload) -> dict[str, int]:
+    """Lines run, and calls of Python and of C, that one request makes after others like it have filled the caches."""
+    app = asgi(core_app.application([], workload.name == "full"))
+    message = {"type": "http.request", "body": workload.body, "more_body": False}
+
+    async def receive() -> Any:
+        return message
+
+    async def send(message: Any) -> None:
+        pass
+
+    async def ask(number: int) -> None:
+        await app(scope_of(workload, workload.paths[number % len(workload.paths)]), receive, send)
+
+    # Past what is made some at a time and kept by number: ids, values of headers, hooks of types.
+    for number in range(100):
+        await ask(number)
+    scope = scope_of(workload, workload.paths[100 % len(workload.paths)])
+    counted = {"lines": 0, "calls": 0, "C calls": 0}
+
+    def trace(frame: Any, event: str, _: Any) -> Any:
+        if event == "line":
+            counted["lines"] += 1
+        return trace
+
+    def profile(frame: Any, event: str, _: Any) -> None:
+        if event == "call":
+            counted["calls"] += 1
+        elif event == "c_call":
+            counted["C calls"] += 1
+
+    coroutine: Any = app(scope, receive, send)
+    sys.setprofile(profile)
+    try:
+        await coroutine
+    finally:
+        sys.setprofile(None)
+    coroutine = app(dict(scope), receive, send)
+    sys.settrace(trace)
+    try:
+        await coroutine
+    finally:
+        sys.settrace(None)
+    counted["C calls"] -= 1  # the one that ends the counting
+    return counted
+
+
+def measure() -> dict[str, dict[str, int]]:
+    """The steps of the seven workloads."""
+    logging.disable(logging.CRITICAL)
+    try:
+        return {workload.name: asyncio.run(steps(workload)) for workload in WORKLOADS}
+    finally:
+        logging.disable(logging.NOTSET)
+
+
+def main() -> None:
+    """Print, and with `--write` keep."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", action="store_true")
+    options = parser.parse_args()
+    found = measure()
+    print(f"| steps, Python {VERSION} | lines | calls | C calls |\n| --- | ---: | ---: | ---: |")
+    for name, counted in found.items():
+        print(f"| {name} | {counted['lines']} | {counted['calls']} | {counted['C calls']} |")
+    if options.write:
+        kept = json.loads(BASELINE.read_text(encoding="utf-8")) if BASELINE.exists() else {}
+        kept[VERSION] = found
+        BASELINE.write_text(json.dumps(dict(sorted(kept.items())), indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
