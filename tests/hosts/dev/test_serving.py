@@ -87,6 +87,12 @@ async def send(req: Request[Env], res: Response) -> None:
     await req.env.JOBS.send(await req.json())
     res.status(202).json({"ok": True})
 
+@app.websocket("/echo")
+async def echo(req, socket) -> None:
+    async for message in socket:
+        await req.env.NOTES.put("said", message)
+        await socket.send(message.upper())
+
 @app.queue("jobs")
 async def work(batch, env, ctx) -> None:
     for message in batch.messages:
@@ -246,6 +252,22 @@ def test_an_error_at_import_is_shown_and_the_server_goes_on(project: Path, state
         assert dev.fetch("/").status == 200
 
 
+def test_an_open_explorer_does_not_hold_back_the_end(project: Path, state: Path) -> None:
+    with RunningDev(project, state, "--no-reload") as dev:
+        token = re.search(r'core-token" content="([^"]+)', dev.fetch("/_core/").text)
+        assert token is not None
+        with socket.create_connection(("127.0.0.1", int(dev.address.rpartition(":")[2])), timeout=20) as following:
+            host = dev.address.removeprefix("http://")
+            request = f"GET /_core/api/live HTTP/1.1\r\nHost: {host}\r\nX-Core-Token: {token[1]}\r\n\r\n"
+            following.sendall(request.encode())
+            assert following.recv(100).startswith(b"HTTP/1.1 200")
+            started = time.monotonic()
+            dev.interrupt()
+            assert dev.wait() == 0
+            assert time.monotonic() - started < 3
+        assert "Cancel" not in dev.output
+
+
 def test_five_mistakes_in_the_configuration_are_shown_at_once(project: Path, state: Path) -> None:
     toml = project / "wrangler.toml"
     with RunningDev(project, state) as dev:
@@ -329,3 +351,13 @@ def test_what_core_check_finds_is_on_the_screen(project: Path, state: Path) -> N
         dev.until("Ctrl-C stops")
         dev.until("[core-env]")
         assert "NOBODY_HAS_THIS" in dev.output
+
+
+def test_a_websocket_is_served_and_has_its_line(project: Path, state: Path) -> None:
+    from websockets.sync.client import connect
+
+    with RunningDev(project, state, "--no-reload") as dev:
+        with connect(f"{dev.address.replace('http', 'ws')}/echo") as socket_:
+            socket_.send("hello")
+            assert socket_.recv(timeout=10) == "HELLO"
+        assert re.fullmatch(r"\d\d:\d\d:\d\d WS     /echo 101 \d+\.\d ms", dev.until("WS     /echo"))

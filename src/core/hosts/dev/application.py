@@ -80,12 +80,12 @@ class DevApplication:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection event."""
+        if scope["type"] == "websocket":
+            await self._socket(scope, receive, send)
+            return
         if scope["type"] != "http":
             if self._inner is not None:
                 await self._inner(scope, receive, send)
-            elif scope["type"] == "websocket":
-                await receive()
-                await send({"type": "websocket.close", "code": 1011})
             return
         path: str = scope["path"]
         if self._explorer is not None and (path == EXPLORER or path.startswith(f"{EXPLORER}/")):
@@ -104,6 +104,36 @@ class DevApplication:
             self.recorder.end(exchange)
             if not answer.written and not self._logs_itself:
                 self._write(request_line(exchange, self._style))
+
+    async def _socket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a WebSocket: one line when it opens, or is refused, and one exchange for all of its life."""
+        exchange = self.recorder.begin("request", "WS", _target(scope))
+
+        async def noted(message: Any) -> None:
+            match message["type"]:
+                case "websocket.accept":
+                    exchange.status = 101
+                case "websocket.http.response.start":
+                    exchange.status = message["status"]
+                case "websocket.close" if exchange.status is None:
+                    exchange.status = 403
+                case _:
+                    pass
+            if exchange.status is not None and exchange.duration is None:
+                exchange.duration = self.recorder.elapsed(exchange)
+                self._write(request_line(exchange, self._style))
+            await send(message)
+
+        token = current.set(exchange)
+        try:
+            if self._inner is not None:
+                await self._inner(scope, receive, noted)
+            else:
+                await receive()
+                await noted({"type": "websocket.close", "code": 1011})
+        finally:
+            current.reset(token)
+            self.recorder.end(exchange)
 
     def _report(self, error: BaseException, scope: Scope) -> Report:
         headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]

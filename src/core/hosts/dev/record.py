@@ -89,7 +89,7 @@ class Recorder:
         self.clock = clock
         self.exchanges: deque[Exchange] = deque(maxlen=KEPT)
         self._count = 0
-        self._listeners: set[asyncio.Queue[Exchange]] = set()
+        self._listeners: set[asyncio.Queue[Exchange | None]] = set()
 
     def begin(self, kind: Literal["request", "queue", "cron"], method: str, path: str) -> Exchange:
         """Open an exchange."""
@@ -143,12 +143,19 @@ class Recorder:
                 listener.get_nowait()
             listener.put_nowait(exchange)
 
+    def close(self) -> None:
+        """Let everyone who follows come to an end: the server stops, and does not wait for them."""
+        for listener in self._listeners:
+            if listener.full():
+                listener.get_nowait()
+            listener.put_nowait(None)
+
     async def follow(self) -> AsyncIterator[Exchange]:
         """Every exchange that begins or changes from now on."""
-        listener: asyncio.Queue[Exchange] = asyncio.Queue(KEPT)
+        listener: asyncio.Queue[Exchange | None] = asyncio.Queue(KEPT)
         self._listeners.add(listener)
         try:
-            while True:
-                yield await listener.get()
+            while (exchange := await listener.get()) is not None:
+                yield exchange
         finally:
             self._listeners.discard(listener)

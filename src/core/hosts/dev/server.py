@@ -56,6 +56,7 @@ class _Serving:
         self._start = start
         self._pipe = pipe
         self._style = Style(sys.stdout)
+        self._recorder = Recorder()
         self._stop = asyncio.Event()
         self._force = asyncio.Event()
 
@@ -67,7 +68,7 @@ class _Serving:
         options, style = self._options, self._style
         self._listen_to_signals()
         logger = self._set_up_logging()
-        recorder = Recorder()
+        recorder = self._recorder
         context = BackgroundContext()
         loaded: Loaded | None = None
         failed: BaseException | None = None
@@ -107,7 +108,7 @@ class _Serving:
             # An X-Forwarded-For from this machine is a client's word like any other.
             proxy_headers=False,
             server_header=False,
-            ws="none",
+            ws="websockets-sansio",
             timeout_graceful_shutdown=_GRACE,
         )
         server = _server(config)
@@ -173,6 +174,7 @@ class _Serving:
         context: BackgroundContext,
     ) -> None:
         server.should_exit = True
+        self._recorder.close()
         await serving
         if background is not None:
             await background.stop()
