@@ -31,7 +31,7 @@ def help_of(command: str) -> str:
     parser = parser_for(command)
     for action in parser._actions:
         if getattr(action, "choices", None) and command in action.choices:  # type: ignore[operator]  # a dict there
-            text = action.choices[command].format_help()  # type: ignore[index]  # as above
+            text: str = action.choices[command].format_help()  # type: ignore[index]  # as above
             return f"```text\n{text.rstrip()}\n```"
     raise ValueError(f"{{{{ help: {command} }}}}: there is no such command")
 

@@ -13,8 +13,6 @@ from pathlib import Path
 import pytest
 
 import core
-import core.http
-import core.testing
 from core.cli import COMMANDS
 
 ROOT = Path(__file__).parents[2]
@@ -65,7 +63,7 @@ def test_every_public_name_is_in_the_reference(package: str, inventory: set[str]
 
 
 def test_every_middleware_is_in_the_reference(inventory: set[str]) -> None:
-    missing = []
+    missing: list[str] = []
     for file in sorted((ROOT / "src" / "core" / "middleware").glob("*.py")):
         if file.stem not in ("__init__", "options"):
             module = import_module(f"core.middleware.{file.stem}")
