@@ -85,9 +85,7 @@ def hayate_way() -> dict[bool, Ask] | None:
         app = hayate_app.build([], four)
 
         async def ask(workload: Workload, path: str, app: Any = app) -> tuple[int, bytes]:
-            request = Request(
-                url(workload, path), method=workload.method, headers=NAMED, body=workload.body or None
-            )
+            request = Request(url(workload, path), method=workload.method, headers=NAMED, body=workload.body or None)
             response = await app.fetch(request)
             return response.status, (await response.text()).encode()
 
@@ -154,7 +152,9 @@ def main() -> None:
     parser.add_argument("--json", default="")
     options = parser.parse_args()
     ratios, ready = asyncio.run(measure(options.rounds))
-    print(table(ratios).replace("| core |", "| core, made, fetched, read |").replace("| hayate |", "| hayate, likewise |"))
+    print(
+        table(ratios).replace("| core |", "| core, made, fetched, read |").replace("| hayate |", "| hayate, likewise |")
+    )
     names = [workload.name for workload in WORKLOADS]
     print(f"\n| ready request, µs | {' | '.join(names)} |\n| --- |{' ---: |' * len(names)}")
     print(f"| core | {' | '.join(f'{ready[name]:.2f}' for name in names)} |")

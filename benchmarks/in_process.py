@@ -84,7 +84,9 @@ async def verify(peer: str, plain: Application, four: Application) -> None:
             answer = body.decode() if workload.name == "plaintext" else json.loads(body)
             assert answer == workload.expected(number), (peer, workload.name, answer)
             assert names.get("content-length") == str(len(body)), (peer, workload.name, names)
-            assert names["content-type"].startswith("text/plain" if workload.name == "plaintext" else "application/json")
+            assert names["content-type"].startswith(
+                "text/plain" if workload.name == "plaintext" else "application/json"
+            )
             if workload.name == "full":
                 missing = [
                     name

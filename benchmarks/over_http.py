@@ -143,7 +143,9 @@ def main() -> None:
             flush=True,
         )
     workers = several_workers(options.seconds)
-    print(f"\ncore with one worker: {workers[1]:,.0f}/s, with two: {workers[2]:,.0f}/s, on {os.cpu_count()} processors.")
+    print(
+        f"\ncore with one worker: {workers[1]:,.0f}/s, with two: {workers[2]:,.0f}/s, on {os.cpu_count()} processors."
+    )
     if options.json:
         Path(options.json).write_text(json.dumps(results), encoding="utf-8")
 

@@ -231,7 +231,9 @@ def main() -> None:
     for peer in ("core", "overlapping", *[peer for peer in peers if peer != "hayate"]):
         built[peer] = building(peer, 10_000)
         seconds, first, megabytes = built[peer]
-        print(f"| {peer} | {seconds:.2f} | {first:.2f} | {megabytes:.0f} |" if seconds < 60 else f"| {peer} | >60 | | |")
+        print(
+            f"| {peer} | {seconds:.2f} | {first:.2f} | {megabytes:.0f} |" if seconds < 60 else f"| {peer} | >60 | | |"
+        )
     kept = bytes_per_route()
     print(f"\ncore keeps {kept:.0f} bytes per route. ({perf_counter() - begin:.0f} s)")
     if options.json:

@@ -21,7 +21,12 @@ class User(BaseModel):
 
 def build(routes: list[str], four: bool = False) -> Any:
     app = FastAPI(openapi_url=None)
-    for middleware, options in ((CORSMiddleware, {"allow_origins": [ORIGIN]}), (Secure, {}), (Logger, {}), (RequestId, {})):
+    for middleware, options in (
+        (CORSMiddleware, {"allow_origins": [ORIGIN]}),
+        (Secure, {}),
+        (Logger, {}),
+        (RequestId, {}),
+    ):
         if four:
             app.add_middleware(middleware, **options)
 

@@ -13,7 +13,6 @@ from hayate.middleware.secure_headers import secure_headers
 
 from benchmarks.workloads import ORIGIN, ROWS, SECURE_HEADERS
 
-
 # Its logger takes a logging.Logger. One that takes lines and drops them is the sink of the others.
 SINK = logging.getLogger("benchmarks.null")
 SINK.addHandler(logging.NullHandler())
@@ -26,7 +25,10 @@ def build(routes: list[str], four: bool = False) -> Any:
     all_four = (
         request_id(),
         logger(SINK),
-        secure_headers(content_security_policy=SECURE_HEADERS["content-security-policy"], permissions_policy=SECURE_HEADERS["permissions-policy"]),
+        secure_headers(
+            content_security_policy=SECURE_HEADERS["content-security-policy"],
+            permissions_policy=SECURE_HEADERS["permissions-policy"],
+        ),
         cors(origin=ORIGIN),
     )
     for middleware in all_four if four else ():

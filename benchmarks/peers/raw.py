@@ -42,7 +42,7 @@ def build(routes: list[str], four: bool = False) -> Any:
             body = json.dumps({"id": path[7:]}).encode()
         elif path.startswith("/full/users/") and method == "GET":
             query = dict(parse_qsl(scope["query_string"].decode()))
-            given = {name: value for name, value in scope["headers"]}
+            given = dict(scope["headers"])
             request_id = given.get(b"x-request-id") or uuid.uuid4().hex.encode()
             answer = {"id": path[12:], "page": int(query["page"]), "limit": int(query["limit"]), "rows": ROWS}
             body = json.dumps(answer).encode()

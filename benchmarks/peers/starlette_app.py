@@ -70,6 +70,7 @@ class Secure:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+
         async def with_headers(message: Any) -> None:
             if message["type"] == "http.response.start":
                 message["headers"] = [*message["headers"], *SECURE]
@@ -141,4 +142,6 @@ def build(routes: list[str], four: bool = False) -> Any:
         path = "/".join(f"{{{part[1:]}}}" if part.startswith(":") else part for part in route.split("/"))
         table.append(Route(path, message))
     # Its own outermost handler raises again after answering; a handler of the exception's class does not.
-    return Starlette(routes=table, middleware=middleware if four else [], exception_handlers={ValueError: on_error, 404: not_found})
+    return Starlette(
+        routes=table, middleware=middleware if four else [], exception_handlers={ValueError: on_error, 404: not_found}
+    )
