@@ -177,7 +177,7 @@ def test_a_handler_of_the_wrong_shape_is_refused_by_name() -> None:
     app: App[Any] = App()
     with pytest.raises(HandlerError, match=r"websocket /x: wrong must be `async def \(req, socket\)`"):
 
-        @app.websocket("/x")  # type: ignore[arg-type]  # that is the point
+        @app.websocket("/x")  # type: ignore[type-var]  # that is the point
         async def wrong(req: Request[Any]) -> None: ...
 
     with pytest.raises(HandlerError, match="is not async"):
@@ -259,10 +259,11 @@ async def test_over_asgi_a_refusal_has_its_own_status_where_the_server_can_send_
 
 
 async def test_over_asgi_another_origin_and_an_unknown_path_are_refused() -> None:
-    for options in (
+    refused: list[dict[str, Any]] = [
         {"headers": [(b"host", b"example.test"), (b"origin", b"https://evil.test")]},
         {"path": "/nowhere", "raw_path": b"/nowhere"},
-    ):
+    ]
+    for options in refused:
         connection = Connection(chat_app(), **options)
         assert (await connection.next())["type"] == "websocket.close"
         await connection.task
@@ -279,7 +280,7 @@ async def test_over_asgi_a_client_that_is_gone_while_something_is_sent_ends_the_
         if message["type"] == "websocket.send":
             raise OSError("gone")
 
-    scope = {
+    scope: dict[str, Any] = {
         "type": "websocket",
         "path": "/rooms/7",
         "query_string": b"",

@@ -73,9 +73,7 @@ async def test_over_asgi_the_address_is_the_connections_whatever_was_sent_and_ho
     assert body == b'{"ip":null,"header":null,"all":null}'
 
 
-@pytest.mark.parametrize(
-    ("name", "value"), [pair for pair in FORGED if pair[0].lower() != b"edge-connecting-ip"]
-)
+@pytest.mark.parametrize(("name", "value"), [pair for pair in FORGED if pair[0].lower() != b"edge-connecting-ip"])
 async def test_in_a_fetch_no_other_header_is_read(name: bytes, value: bytes) -> None:
     client = Client(app(), None, FakeExecutionContext(clock=FakeClock()))
     statuses = [(await client.get("/", headers={name.decode(): (value % n).decode()})).status for n in range(4)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
@@ -41,7 +41,7 @@ PLACES: dict[str, Callable[[Request[Any], Response, str], Any]] = {
 }
 
 
-async def _chunks() -> Any:
+async def _chunks() -> AsyncIterator[bytes]:
     yield b"x"
 
 

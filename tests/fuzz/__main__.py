@@ -2,7 +2,7 @@
 
 Each target runs in a process of its own, over a corpus that is kept in `.core/fuzz/<target>` and
 grows from run to run. A finding ends that target's run, leaves its bytes in `.core/fuzz/crash-*`, and
-makes this command fail: it then belongs into `tests/fuzz/findings/<target>/`, where the suite runs it
+makes this command fail: it then belongs into `tests/fuzz/corpus/<target>/`, where the suite runs it
 for ever. Needs `pip install atheris`.
 """
 
@@ -12,9 +12,10 @@ import argparse
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 HERE = Path(".core/fuzz")
-SEEDS = Path(__file__).parent / "findings"
+SEEDS = Path(__file__).parent / "corpus"
 
 
 def main() -> int:
@@ -45,10 +46,11 @@ def main() -> int:
 
 def fuzz(name: str, seconds: int) -> int:
     """Run one target in this process."""
+    import importlib
     import logging
 
-    import atheris
-
+    # Installed by `make fuzz` alone, and without types.
+    atheris: Any = importlib.import_module("atheris")
     logging.disable(logging.CRITICAL)
     with atheris.instrument_imports(include=["core", "python_multipart"]):
         from tests.fuzz.targets import TARGETS

@@ -80,12 +80,13 @@ def _paths() -> Callable[[bytes], None]:
         text = data.decode("latin-1")
         path = "/" + text
         # What a host hands over is unparsed; what a test writes is a URL.
-        for make in (
+        makers: list[Callable[[], http.Request]] = [
             lambda: http.Request.received("GET", path, "", [], None),
             lambda: http.Request("https://a.test" + path),
             lambda: http.Request("https://a.test/admin/" + text),
             lambda: http.Request("https://a.test/assets/" + text),
-        ):
+        ]
+        for make in makers:
             passed.clear()
             try:
                 request = make()
@@ -106,7 +107,6 @@ def query(data: bytes) -> None:
     """Query strings: read as browsers do, and back again."""
     text = data.decode("latin-1")
     pairs = url.parse_query(text)
-    assert all(isinstance(name, str) and isinstance(value, str) for name, value in pairs)
     assert len(pairs) <= text.count("&") + 1
     assert url.parse_query(url.encode_query(pairs)) == pairs
 
@@ -226,7 +226,7 @@ def multipart(data: bytes) -> None:
     """Forms: in whatever pieces, the same form or a client's error, within the limits."""
     size = (data[0] if data else 0) % 37 + 1
     body = data[1:].replace(b"\n", b"\r\n") if data[:1] < b"\x80" else data[1:]
-    outcomes = []
+    outcomes: list[object] = []
     for step in (size, len(body) + 1):
         outcomes.append(_loop.run_until_complete(_read_form("multipart/form-data; boundary=B", body, step)))
     assert outcomes[0] == outcomes[1], outcomes
@@ -241,7 +241,8 @@ async def _read_form(type_: str, body: bytes, step: int) -> object:
     try:
         form = await read_form(type_, _pieces(body, step), _LIMITS)
     except CoreError as error:
-        assert error.status in (400, 413, 415)
+        if error.status not in (400, 413, 415):
+            raise
         return error.status
     read: list[tuple[str, object]] = []
     for name, value in form.items_in_order:

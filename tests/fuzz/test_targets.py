@@ -1,4 +1,4 @@
-"""The targets of the fuzzer, driven by hypothesis, and everything the fuzzer ever found."""
+"""The targets of the fuzzer, driven by hypothesis, and over what the fuzzer came upon."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.fuzz.targets import TARGETS
 
-FINDINGS = sorted((Path(__file__).parent / "findings").glob("*/*"))
+CORPUS = sorted((Path(__file__).parent / "corpus").glob("*/*"))
 
 # Pieces of what each target reads: random bytes alone rarely come near a parser's corners.
 PIECES = {
@@ -37,6 +37,6 @@ def test_whatever_comes_in_the_promises_hold(name: str, data: st.DataObject) -> 
     TARGETS[name](data.draw(pieces))
 
 
-@pytest.mark.parametrize("finding", FINDINGS, ids=lambda path: f"{path.parent.name}-{path.name}")
-def test_what_the_fuzzer_found_stays_fixed(finding: Path) -> None:
+@pytest.mark.parametrize("finding", CORPUS, ids=lambda path: f"{path.parent.name}-{path.name}")
+def test_what_the_fuzzer_came_upon_holds(finding: Path) -> None:
     TARGETS[finding.parent.name](finding.read_bytes())

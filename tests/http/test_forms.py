@@ -109,7 +109,7 @@ async def test_urlencoded() -> None:
 class Person:
     name: str
     age: int
-    tags: list[str] = attrs.Factory(list)
+    tags: list[str] = attrs.Factory(list[str])
 
 
 async def test_parse_gives_a_type() -> None:
@@ -271,7 +271,8 @@ async def test_whatever_comes_in_is_a_form_or_a_client_error(data: bytes, size: 
     try:
         await read(b"--B\r\n" + data, size=size)
     except CoreError as error:
-        assert error.status in (400, 413)
+        if error.status not in (400, 413):
+            raise
 
 
 @pytest.mark.parametrize(

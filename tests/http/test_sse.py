@@ -98,7 +98,7 @@ async def test_a_client_that_goes_away_ends_the_generator(keep_alive: float | No
     closed: list[str] = []
     stream = encode_events(_count(closed, gap=3600), keep_alive)
     assert await anext(stream) == b"data: 0\n\n"
-    waiting = asyncio.ensure_future(anext(stream))  # type: ignore[arg-type]  # an awaitable is enough
+    waiting = asyncio.ensure_future(anext(stream))
     await asyncio.sleep(0.01)
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):

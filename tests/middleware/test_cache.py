@@ -68,7 +68,11 @@ async def _chunks() -> AsyncIterator[bytes]:
     yield b"{}"
 
 
-STORES: list[Any] = [{}, {"store": MemoryCache()}, {"kv_binding": "CACHE"}, {"kv_binding": lambda req: req.env.CACHE}]  # pyright: ignore[reportUnknownLambdaType]  # typed by the option
+def _by_env(req: Request[Any]) -> Any:
+    return req.env.CACHE
+
+
+STORES: list[Any] = [{}, {"store": MemoryCache()}, {"kv_binding": "CACHE"}, {"kv_binding": _by_env}]
 
 
 @pytest.mark.parametrize("store", STORES)

@@ -57,7 +57,7 @@ def token(claims: dict[str, Any] | None = None, *, header: dict[str, Any] | None
 
 
 def signed(algorithm: str, private: Any, claims: dict[str, Any] | None = None, **header: Any) -> str:
-    parts = [{"alg": algorithm, **header}, {"sub": "ada", "exp": NOW + 60, **(claims or {})}]
+    parts: list[dict[str, Any]] = [{"alg": algorithm, **header}, {"sub": "ada", "exp": NOW + 60, **(claims or {})}]
     text = ".".join(b64(json.dumps(part).encode()) for part in parts)
     return f"{text}.{b64(pyjwt.get_default_algorithms()[algorithm].sign(text.encode(), private))}"
 
@@ -75,7 +75,7 @@ class Bench:
         @self.app.authenticated(auth).get("/me")
         async def me(req: Request[Any, Any], res: Response) -> None:
             user = req.user
-            res.json(user if attrs.has(type(user)) else str(user))
+            res.json(user)
 
         self.client = Client(self.app, env or Env(), FakeExecutionContext(clock=self.clock))
 
@@ -320,7 +320,7 @@ async def test_leeway_is_up_to_60_seconds() -> None:
     assert not await accepted(bench, token({"exp": NOW - 60}))
     for leeway in (-1, 61, True, float("nan"), "5"):
         with pytest.raises(OptionError, match="leeway"):
-            jwt_auth(secret=by_env, leeway=leeway)  # type: ignore[call-overload]  # that is the point
+            jwt_auth(secret=by_env, leeway=leeway)  # type: ignore[arg-type]  # that is the point
 
 
 @pytest.mark.parametrize("name", ["exp", "nbf", "iat"])
@@ -508,7 +508,7 @@ class Issuer:
 
 
 def jwk(private: Any, **members: Any) -> dict[str, Any]:
-    algorithm = pyjwt.RSAAlgorithm if isinstance(private, rsa.RSAPrivateKey) else pyjwt.ECAlgorithm
+    algorithm: Any = pyjwt.RSAAlgorithm if isinstance(private, rsa.RSAPrivateKey) else pyjwt.ECAlgorithm
     return {**algorithm.to_jwk(private.public_key(), as_dict=True), **members}
 
 

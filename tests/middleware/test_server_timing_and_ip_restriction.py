@@ -86,7 +86,7 @@ async def status(middleware: Any, ip: str | None) -> int:
     return response.status
 
 
-ALLOW = {"allow": ["192.0.2.7", "10.0.0.0/8", "2001:db8::/32", "::ffff:198.51.100.0/120"]}
+ALLOW: dict[str, Any] = {"allow": ["192.0.2.7", "10.0.0.0/8", "2001:db8::/32", "::ffff:198.51.100.0/120"]}
 
 
 @pytest.mark.parametrize(

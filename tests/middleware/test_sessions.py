@@ -26,7 +26,7 @@ class Env:
     SECRET: str = "a secret that nobody can guess"
 
 
-def secret(req: Request[Any]) -> str:
+def secret(req: Request[Any]) -> Any:
     return req.env.SECRET
 
 
@@ -35,7 +35,8 @@ class Bench:
         self.clock = FakeClock()
         self.kv = FakeKVNamespace(clock=self.clock)
         self.app: App[Any] = App()
-        self.app.use(sessions(**{"kv_binding": "SESSIONS", "secret": secret, **options}))
+        given: dict[str, Any] = {"kv_binding": "SESSIONS", "secret": secret, **options}
+        self.app.use(sessions(**given))
         self.client = self.visitor()
         app = self.app
 

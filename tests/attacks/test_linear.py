@@ -1,0 +1,91 @@
+"""Regular expressions and splitting cost time linear in what a client sends, for every reader of a header or a body."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from core.http import cookies, url
+from core.http.forms import parse_header
+from core.http.sse import encode_event
+from core.middleware.cache import _directives
+from core.middleware.compress import _accepts_gzip
+from core.middleware.conditional import none_match, parse_range, read_date
+from core.middleware.cors import _asked_for
+from core.middleware.jwt import _token_of
+from core.middleware.rate_limit import _network, _stored_form
+from core.request import Query
+
+
+def quiet(function: Callable[[str], Any]) -> Callable[[str], Any]:
+    def call(text: str) -> None:
+        try:
+            function(text)
+        except Exception:
+            return
+
+    return call
+
+
+READERS: dict[str, Callable[[str], Any]] = {
+    "Accept-Encoding": _accepts_gzip,
+    "Access-Control-Request-Headers": _asked_for,
+    "Authorization": lambda text: _token_of(f"Bearer {text}", 10_000_000),
+    "Cache-Control": _directives,
+    "Content-Disposition": parse_header,
+    "Cookie": cookies.parse_cookies,
+    "Edge-Connecting-IP": _network,
+    "If-Modified-Since": read_date,
+    "If-None-Match": lambda text: none_match(text, '"x"'),
+    "Range": lambda text: parse_range(text, 1000),
+    "a key of rate_limit": _stored_form,
+    "a path": url.canonical_path,
+    "a query": lambda text: Query(text).pairs,
+    "an event": encode_event,
+}
+
+SHAPES: dict[str, Callable[[int], str]] = {
+    "commas": lambda n: "," * n,
+    "semicolons": lambda n: ";" * n,
+    "blanks": lambda n: " " * n,
+    "a blank at the end": lambda n: "a" + " " * n + "b",
+    "escapes": lambda n: "%2e/" * (n // 4),
+    "dots": lambda n: "../" * (n // 3),
+    "slashes": lambda n: "/" * n,
+    "quotes": lambda n: '"' * n,
+    "unclosed quotes": lambda n: '; a="' * (n // 5),
+    "backslashes": lambda n: '; a="' + "\\" * n,
+    "parameters": lambda n: "; a=b" * (n // 5),
+    "names": lambda n: "a=" + "a" * n,
+    "tags": lambda n: 'W/"a", ' * (n // 7),
+    "parts of a token": lambda n: "a." * (n // 2),
+    "digits": lambda n: "bytes=" + "9" * n,
+    "colons": lambda n: ":" * n,
+    "line breaks": lambda n: "\r\n" * (n // 2),
+    "ampersands": lambda n: "a&" * (n // 2),
+}
+
+SIZE = 20_000
+
+
+def cost(function: Callable[[str], Any], text: str) -> float:
+    best = float("inf")
+    for _ in range(3):
+        begun = time.perf_counter()
+        function(text)
+        best = min(best, time.perf_counter() - begun)
+    return best
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("reader", READERS)
+def test_eight_times_as_much_takes_about_eight_times_as_long(reader: str, shape: str) -> None:
+    function = quiet(READERS[reader])
+    large = cost(function, SHAPES[shape](SIZE * 8))
+    # Most of it is over before it can be measured; what takes longer has to grow as its input does.
+    if large > 0.02:
+        small = cost(function, SHAPES[shape](SIZE))
+        assert large / small < 24, f"{reader} of {shape}: {small:.4f} s, then {large:.4f} s"
