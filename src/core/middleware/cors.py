@@ -228,6 +228,12 @@ def normalised_origins(call: str, origins: object) -> frozenset[str]:
         raise OptionError(str(error).replace("cors(", f"{call}(", 1)) from None
 
 
+def _is_plain_host(host: str) -> bool:
+    """Whether a host certainly is as a URL parser would write it, which then need not be asked."""
+    last = host.rpartition(".")[2]
+    return host.isascii() and last.isalpha() and "xn--" not in host and host.replace("-", "").replace(".", "").isalnum()
+
+
 def _is_wire_origin(origin: str) -> bool:
     return 0 < len(origin) <= 1024 and origin.isascii() and origin.isprintable() and " " not in origin
 
@@ -247,6 +253,8 @@ def _origin(value: object) -> str:
         if re.fullmatch(_OTHER_SCHEME, text.lower()):
             return text.lower()
     elif separator and rest and not any(char in rest for char in "/\\?#@"):
+        if _is_plain_host(rest) and text.islower():
+            return text
         try:
             url = URL(text)
         except TypeError:

@@ -29,7 +29,7 @@ E = TypeVar("E", default=Any)
 log: logging.Logger = logging.getLogger("core")
 
 _MOST_KEY_BYTES = 64
-_looks_secret = re.compile(r"(?i:bearer|basic|token|digest)\b|[A-Za-z0-9_\-+/=.~]{20}").search
+_SECRET = r"(?i:bearer|basic|token|digest)\b|[A-Za-z0-9_\-+/=.~]{20}"
 
 
 def rate_limit(
@@ -214,7 +214,11 @@ def _network(ip: str) -> str:
 
 def _stored_form(key: str) -> str:
     """A client's key as it may be stored: itself, or its hash where it is long or looks like a secret."""
-    if len(key.encode("utf-8", "surrogatepass")) <= _MOST_KEY_BYTES and not _looks_secret(key) and key.isprintable():
+    if (
+        len(key.encode("utf-8", "surrogatepass")) <= _MOST_KEY_BYTES
+        and not re.search(_SECRET, key)
+        and key.isprintable()
+    ):
         return key
     return "sha256:" + _digest(key)
 
