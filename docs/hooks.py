@@ -6,6 +6,7 @@ public name of that module.
 
 from __future__ import annotations
 
+import argparse
 import ast
 import os
 import re
@@ -30,9 +31,9 @@ def help_of(command: str) -> str:
     os.environ["NO_COLOR"] = "1"
     parser = parser_for(command)
     for action in parser._actions:
-        if getattr(action, "choices", None) and command in action.choices:  # type: ignore[operator]  # a dict there
-            text: str = action.choices[command].format_help()  # type: ignore[index]  # as above
-            return f"```text\n{text.rstrip()}\n```"
+        if isinstance(action, argparse._SubParsersAction) and command in action.choices:
+            chosen: argparse.ArgumentParser = action.choices[command]
+            return f"```text\n{chosen.format_help().rstrip()}\n```"
     raise ValueError(f"{{{{ help: {command} }}}}: there is no such command")
 
 
