@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import attrs
 import pytest
 
 from core.app import App
 from core.errors import CoreError, HandlerError, OptionError
 from core.hosts.asgi import asgi
+from core.hosts.rsgi import rsgi
 from core.http.websocket import WebSocket, WebSocketClosed, check_close, pair
 from core.middleware.logger import logger
 from core.middleware.secure_headers import secure_hdrs
@@ -226,6 +228,92 @@ class Connection:
 
     async def next(self) -> dict[str, Any]:
         return await asyncio.wait_for(self.outbox.get(), 1)
+
+
+class Lines(list[tuple[str, str]]):
+    """The headers of an RSGI scope."""
+
+    def get(self, name: str) -> str | None:
+        return next(iter(self.get_all(name)), None)
+
+    def get_all(self, name: str) -> list[str]:
+        return [value for key, value in self if key == name]
+
+    def items(self) -> list[tuple[str, str]]:
+        return list(self)
+
+
+@attrs.define
+class Scope:
+    headers: Lines
+    path: str = "/rooms/7"
+    proto: str = "ws"
+    method: str = "GET"
+    query_string: str = ""
+    scheme: str = "http"
+    server: str = "127.0.0.1:8000"
+    client: str = "192.0.2.1:5"
+    authority: str | None = "example.test"
+
+
+def scope(headers: Lines, *rest: str) -> Any:
+    return Scope(headers, *rest)
+
+
+@attrs.frozen
+class RsgiMessage:
+    kind: int
+    data: str | bytes | None = None
+
+
+class RsgiConnection:
+    """A WebSocket connection of granian: its protocol and its transport."""
+
+    def __init__(self, *messages: RsgiMessage) -> None:
+        self.messages = [*messages, RsgiMessage(0)]
+        self.sent: list[str | bytes] = []
+        self.closed: int | None = None
+
+    async def accept(self) -> RsgiConnection:
+        return self
+
+    async def receive(self) -> RsgiMessage:
+        return self.messages.pop(0)
+
+    async def send_str(self, text: str) -> None:
+        if text == "gone":
+            raise RuntimeError("transport closed")
+        self.sent.append(text)
+
+    async def send_bytes(self, data: bytes) -> None:
+        self.sent.append(data)
+
+    def close(self, status: int) -> None:
+        self.closed = status
+
+
+HANDSHAKE = Lines([("host", "example.test"), ("upgrade", "websocket")])
+
+
+async def test_over_rsgi() -> None:
+    connection = RsgiConnection(RsgiMessage(2, "hello"), RsgiMessage(1, b"x"), RsgiMessage(2, "leave"))
+    await rsgi(chat_app()).__rsgi__(scope(HANDSHAKE), connection)
+    assert (connection.sent, connection.closed) == (["welcome to 7", "hello", b"x"], 1000)
+
+
+async def test_over_rsgi_a_client_that_closes_or_is_gone_ends_the_handler() -> None:
+    for messages in ((), (RsgiMessage(2, "gone"), RsgiMessage(2, "never read"))):
+        connection = RsgiConnection(*messages)
+        await rsgi(chat_app()).__rsgi__(scope(HANDSHAKE), connection)
+        assert (connection.sent, connection.closed) == (["welcome to 7"], None)
+
+
+async def test_over_rsgi_a_refusal_closes_with_its_status() -> None:
+    evil = Lines([*HANDSHAKE, ("origin", "https://evil.test")])
+    for app, headers, status in ((chat_app(refuse), HANDSHAKE, 401), (chat_app(), evil, 403)):
+        connection = RsgiConnection()
+        await rsgi(app).__rsgi__(scope(headers), connection)
+        assert (connection.sent, connection.closed) == ([], status)
 
 
 async def test_over_asgi() -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import attrs
 import pytest
 
 from core.app import App
 from core.hosts.asgi import asgi
+from core.hosts.rsgi import rsgi
 from core.middleware.ip_restriction import ip_restriction
 from core.middleware.rate_limit import rate_limit
 from core.middleware.rate_limit_stores import MemoryStore
@@ -71,6 +73,69 @@ async def test_over_asgi_the_address_is_the_connections_whatever_was_sent_and_ho
     assert body == b'{"ip":"192.0.2.1","header":"192.0.2.1","all":"192.0.2.1"}'
     _, body = await over_asgi(asgi(app()), sent, None)
     assert body == b'{"ip":null,"header":null,"all":null}'
+
+
+class Lines(list[tuple[str, str]]):
+    """The headers of an RSGI scope."""
+
+    def get(self, name: str) -> str | None:
+        return next(iter(self.get_all(name)), None)
+
+    def get_all(self, name: str) -> list[str]:
+        return [value for key, value in self if key == name]
+
+    def items(self) -> list[tuple[str, str]]:
+        return list(self)
+
+
+@attrs.define
+class Scope:
+    headers: Lines
+    client: str = "192.0.2.1:5"
+    path: str = "/"
+    proto: str = "http"
+    method: str = "GET"
+    query_string: str = ""
+    scheme: str = "http"
+    server: str = "127.0.0.1:8000"
+    authority: str | None = None
+
+
+def scope(headers: Lines, *rest: str) -> Any:
+    return Scope(headers, *rest)
+
+
+class Protocol:
+    status = 0
+    body: str | bytes = b""
+
+    def response_str(self, status: int, headers: Any, body: str) -> None:
+        self.status, self.body = status, body
+
+    def response_bytes(self, status: int, headers: Any, body: bytes) -> None:
+        self.status, self.body = status, body
+
+    def response_empty(self, status: int, headers: Any) -> None:
+        self.status = status
+
+
+@pytest.mark.parametrize(("name", "value"), FORGED)
+async def test_over_rsgi_a_forged_address_buys_no_second_limit(name: bytes, value: bytes) -> None:
+    served = rsgi(app())
+    statuses: list[int] = []
+    for n in range(4):
+        protocol = Protocol()
+        await served.__rsgi__(scope(Lines([(name.decode().lower(), (value % n).decode())])), protocol)
+        statuses.append(protocol.status)
+    assert statuses == [200, 200, 429, 429]
+
+
+async def test_over_rsgi_the_address_is_the_connections() -> None:
+    for client, ip in (("192.0.2.1:5", '"192.0.2.1"'), ("[2001:db8::1]:5", '"2001:db8::1"')):
+        protocol = Protocol()
+        sent = Lines([("edge-connecting-ip", "1.1.1.1"), ("edge-connecting-ip", "2.2.2.2")])
+        await rsgi(app()).__rsgi__(scope(sent, client), protocol)
+        assert protocol.body == f'{{"ip":{ip},"header":{ip},"all":{ip}}}'
 
 
 @pytest.mark.parametrize(("name", "value"), [pair for pair in FORGED if pair[0].lower() != b"edge-connecting-ip"])

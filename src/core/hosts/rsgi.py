@@ -164,10 +164,12 @@ class RsgiApplication:
 
     async def __rsgi__(self, scope: RsgiScope, protocol: Any) -> None:
         """Serve one request."""
-        if scope.proto != "http":
-            protocol.close(1002)
-            return
         req = RsgiRequest(scope, protocol, self._env, self.context)
+        if scope.proto != "http":
+            from core.hosts.rsgi_websocket import serve_websocket
+
+            await serve_websocket(req, protocol, self._app.dispatcher)
+            return
         res = Response()
         await self._respond(req, res)
         headers = _header_pairs(res)

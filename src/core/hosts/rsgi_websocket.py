@@ -1,0 +1,83 @@
+"""WebSockets over RSGI: the opening handshake runs through the application, the session over granian's transport.
+
+RSGI agrees on no subprotocols, and answers a refusal with a bare 403. Where either matters, serve with `asgi`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any, Final
+
+from core.dispatch import Dispatcher
+from core.http.websocket import WebSocketClosed, check_close
+from core.request import Request
+from core.response import Response
+
+__all__ = ["RsgiWebSocket", "serve_websocket"]
+
+_CLOSE: Final = 0  # the kinds of messages, as RSGI numbers them
+_BYTES: Final = 1
+
+
+class RsgiWebSocket:
+    """An accepted connection."""
+
+    protocol: str | None = None
+    """RSGI agrees on no subprotocol."""
+
+    def __init__(self, transport: Any, protocol: Any) -> None:
+        self._transport = transport
+        self._protocol = protocol
+        self._closed: WebSocketClosed | None = None
+
+    async def receive(self) -> str | bytes:
+        """The next message. Raises WebSocketClosed when there will be none."""
+        if self._closed is not None:
+            raise self._closed
+        message = await self._transport.receive()
+        if message.kind == _CLOSE:
+            self._closed = WebSocketClosed()
+            raise self._closed
+        data: str | bytes = bytes(message.data) if message.kind == _BYTES else message.data
+        return data
+
+    async def send(self, message: str | bytes, /) -> None:
+        """Send one message. Raises WebSocketClosed when the connection is closed."""
+        if self._closed is not None:
+            raise self._closed
+        try:
+            if isinstance(message, str):
+                await self._transport.send_str(message)
+            elif isinstance(message, bytes | bytearray | memoryview):
+                await self._transport.send_bytes(bytes(message))
+            else:
+                raise TypeError(
+                    f"send() takes str or bytes, not {type(message).__name__}. Write json.dumps(…) for values"
+                )
+        except (OSError, RuntimeError):  # what granian raises for a client that is gone
+            self._closed = WebSocketClosed(1006)
+            raise self._closed from None
+
+    async def close(self, code: int = 1000, reason: str = "") -> None:
+        """Close the connection. RSGI sends neither code nor reason. A second call does nothing."""
+        check_close(code, reason)
+        if self._closed is None:
+            self._closed = WebSocketClosed(code, reason)
+            self._protocol.close(code)
+
+    async def __aiter__(self) -> AsyncIterator[str | bytes]:
+        try:
+            while True:
+                yield await self.receive()
+        except WebSocketClosed:
+            return
+
+
+async def serve_websocket(req: Request[Any, Any, Any], protocol: Any, dispatcher: Dispatcher) -> None:
+    """Serve one connection, from its opening to its end."""
+    res = Response()
+    await dispatcher.respond(req, res)
+    if res.status_code != 101 or res.upgrade is None:
+        protocol.close(res.status_code if res.status_code >= 400 else 403)
+        return
+    await res.upgrade.run(RsgiWebSocket(await protocol.accept(), protocol))
