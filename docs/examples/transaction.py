@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from core import Next, Request, Response, create_app
@@ -12,7 +12,7 @@ journal: list[str] = []
 
 
 @asynccontextmanager
-async def transaction() -> AsyncIterator[None]:
+async def transaction() -> AsyncGenerator[None, None]:
     """Commit at the end, roll back on any error."""
     journal.append("begin")
     try:

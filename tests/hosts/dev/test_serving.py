@@ -361,3 +361,61 @@ def test_a_websocket_is_served_and_has_its_line(project: Path, state: Path) -> N
             socket_.send("hello")
             assert socket_.recv(timeout=10) == "HELLO"
         assert re.fullmatch(r"\d\d:\d\d:\d\d WS     /echo 101 \d+\.\d ms", dev.until("WS     /echo"))
+
+
+def test_it_starts_with_a_broken_file_and_goes_on_when_it_is_mended(project: Path, state: Path) -> None:
+    toml = project / "wrangler.toml"
+    toml.write_text("name = \n")
+    with RunningDev(project, state) as dev:
+        page = dev.fetch("/", headers={"Accept": "text/html"})
+        assert page.status == 500
+        assert "wrangler.toml:1" in page.text
+        token = re.search(r'core-token" content="([^"]+)', dev.fetch("/_core/").text)
+        assert token is not None
+        overview = json.loads(dev.fetch("/_core/api/overview", headers={"X-Core-Token": token[1]}).body)
+        assert overview["failed"]["kind"] == "ConfigurationError"
+
+        toml.write_text(TOML)
+        dev.until("reloaded")
+        assert dev.fetch("/").status == 200
+
+
+def test_a_named_environment_has_its_own_bindings_and_variables(project: Path, state: Path) -> None:
+    (project / "wrangler.toml").write_text(
+        'name = "trial"\nmain = "src/main.py"\ncompatibility_date = "2026-04-01"\n[vars]\nWHERE = "here"\n'
+        '[env.staging.vars]\nWHERE = "staging"\n'
+    )
+    (project / "src" / "main.py").write_text(
+        "import attrs\nfrom core import Bindings, create_app\n"
+        "@attrs.frozen\nclass Env(Bindings):\n    WHERE: str\n"
+        "app = create_app(Env)\n"
+        '@app.get("/")\nasync def home(req, res) -> None:\n    res.text(req.env.WHERE)\n'
+    )
+    with RunningDev(project, state, "--no-reload") as dev:
+        assert dev.fetch("/").text == "here"
+    with RunningDev(project, state, "--no-reload", "--env", "staging") as dev:
+        assert dev.fetch("/").text == "staging"
+        assert "(staging)" in dev.output
+    with RunningDev(project, state, "--no-reload", "--env", "stagign") as dev:
+        assert dev.wait() == 1
+        assert "Did you mean staging?" in dev.output
+
+
+def test_a_secret_without_a_value_is_told_with_the_file_to_write(project: Path, state: Path) -> None:
+    (project / "wrangler.toml").write_text(
+        'name = "trial"\nmain = "src/main.py"\ncompatibility_date = "2026-04-01"\n[secrets]\nrequired = ["KEY"]\n'
+    )
+    (project / "src" / "main.py").write_text(
+        "import attrs\nfrom core import Bindings, Secret, create_app\n"
+        "@attrs.frozen\nclass Env(Bindings):\n    KEY: Secret\n"
+        "app = create_app(Env)\n"
+        '@app.get("/")\nasync def home(req, res) -> None:\n    res.json({"length": len(req.env.KEY.reveal())})\n'
+    )
+    with RunningDev(project, state, "--no-reload") as dev:
+        assert dev.wait() == 1
+        assert "KEY" in dev.output
+        assert ".dev.vars" in dev.output
+    (project / ".dev.vars").write_text("KEY=12345\n")
+    with RunningDev(project, state, "--no-reload") as dev:
+        assert dev.fetch("/").text == '{"length":5}'
+        assert "12345" not in dev.output
