@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import time as machine_time
-from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import attrs
 
@@ -89,7 +89,12 @@ class SystemClock:
 
     time: staticmethod[[], float] = staticmethod(machine_time.time)
     monotonic: staticmethod[[], float] = staticmethod(machine_time.perf_counter)
-    sleep: staticmethod[[float], Coroutine[Any, Any, None]] = staticmethod(asyncio.sleep)
+    if TYPE_CHECKING:
+
+        async def sleep(self, seconds: float, /) -> None:
+            """Return after `seconds`."""
+    else:
+        sleep = staticmethod(asyncio.sleep)
 
     def call_later(self, seconds: float, callback: Callable[[], object], /) -> TimerHandle:
         """Call `callback` in the running event loop, `seconds` from now."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import attrs
 
@@ -115,13 +115,13 @@ class WorkerdAi:
             "task": task,
         }
         given = {name: value for name, value in named.items() if value is not None}
-        found = from_js(await ask(_error, self._ai.models, js_value(given)))
+        found: list[dict[str, Any]] = from_js(await ask(_error, self._ai.models, js_value(given)))
         return [
             AiModel(
                 id=model["id"],
                 name=model["name"],
                 description=model.get("description") or "",
-                task=(model.get("task") or {}).get("name", ""),
+                task=cast("dict[str, Any]", model.get("task") or {}).get("name", ""),
                 source=model.get("source") or 0,
                 tags=list(model.get("tags") or ()),
                 properties={entry["property_id"]: str(entry["value"]) for entry in model.get("properties") or ()},
@@ -145,7 +145,8 @@ class WorkerdAi:
             )
             for file in files
         ]
-        found = from_js(await ask(_error, self._ai.toMarkdown, across.to_js(documents)))
+        found: Any = from_js(await ask(_error, self._ai.toMarkdown, across.to_js(documents)))
+        results = cast("list[dict[str, Any]]", found if isinstance(found, list) else [found])
         return [
             MarkdownResult(
                 name=result["name"],
@@ -155,7 +156,7 @@ class WorkerdAi:
                 error=result.get("error"),
                 id=result.get("id"),
             )
-            for result in (found if isinstance(found, list) else [found])
+            for result in results
         ]
 
     def gateway(self, gateway_id: str) -> WorkerdAiGateway:
@@ -230,10 +231,10 @@ _NAMES = {
 }
 
 
-def _camel(value: Any) -> dict[str, Any]:
+def _camel(value: attrs.AttrsInstance) -> dict[str, Any]:
     """Options by the names that the platform has for them, without those that were not given."""
     return {
-        _NAMES[field.name]: _camel(given) if attrs.has(type(given)) else given
+        _NAMES[field.name]: _camel(given) if attrs.has(cast("type[object]", type(given))) else given
         for field in attrs.fields(type(value))
         if (given := getattr(value, field.name)) is not None
     }

@@ -16,7 +16,7 @@ import sys
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import attrs
 
@@ -183,12 +183,12 @@ def _plain(value: Any) -> Any:
         case None | bool() | int() | float() | str() | bytes():
             return value
         case Mapping():
-            plain = {key: _plain(item) for key, item in value.items()}
+            plain = {key: _plain(item) for key, item in cast("Mapping[str, object]", value).items()}
             return _instance(plain) if CLASS in plain else plain
         case set() | frozenset():
-            return {_plain(item) for item in value}
+            return {_plain(item) for item in cast("set[object]", value)}
         case list() | tuple():
-            return [_plain(item) for item in value]
+            return [_plain(item) for item in cast("list[object]", value)]
         case memoryview():
             return value.tobytes()
         case _:
@@ -204,13 +204,13 @@ def _instance(plain: dict[str, Any]) -> Any:
         cls = getattr(cls, part, None)
     if not isinstance(cls, type) or not attrs.has(cls):
         return plain
-    given = {}
+    given: dict[str, Any] = {}
     for field in attrs.fields(cls):
         if field.init and field.name in plain:
             value = plain[field.name]
             # JavaScript has one kind of sequence.
             is_tuple = type(value) is list and str(field.type).removeprefix("typing.").lower().startswith("tuple")
-            given[field.alias or field.name] = tuple(value) if is_tuple else value
+            given[field.alias or field.name] = tuple(cast("list[object]", value)) if is_tuple else value
     try:
         return cls(**given)
     except TypeError:
@@ -222,7 +222,7 @@ def bytes_of(value: Any) -> bytes:
     if isinstance(value, bytes):
         return value
     if isinstance(value, (memoryview, bytearray)):
-        return bytes(value)
+        return bytes(cast("memoryview | bytearray", value))
     if constructor_name(value) == "DataView":
         return bytes(bridge().js.Uint8Array.new(value.buffer, value.byteOffset, value.byteLength).to_bytes())
     return bytes(value.to_bytes())
@@ -276,7 +276,7 @@ def js_value(value: Any) -> Any:
         case int():
             return js_number(value)
         case bytes() | bytearray() | memoryview():
-            return js_bytes(value)
+            return js_bytes(cast("bytes | bytearray | memoryview", value))
         case _:
             value = bare(value)
             if isinstance(value, across.JsProxy):
@@ -294,22 +294,22 @@ def _outgoing(value: Any) -> Any:
         case int():
             return js_number(value)
         case bytes() | bytearray() | memoryview():
-            return js_bytes(value)
+            return js_bytes(cast("bytes | bytearray | memoryview", value))
         case datetime():
             return js_date(value)
         case Mapping():
-            return {key: _outgoing(item) for key, item in value.items()}
+            return {key: _outgoing(item) for key, item in cast("Mapping[object, object]", value).items()}
         case list() | tuple():
-            return [_outgoing(item) for item in value]
+            return [_outgoing(item) for item in cast("list[object]", value)]
         case set() | frozenset():
-            return {_outgoing(item) for item in value}
+            return {_outgoing(item) for item in cast("set[object]", value)}
         case _:
             value = bare(value)
             if isinstance(value, bridge().JsProxy):
                 return value
-            if attrs.has(type(value)):
+            cls = cast("type[object]", type(value))
+            if attrs.has(cls):
                 # A plain object for whoever reads it in JavaScript, and the class's name for our own side.
-                cls = type(value)
                 fields = {field.name: getattr(value, field.name) for field in attrs.fields(cls)}
                 return _outgoing({CLASS: f"{cls.__module__}:{cls.__qualname__}", **fields})
             return value

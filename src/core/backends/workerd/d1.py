@@ -7,7 +7,7 @@ JavaScript arrays of numbers there, the only arrays a row can have, and become b
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, TypeVar, overload
+from typing import Any, Final, TypeVar, cast, overload
 
 from typing_extensions import TypeForm
 
@@ -109,7 +109,7 @@ class WorkerdD1Session:
 
     async def batch(self, statements: Sequence[Any], /) -> list[D1Result[D1Row]]:
         """Run statements in one transaction. See `D1Database.batch`."""
-        outgoing = []
+        outgoing: list[Any] = []
         for statement in statements:
             if not isinstance(statement, WorkerdD1PreparedStatement):
                 raise D1TypeError(f"batch() takes statements, as prepare() gives them, not {type(statement).__name__}")
@@ -176,7 +176,7 @@ def _js_text(value: object) -> str:
         case Mapping():
             return "[object Object]"
         case list() | tuple():
-            return ",".join(str(item) for item in value)
+            return ",".join(str(item) for item in cast("list[object]", value))
         case _:
             return str(value)
 
@@ -185,11 +185,11 @@ def _js_text(value: object) -> str:
 
 
 def _cell(value: Any) -> Any:
-    return bytes(value) if type(value) is list else value
+    return bytes(cast("list[int]", value)) if type(value) is list else value
 
 
 def _row(row: Mapping[str, Any]) -> D1Row:
-    return {name: bytes(value) if type(value) is list else value for name, value in row.items()}
+    return {name: bytes(cast("list[int]", value)) if type(value) is list else value for name, value in row.items()}
 
 
 def _result(result: Any) -> D1Result[D1Row]:
@@ -217,8 +217,9 @@ _ZERO: Final = {"duration": 0, "changes": 0, "last_row_id": 0, "size_after": 0, 
 
 
 def _meta(meta: Mapping[str, Any]) -> D1Meta:
-    given = {name: meta[name] for name in _META if meta.get(name) is not None}
-    return D1Meta(served_by=meta.get("served_by") or "", **{**_ZERO, "changed_db": False, **given})
+    given: dict[str, Any] = {**_ZERO, "changed_db": False}
+    given |= {name: meta[name] for name in _META if meta.get(name) is not None}
+    return D1Meta(served_by=meta.get("served_by") or "", **given)
 
 
 def _error(name: str, message: str) -> BindingError:

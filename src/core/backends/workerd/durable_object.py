@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from datetime import datetime
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 from core.backends.workerd.crossing import (
     ask,
@@ -556,7 +556,7 @@ def _sql_value(value: Any) -> Any:
         case None:
             return bridge().jsnull
         case bytes() | bytearray() | memoryview():
-            return js_bytes(value)
+            return js_bytes(cast("bytes | bytearray | memoryview", value))
         case bool() | int() | float() | str():
             return value
         case _:

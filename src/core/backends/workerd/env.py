@@ -9,7 +9,7 @@ from __future__ import annotations
 import typing
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 from core.backends.workerd.crossing import bare, bridge, constructor_name, is_null, structured
 from core.env import EnvField, inject
@@ -96,7 +96,7 @@ def _adapt(value: Any, field: EnvField) -> object:
     if protocol == "VersionMetadata" and isinstance(value, dict):
         from core.backends.workerd.version_metadata import WorkerdVersionMetadata
 
-        return WorkerdVersionMetadata.of(value)
+        return WorkerdVersionMetadata.of(cast("dict[str, object]", value))
     if not isinstance(value, bridge().JsProxy):
         return value
     if protocol == "DurableObjectNamespace":

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any, Final, Literal, NoReturn, TypeVar, overload
+from typing import Any, Final, Literal, NoReturn, TypeVar, cast, overload
 
 from typing_extensions import TypeForm
 
@@ -191,14 +191,16 @@ class WorkerdKVNamespace:
 
     async def _bulk(self, method: Any, keys: object, type: str, cache_ttl: int | None) -> dict[str, Any]:
         if not isinstance(keys, Sequence) or isinstance(keys, (bytes, bytearray, memoryview)):
-            _wrong_key(keys)
-        for key in keys:
+            _wrong_key(cast("Any", keys))
+        asked: list[str] = []
+        for key in cast("Sequence[object]", keys):
             if not isinstance(key, str):
                 _wrong_key(key)
-        found = await ask(_error, method, bridge().to_js(list(keys)), type=type, **_cache(cache_ttl))
+            asked.append(key)
+        found = await ask(_error, method, bridge().to_js(asked), type=type, **_cache(cache_ttl))
         # A Map; its entries are in the order of the answer, which is not the order asked.
         entries: Mapping[str, Any] = from_js(found)
-        return {key: entries.get(key) for key in keys}
+        return {key: entries.get(key) for key in asked}
 
 
 def _read_as(value: Any, type: str) -> Any:

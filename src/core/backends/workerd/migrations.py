@@ -30,7 +30,7 @@ async def apply(database: Any, table: str, files: Sequence[tuple[str, Sequence[s
     db = WorkerdD1Database(database)
     await db.prepare(_SCHEMA.format(table=table)).run()
     known = {row["name"] for row in (await db.prepare(f"SELECT name FROM {table}").all()).results}
-    applied = []
+    applied: list[str] = []
     for name, statements in files:
         if name in known:
             continue

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, Final, cast
 
 from core.backends.workerd.crossing import (
     ask,
@@ -27,9 +27,11 @@ from core.bindings.queue import (
     QueueSendMetadata,
     QueueSendResponse,
 )
-from core.errors import BindingError, BindingTypeError, QueueError
+from core.errors import BindingError, QueueError, QueueTypeError
 
 __all__ = ["WorkerdMessage", "WorkerdMessageBatch", "WorkerdQueue"]
+
+MAX_DELAY: Final = 86_400
 
 
 class WorkerdQueue:
@@ -46,7 +48,7 @@ class WorkerdQueue:
         """Send one message. See `Queue.send`."""
         given: dict[str, Any] = {"contentType": content_type}
         if delay_seconds is not None:
-            given["delaySeconds"] = delay_seconds
+            given["delaySeconds"] = _delay("send", delay_seconds)
         return _response(await ask(_error, self._queue.send, _outgoing(body, content_type), **given))
 
     async def send_batch(
@@ -54,18 +56,18 @@ class WorkerdQueue:
     ) -> QueueSendResponse:
         """Send several messages, all or none. See `Queue.send_batch`."""
         across = bridge()
-        outgoing = []
+        outgoing: list[Any] = []
         for message in messages:
             if isinstance(message, Mapping):
                 message = MessageSendRequest(**message)
-            content_type = message.content_type or "json"
+            content_type = "json" if message.content_type is None else message.content_type
             entry = {"body": _outgoing(message.body, content_type), "contentType": content_type}
             if message.delay_seconds is not None:
-                entry["delaySeconds"] = message.delay_seconds
+                entry["delaySeconds"] = _delay("sendBatch", message.delay_seconds)
             outgoing.append(across.to_js(entry, dict_converter=across.from_entries))
         if not outgoing:
-            raise BindingTypeError("sendBatch() requires at least one message")
-        given = {} if delay_seconds is None else {"delaySeconds": delay_seconds}
+            raise QueueTypeError("sendBatch() requires at least one message")
+        given = {} if delay_seconds is None else {"delaySeconds": _delay("sendBatch", delay_seconds)}
         return _response(await ask(_error, self._queue.sendBatch, across.to_js(outgoing), **given))
 
     async def metrics(self) -> QueueMetrics:
@@ -137,7 +139,7 @@ class WorkerdMessageBatch:
     @property
     def metadata(self) -> MessageBatchMetadata:
         """How much more waits in the queue."""
-        found = from_js(getattr(self._batch, "metadata", None)) or {}
+        found: dict[str, Any] = from_js(getattr(self._batch, "metadata", None)) or {}
         return MessageBatchMetadata(_metrics(found.get("metrics")))
 
     def ack_all(self) -> None:
@@ -164,23 +166,34 @@ def _outgoing(body: Any, content_type: str) -> Any:
             try:
                 return bridge().parse(dumps(body))
             except (TypeError, ValueError) as error:
-                raise BindingTypeError(f"The body cannot be sent as JSON: {error}") from error
+                raise QueueTypeError(f"The body cannot be sent as JSON: {error}") from error
         case "text":
             if not isinstance(body, str):
-                raise BindingTypeError(
+                raise QueueTypeError(
                     f'Content Type "text" requires a value of type string, but received: {_js_type(body)}'
                 )
             return body
         case "bytes":
             if not isinstance(body, (bytes, bytearray, memoryview)):
-                raise BindingTypeError(
+                raise QueueTypeError(
                     f'Content Type "bytes" requires a value of type ArrayBufferView, but received: {_js_type(body)}'
                 )
-            return js_bytes(body)
+            return js_bytes(cast("bytes | bytearray | memoryview", body))
         case "v8":
             return js_value(body)
         case _:
-            raise BindingTypeError(f"Unsupported queue message content type: {content_type}")
+            raise QueueTypeError(f"Unsupported queue message content type: {content_type}")
+
+
+def _delay(verb: str, seconds: int) -> int:
+    """A delay that the platform takes. workerd's own queues would take any."""
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or seconds != seconds:
+        raise QueueTypeError(f"delay_seconds must be a number of seconds, not {seconds!r}")
+    if not 0 <= seconds <= MAX_DELAY:
+        raise QueueError(
+            f"Queue {verb} failed: message delay {seconds} is invalid: it must be between 0 and {MAX_DELAY} seconds"
+        )
+    return int(seconds)
 
 
 def _js_type(value: object) -> str:
@@ -197,20 +210,21 @@ def _js_type(value: object) -> str:
 
 def _response(answer: Any) -> QueueSendResponse:
     found = from_js(answer)
-    metadata = found.get("metadata") if isinstance(found, Mapping) else None
-    return QueueSendResponse(QueueSendMetadata(_metrics((metadata or {}).get("metrics"))))
+    metadata: Any = cast("Mapping[str, Any]", found).get("metadata") if isinstance(found, Mapping) else None
+    return QueueSendResponse(QueueSendMetadata(_metrics(metadata.get("metrics") if metadata else None)))
 
 
 def _metrics(found: Any) -> QueueMetrics:
     if not isinstance(found, Mapping):
         return QueueMetrics()
-    oldest = found.get("oldestMessageTimestamp")
+    metrics = cast("Mapping[str, Any]", found)
+    oldest = metrics.get("oldestMessageTimestamp")
     return QueueMetrics(
-        backlog_count=found.get("backlogCount") or 0,
-        backlog_bytes=found.get("backlogBytes") or 0,
+        backlog_count=metrics.get("backlogCount") or 0,
+        backlog_bytes=metrics.get("backlogBytes") or 0,
         oldest_message_timestamp=None if oldest is None else date_of(oldest),
     )
 
 
 def _error(name: str, message: str) -> BindingError:
-    return BindingTypeError(message) if name == "TypeError" else QueueError(message)
+    return QueueTypeError(message) if name == "TypeError" else QueueError(message)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from core.backends.workerd.crossing import (
     ask,
@@ -225,7 +225,7 @@ async def _with_value(value: Any, store: Any) -> Any:
     if isinstance(value, str):
         return await store(value)
     if isinstance(value, (bytes, bytearray, memoryview)):
-        return await store(js_bytes(value))
+        return await store(js_bytes(cast("bytes | bytearray | memoryview", value)))
     if hasattr(value, "__aiter__"):
         length = getattr(value, "length", None)
         if length is None:
@@ -263,7 +263,7 @@ def _js_headers(headers: Headers) -> Any:
 def _condition(value: Any) -> Any:
     if isinstance(value, Headers):
         return _js_headers(value)
-    given = R2Conditional(**value) if isinstance(value, Mapping) else value
+    given = R2Conditional(**cast("Mapping[str, Any]", value)) if isinstance(value, Mapping) else value
     return _js(
         {
             "etagMatches": given.etag_matches,
@@ -278,7 +278,7 @@ def _condition(value: Any) -> Any:
 def _range(value: Any) -> Any:
     if isinstance(value, Headers):
         return _js_headers(value)
-    given = R2Range(**value) if isinstance(value, Mapping) else value
+    given = R2Range(**cast("Mapping[str, Any]", value)) if isinstance(value, Mapping) else value
     return _js({"offset": given.offset, "length": given.length, "suffix": given.suffix})
 
 
@@ -289,7 +289,9 @@ def _metadata(
     if isinstance(http_metadata, Headers):
         given["httpMetadata"] = _js_headers(http_metadata)
     elif http_metadata is not None:
-        stated = R2HTTPMetadata(**http_metadata) if isinstance(http_metadata, Mapping) else http_metadata
+        stated = http_metadata
+        if isinstance(http_metadata, Mapping):
+            stated = R2HTTPMetadata(**cast("Mapping[str, Any]", http_metadata))
         given["httpMetadata"] = _js(
             {
                 "contentType": stated.content_type,
@@ -362,7 +364,7 @@ def _ssec(value: Any) -> str | None:
 
 
 def _checksums(found: Any) -> R2Checksums:
-    given = {}
+    given: dict[str, bytes] = {}
     for name in _HASHES:
         value = getattr(found, name, None)
         if not is_null(value):
@@ -402,6 +404,8 @@ def _error(name: str, message: str) -> BindingError:
             return R2TypeError(message)
         case "RangeError":
             return R2ValueError(message)
+        case _:
+            pass
     error = R2Error(message)
     code = _CODE.search(message)
     if code is not None:

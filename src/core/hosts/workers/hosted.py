@@ -12,7 +12,7 @@ and `core dev` use the application itself.
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from core.app import App
 from core.bindings.durable_object import DurableObject
@@ -77,7 +77,7 @@ def durable_object(cls: type[DurableObject[E]], /, env_class: type[E] | None = N
         from core.backends.workerd.durable_object import WorkerdDurableObjectState
         from core.backends.workerd.env import build_env
 
-        super(made, self).__init__(ctx, env)
+        cast("Any", super(made, self)).__init__(ctx, env)
         self._core_object = cls(WorkerdDurableObjectState(ctx), build_env(env_class, env))
 
     def method(name: str) -> Any:
