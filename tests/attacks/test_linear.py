@@ -85,7 +85,7 @@ def cost(function: Callable[[str], Any], text: str) -> float:
 def test_eight_times_as_much_takes_about_eight_times_as_long(reader: str, shape: str) -> None:
     function = quiet(READERS[reader])
     large = cost(function, SHAPES[shape](SIZE * 8))
-    # Most of it is over before it can be measured; what takes longer has to grow as its input does.
-    if large > 0.02:
+    # A linear reader is through long before that; a quadratic one takes seconds to hours, however busy the machine.
+    if large > 0.3:
         small = cost(function, SHAPES[shape](SIZE))
-        assert large / small < 24, f"{reader} of {shape}: {small:.4f} s, then {large:.4f} s"
+        assert large / small < 32, f"{reader} of {shape}: {small:.4f} s, then {large:.4f} s"
