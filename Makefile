@@ -78,7 +78,7 @@ typing: $(STAMP)/house  ## What type checkers must accept and refuse
 	$(BIN)/pytest -q tests/typing
 
 unit: $(STAMP)/house $(STAMP)/browser  ## pytest with coverage, without the tests inside workerd
-	$(BIN)/pytest -q -m 'not runtime' --ignore tests/typing --cov --cov-report=term
+	PYTEST_DEBUG_TEMPROOT=$$(mktemp -d) $(BIN)/pytest -q -m 'not runtime' --ignore tests/typing --cov --cov-report=term
 
 runtime: $(STAMP)/house  ## The tests inside workerd
 	$(BIN)/pytest -q -m runtime tests/runtime
