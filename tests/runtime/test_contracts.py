@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 import subprocess
 import tempfile
@@ -18,22 +19,27 @@ from typing import Any
 
 import pytest
 from tests.runtime.conftest import Background, Running, start_running
+from tests.runtime.contracts.queues import QUEUES
 
 import core
-from core.cli.runtime.capnp import Plan
+from core.cli.runtime.capnp import Consumer, Plan
 from core.cli.runtime.make import make_bundle
 from core.cli.runtime.toolchain import Toolchain, cache_folder
 from core.testing.contracts.contract import Case
 
 MAIN = Path(__file__).parent / "contracts" / "main.py"
-KINDS = ("kv", "d1", "durable_object")
+KINDS = ("kv", "d1", "durable_object", "queue")
 PLAN = Plan(
     name="contracts",
     kv={"KV": "one", "OTHER_KV": "two"},
     d1={"DB": "one", "OTHER_DB": "two"},
+    queues={name.replace("-", "_").upper(): name for name in QUEUES},
+    consumers=[Consumer(name, settings) for name, settings in QUEUES.items()],
     durable_objects={"OBJECTS": "Subject", "OTHER_OBJECTS": "OtherSubject"},
 )
 CLOCK = {"name": "CLOCK", "service": {"name": "core-kv", "props": {"json": '{"namespace": "clock"}'}}}
+
+QUEUE_CLOCK = {"name": "QUEUE_CLOCK", "service": {"name": "core-queues", "props": {"json": '{"queue": "clock"}'}}}
 
 # By kind and case: what the real runtime does otherwise, and why that is so.
 DIFFERENCES: Mapping[tuple[str, str], str] = {
@@ -55,14 +61,28 @@ DIFFERENCES: Mapping[tuple[str, str], str] = {
     ("r2", "custom_metadata_has_8192_characters_and_twice_as_few_beyond_latin_1"): (
         "this miniflare keeps 2048 characters of custom metadata, newer ones and the platform 8192"
     ),
+    ("queue", "messages_that_waited_for_a_consumer_come_to_it"): (
+        "consumers are in workerd's configuration: there is no queue that waits for one"
+    ),
     ("d1", "limits_are_the_platforms"): "workerd's own D1 service has SQLite's limits, not D1's",
 }
+
+# What needs a clock that stands still: workerd's can be moved, and runs on meanwhile.
+UNTRIED: Mapping[tuple[str, str], str] = dict.fromkeys(
+    [
+        ("queue", "a_delay_is_kept_and_a_messages_own_wins"),
+        ("queue", "a_message_has_an_id_a_time_and_attempts"),
+    ],
+    "it needs a clock that stands still, and workerd's runs on",
+)
 
 
 def cases(kind: str) -> Iterator[Any]:
     # The alarms of objects and the dates of a bucket follow the machine's clock, which a test cannot move.
-    for case in import_module(f"core.testing.contracts.{kind}").contract.select(timed=kind == "kv"):
+    for case in import_module(f"core.testing.contracts.{kind}").contract.select(timed=kind in ("kv", "queue")):
         reason = DIFFERENCES.get((kind, case.name))
+        if (kind, case.name) in UNTRIED:
+            continue
         marks = [] if reason is None else [pytest.mark.xfail(reason=reason, strict=True)]
         yield pytest.param(case, id=f"{kind}-{case.name}", marks=marks)
 
@@ -80,7 +100,9 @@ def contracts(tools: Toolchain, background: Background, tmp_path_factory: pytest
     bundle = background.run(
         make_bundle(MAIN, project=MAIN.parent, plan=PLAN, out=place / "dist", toolchain=tools, files=contract_files())
     )
-    running = start_running(tools, bundle, background, place / "state", plan=PLAN, bindings=[CLOCK], test_clock=True)
+    running = start_running(
+        tools, bundle, background, place / "state", plan=PLAN, bindings=[CLOCK, QUEUE_CLOCK], test_clock=True
+    )
     yield running
     running.stop()
 
@@ -178,3 +200,38 @@ def miniflare_folder() -> Path:
 @pytest.mark.parametrize("case", list(cases("r2")))
 def test_the_real_object_bucket_keeps_the_contract(under_miniflare: Running, case: Case[Any]) -> None:
     keeps(under_miniflare, "r2", case)
+
+
+TABLE = Path(__file__).parents[2] / "docs" / "reference" / "workerd.md"
+
+
+def test_the_documentation_has_the_table_of_this_run() -> None:
+    """`CORE_WRITE_DOCS=1` writes it anew. That the cases pass or differ as it says is what the tests above hold."""
+    if os.environ.get("CORE_WRITE_DOCS") == "1":
+        TABLE.write_text(table(), "utf-8")
+    assert TABLE.read_text("utf-8") == table()
+
+
+def table() -> str:
+    """What passes and what differs, by kind and place."""
+    lines = [
+        "# The contracts, in the real runtime",
+        "",
+        "One text of promises for each kind of binding holds the fakes, the embedded bindings and the real runtime. The",
+        "first two keep all of them. This is the real runtime's share: CPython in workerd, and for R2, which workerd",
+        "alone has no service for, the same under miniflare. The table is written by `tests/runtime/test_contracts.py`.",
+        "",
+        "| Kind | Place | Passed | Differs | Needs a clock that stands still |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for kind, place in (*((kind, "workerd") for kind in KINDS), ("r2", "miniflare")):
+        every = import_module(f"core.testing.contracts.{kind}").contract.cases
+        tried = [*cases(kind)]
+        differ = sum(bool(case.marks) for case in tried)
+        lines.append(f"| {kind} | {place} | {len(tried) - differ} | {differ} | {len(every) - len(tried)} |")
+    lines += ["", "## What differs", ""]
+    lines += [
+        f"- **{kind}**: {name.replace('_', ' ')}. Here {reason}."
+        for (kind, name), reason in sorted(DIFFERENCES.items())
+    ]
+    return "\n".join(lines) + "\n"

@@ -8,7 +8,9 @@ import traceback
 from importlib import import_module
 from typing import Any
 
-from core import Request, Response, create_app
+from queues import QUEUES, queue_name  # type: ignore[import-not-found]  # it lies beside this file in the bundle
+
+from core import Request, Response, create_app, http
 from core.backends.workerd.durable_object import WorkerdDurableObjectNamespace
 from core.testing.contracts import durable_object
 
@@ -45,7 +47,9 @@ class ServiceClock:
     async def advance(self, seconds: float, /) -> None:
         """Move the service's clock."""
         self._ahead += seconds
-        answer = await self._service.fetch(f"http://kv/clock?advance={round(seconds * 1000)}", method="POST")
+        answer = await self._service.fetch(
+            http.Request(f"http://service/clock?advance={round(seconds * 1000)}", method="POST")
+        )
         assert answer.status == 200, await answer.text()
 
 
@@ -65,18 +69,98 @@ class RealClock:
         await asyncio.sleep(seconds)
 
 
+class QueueClock(ServiceClock):
+    """The queues' clock, moved in steps, each of which is given time for its deliveries."""
+
+    def __init__(self, service: Any, line: WorkerLine) -> None:
+        super().__init__(service)
+        self._line = line
+        # Nothing moves it back: messages of the case before are gone for good.
+        self._ahead = queues_ahead
+
+    async def advance(self, seconds: float, /) -> None:
+        """Move the clock on by what is asked, a second or more at a time. The time that this takes counts, too."""
+        global queues_ahead
+        end = self.time() + seconds
+        step = max(1.0, seconds / 12)
+        while True:
+            await super().advance(max(0.0, min(step, end - self.time() - SETTLE)))
+            queues_ahead = self._ahead
+            # A queue acts on the clock at its next call. What is due is delivered by its alarm, at once.
+            for _ in range(2):
+                for queue in self._line.queues():
+                    await queue.metrics()
+                await asyncio.sleep(SETTLE / 2)
+            if self.time() >= end - SETTLE / 2:
+                return
+
+
+class WorkerLine:
+    """A queue from one end to the other: settings are the configuration's here, so there is a queue for each."""
+
+    def __init__(self, env: Any) -> None:
+        self._env = env
+        self._name = queue_name()
+        self._used: set[str] = {self._name}
+
+    @property
+    def queue(self) -> Any:
+        """The sending side of the queue whose settings were asked for."""
+        return getattr(self._env, self._name.replace("-", "_").upper())
+
+    def queues(self) -> list[Any]:
+        """The queues that were used."""
+        return [getattr(self._env, name.replace("-", "_").upper()) for name in sorted(self._used)]
+
+    async def consume(self, handler: Any, **settings: Any) -> None:
+        """Let `handler` consume the queue of these settings."""
+        dead_letters = settings.pop("dead_letters", None)
+        self._name = queue_name(**settings, dead=dead_letters is not None)
+        self._used.add(self._name)
+        CONSUMERS[self._name] = handler
+        if dead_letters is not None:
+            self._used.add("q-letters")
+            CONSUMERS["q-letters"] = dead_letters
+
+    async def stop(self) -> None:
+        """End consuming; what still comes is acknowledged unseen."""
+        CONSUMERS.clear()
+
+
+CONSUMERS: dict[str, Any] = {}
+SETTLE = 0.06
+queues_ahead = 0.0
+
+
+async def consume(batch: Any, env: Any, ctx: Any) -> None:
+    handler = CONSUMERS.get(batch.queue)
+    if handler is not None:
+        await handler(batch)
+
+
+for _name in QUEUES:
+    app.queue(_name)(consume)
+
+
 @app.post("/run/:kind/:case")
 async def run(req: Request, res: Response) -> None:
     kind = req.params["kind"]
     contract = import_module(f"core.testing.contracts.{kind}").contract
     case = next(case for case in contract.cases if case.name == req.params["case"])
-    one, other = (getattr(req.env, name) for name in BINDINGS[kind])
+    one: Any
+    other: Any
+    one, other = (getattr(req.env, name) for name in BINDINGS[kind]) if kind in BINDINGS else (None, None)
+    if kind == "queue":
+        one = WorkerLine(req.env)
     if kind == "durable_object":
         one, other = (WorkerdDurableObjectNamespace(each._namespace, Subject) for each in (one, other))
-    clock = None
+    clock: Any = None
     try:
         if case.timed:
-            clock = RealClock() if kind == "durable_object" else ServiceClock(req.env.CLOCK)
+            if isinstance(one, WorkerLine):
+                clock = QueueClock(req.env.QUEUE_CLOCK, one)
+            else:
+                clock = RealClock() if kind == "durable_object" else ServiceClock(req.env.CLOCK)
         await case.run(one, other=other, clock=clock)
     except BaseException as error:  # whatever it is, the test outside shows it
         frames = [f for f in traceback.extract_tb(error.__traceback__) if "contracts" in f.filename]
@@ -86,7 +170,7 @@ async def run(req: Request, res: Response) -> None:
         )
         return
     finally:
-        if clock is not None and clock._ahead:
+        if clock is not None and clock._ahead and kind != "queue":
             # The clock is shared by all cases: it goes back to where it was.
             await clock.advance(-clock._ahead)
     res.status(204).send()

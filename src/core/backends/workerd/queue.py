@@ -185,7 +185,7 @@ def _outgoing(body: Any, content_type: str) -> Any:
             raise QueueTypeError(f"Unsupported queue message content type: {content_type}")
 
 
-def _delay(verb: str, seconds: int) -> int:
+def _delay(verb: str, seconds: Any) -> int:
     """A delay that the platform takes. workerd's own queues would take any."""
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or seconds != seconds:
         raise QueueTypeError(f"delay_seconds must be a number of seconds, not {seconds!r}")
