@@ -127,6 +127,7 @@ def test_kv_is_browsed_written_and_deleted(page: Page, dev: RunningDev) -> None:
     assert json.loads(dev.fetch("/notes/greeting%2F%3Cb%3E").body) == {"note": "hello & <i>goodbye</i>"}
 
     page.get_by_role("button", name="greeting/<b>").click()
+    page.get_by_role("heading", name="Value", exact=True).wait_for()  # the stored one, no longer the new one
     page.get_by_label("Value", exact=True).fill("changed")
     with page.expect_response(lambda response: response.request.method == "PUT"):
         page.get_by_role("button", name="Save").click()
