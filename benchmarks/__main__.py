@@ -1,7 +1,7 @@
 """All measurements in one run: tables to the terminal and to docs/explanation/performance.md, plots beside it.
 
-    make bench                        everything, about ten minutes on two processors
-    python -m benchmarks in_process   some of it
+make bench                        everything, about ten minutes on two processors
+python -m benchmarks in_process   some of it
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-KEPT = ROOT / ".make" / "bench"
+KEPT = ROOT / ".make" / "measured"
 PAGE = ROOT / "docs" / "explanation" / "performance.md"
 HONO = ROOT / ".make" / "hono"
 BEGIN, END = "<!-- measured -->", "<!-- /measured -->"

@@ -147,7 +147,7 @@ def main() -> None:
     from benchmarks.in_process import table
 
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=40)
+    parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--hono", type=Path)
     parser.add_argument("--json", default="")
     options = parser.parse_args()

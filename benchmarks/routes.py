@@ -117,7 +117,7 @@ async def costs(apps: dict[tuple[str, int], Application], rounds: int) -> dict[t
     times: dict[tuple[str, int, str], list[float]] = {}
     for number in range(rounds):
         for (name, size, kind), workload in asked.items():
-            count = 1000 if name in ("core", "overlapping") else 100
+            count = 300 if name in ("core", "overlapping") else 100 if size <= 100 else 10
             spent = await batch(apps[name, size], workload, count, number)
             times.setdefault((name, size, kind), []).append(spent)
     return {key: best_tenth(values) * 1e6 for key, values in times.items()}
