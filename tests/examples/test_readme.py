@@ -43,6 +43,21 @@ def test_make_dev_answers_the_five_curl_lines_as_printed(tmp_path: Path) -> None
             assert answer.stdout == printed, command
 
 
+def test_a_token_opens_what_the_examples_own_readme_says(tmp_path: Path) -> None:
+    users = ROOT / "examples" / "users"
+    (console,) = re.findall(
+        r"^```console\n(.*?)^```$", (users / "README.md").read_text("utf-8"), re.MULTILINE | re.DOTALL
+    )
+    with RunningDev(users, tmp_path / "state", "--no-reload") as dev:
+        dev.fetch("/users", method="POST", body=b'{"name": "Ada", "email": "ada@example.com"}')
+        commands = "\n".join(line[2:] for line in console.splitlines() if line.startswith("$ "))
+        script = commands.replace("http://127.0.0.1:8787", dev.address).replace("$(python ", f"$({sys.executable} ")
+        script = script.replace("curl ", "curl --silent --write-out '\\n' ")
+        answers = subprocess.run(["bash", "-c", script], capture_output=True, text=True)
+        printed = [line for line in console.splitlines() if not line.startswith("$ ")]
+        assert answers.stdout.splitlines() == printed, answers.stderr
+
+
 def test_one_wrong_letter_is_told_as_printed_by_mypy_and_by_core_check(tmp_path: Path) -> None:
     project = tmp_path / "users"
     shutil.copytree(ROOT / "examples" / "users", project, ignore=shutil.ignore_patterns(".core", "__pycache__"))

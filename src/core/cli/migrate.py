@@ -9,9 +9,10 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from core.cli.project import add_project_options, find_configuration
-from core.cli.style import Style
+from core.cli.style import Style, show_progress
 
 if TYPE_CHECKING:
+    from core.backends.embedded.migrations import Migration
     from core.config.model import Configuration
     from core.hosts.dev.options import Options
 
@@ -75,8 +76,10 @@ async def _with_databases(options: Options, configuration: Configuration, names:
             print(f"{paint.bold(name)} {paint.dim(str(folder))}")
             if apply:
                 try:
-                    done = await migrations.apply(database, files, table=table)
+                    done = await migrations.apply(database, files, table=table, progress=_show)
+                    show_progress("", 1, 1)
                 except migrations.MigrationError as error:
+                    show_progress("", 1, 1)
                     sys.stderr.write(f"{paint.paint('error', 'bold', 'red')}: {error}\n")
                     return 1
                 for file in done:
@@ -95,6 +98,10 @@ async def _with_databases(options: Options, configuration: Configuration, names:
             if not applied and not pending:
                 print("  no migrations yet: core migrate new NAME")
     return 0
+
+
+def _show(migration: Migration, index: int, count: int) -> None:
+    show_progress(migration.name, index - 1, count)
 
 
 def _new(configuration: Configuration, databases: list[str], name: str | None) -> int:
