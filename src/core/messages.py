@@ -30,17 +30,21 @@ def payload_of(consumer: Callable[..., Any], /) -> Any:
         return Any
     position = 0 if function is consumer else 1
     names = code.co_varnames[: code.co_argcount]
-    annotation = getattr(function, "__annotations__", {}).get(names[position]) if len(names) > position else None
-    if isinstance(annotation, str):
-        # Which batch it is does not matter, and programs may import it for the type checker only.
-        known = {"MessageBatch": MessageBatch, **getattr(function, "__globals__", {})}
-        try:
+    if len(names) <= position:
+        return Any
+    annotation: Any = None
+    try:
+        # Reading the annotations evaluates them from Python 3.14 on.
+        annotation = function.__annotations__.get(names[position])
+        if isinstance(annotation, str):
+            # Which batch it is does not matter, and programs may import it for the type checker only.
+            known = {"MessageBatch": MessageBatch, **function.__globals__}
             annotation = eval(annotation, known)  # the application's own annotation
-        except Exception as error:
-            raise RegistrationError(
-                f"the annotation {annotation} of {name_of(consumer)} cannot be resolved: {error}. "
-                "Import what it names outside `if TYPE_CHECKING:`"
-            ) from error
+    except Exception as error:
+        raise RegistrationError(
+            f"the annotation of {names[position]} of {name_of(consumer)} cannot be resolved: {error}. "
+            "Import what it names outside `if TYPE_CHECKING:`"
+        ) from error
     arguments = typing.get_args(annotation)
     if typing.get_origin(annotation) is not MessageBatch or not arguments or isinstance(arguments[0], typing.TypeVar):
         return Any
