@@ -91,6 +91,19 @@ def test_sarif_has_what_the_standard_demands(users: Path) -> None:
         assert place["region"]["startColumn"] >= 1
 
 
+def test_sarif_counts_columns_in_characters(users: Path) -> None:
+    edit(users / "src/users_api/routes/users.py", 'req.params["id"]', '("é", req.params["idd"])[1]')
+    log: dict[str, Any] = json.loads(run("check", "--format", "sarif", folder=users).stdout)
+    for result in log["runs"][0]["results"]:
+        place = result["locations"][0]["physicalLocation"]
+        line = (users / place["artifactLocation"]["uri"]).read_text().splitlines()[place["region"]["startLine"] - 1]
+        if "é" in line:
+            column: int = place["region"]["startColumn"]
+            assert line[column - 1 :].startswith(("req.params", '"idd"', "["))
+            return
+    raise AssertionError("the misspelt parameter was not found")
+
+
 def test_a_configuration_that_cannot_be_read_is_told_in_every_format_and_the_exit_code_is_2(users: Path) -> None:
     edit(users / "wrangler.toml", 'name = "users"\nmain', "name = 3\nmain_ = 1\nmain")
     text = run("check", folder=users)

@@ -58,6 +58,14 @@ async def test_fields_and_files_in_whatever_pieces_they_come(size: int) -> None:
     assert list(form) == ["a", "f"]
 
 
+async def test_a_malformed_part_writes_no_line_that_a_client_could_repeat_without_end(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with pytest.raises(CoreError):
+        await read(b"--B\r\nmalformed")
+    assert caplog.records == []
+
+
 async def test_a_file_can_be_read_whole_again_as_text_and_in_pieces() -> None:
     form = await read(multipart(file("f", "x.bin", b"\xffdata", "application/x-thing")))
     upload = form["f"]

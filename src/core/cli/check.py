@@ -199,8 +199,17 @@ def _place(finding: Finding) -> dict[str, object]:
     uri = Path(file).as_uri() if os.path.isabs(file) else quote(Path(file).as_posix())
     region: dict[str, int] = {"startLine": max(finding.line, 1)}
     if finding.column > 0:
-        region["startColumn"] = finding.column
+        region["startColumn"] = _code_points(finding)
     return {"artifactLocation": {"uri": uri}, "region": region}
+
+
+def _code_points(finding: Finding) -> int:
+    """A finding's column in characters, as SARIF counts: Python's own columns are bytes of UTF-8."""
+    try:
+        line = Path(finding.file).read_bytes().splitlines()[finding.line - 1]
+    except (OSError, IndexError):
+        return finding.column
+    return len(line[: finding.column - 1].decode("utf-8", "replace")) + 1
 
 
 def _camel(code: str) -> str:

@@ -8,6 +8,7 @@ refused while it comes in, and files wait in a spooled file, on disk from a size
 from __future__ import annotations
 
 import builtins
+import logging
 import re
 import weakref
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator, Mapping
@@ -214,6 +215,8 @@ async def _read_multipart(boundary: str, chunks: AsyncIterable[bytes], limits: F
     except ImportError:
         raise MissingExtraError("pip install 'core-edge[forms]'") from None
 
+    # It warns of every malformed part, which a client could send without end; the 400 says enough.
+    logging.getLogger(MultipartParser.__module__).setLevel(logging.ERROR)
     reader = _Reader(limits)
     parser: MultipartParser = MultipartParser(
         boundary.encode(),
