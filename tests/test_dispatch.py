@@ -20,7 +20,7 @@ class Model:
     """What must be, said step by step beside the real thing."""
 
     sent: tuple[int, Any] | None = None
-    staged: dict[str, str] = field(default_factory=dict)
+    staged: dict[str, str] = field(default_factory=dict[str, str])
     cookies: int = 0
     hooks: int = 0
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import attrs
 import pytest
@@ -73,7 +73,7 @@ async def test_a_consumer_that_says_nothing_gets_what_was_sent() -> None:
 
     @app.queue("jobs")
     async def work(batch, env, ctx) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001  # that is the point
-        seen.extend(message.body for message in batch.messages)
+        seen.extend(message.body for message in cast("MessageBatch[Any]", batch).messages)
 
     await app.consume(batch_of({"text": 5}, "text", None), None, FakeExecutionContext())
 

@@ -13,7 +13,7 @@ import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 
-import mypy.build  # first, or mypy's modules import each other in a circle  # noqa: F401
+import mypy.build  # first, or mypy's modules import each other in a circle  # noqa: F401  # pyright: ignore[reportUnusedImport]
 import pytest
 from mypy import api
 

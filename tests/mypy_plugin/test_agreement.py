@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import cast
 
 import attrs
 import pytest
@@ -102,7 +103,7 @@ def from_check(root: Path) -> list[str]:
     return sorted(finding.text.replace(f"{root}/", "") for finding in findings)
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=12, deadline=None, suppress_health_check=cast("list[HealthCheck]", list(HealthCheck)))
 @given(batch=st.lists(cases(), min_size=12, max_size=12))
 def test_both_faces_agree_about_every_env_and_configuration(
     tmp_path_factory: pytest.TempPathFactory, mypy_cache: Path, batch: list[Case]

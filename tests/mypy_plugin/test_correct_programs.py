@@ -717,7 +717,7 @@ def test_nothing_is_said_about_a_correct_program(told: list[str], name: str) -> 
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_program_is_correct_when_it_runs(corpus: Project, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(corpus.root))
+    monkeypatch.syspath_prepend(str(corpus.root))  # pyright: ignore[reportUnknownMemberType]  # pytest leaves `path` untyped
     for module in ("env", f"case_{name}"):
         monkeypatch.delitem(sys.modules, module, raising=False)
     spec = importlib.util.spec_from_file_location(f"case_{name}", corpus.root / f"case_{name}.py")

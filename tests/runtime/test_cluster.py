@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
@@ -79,7 +80,7 @@ def nodes(
         )
         started.append(start_running(tools, bundle, background, tmp_path / f"node{index}", cluster=cluster))
     with ThreadPoolExecutor(3) as pool:
-        assert [answer.status for answer in pool.map(lambda node: node.get("/"), started)] == [200] * 3
+        assert [answer.status for answer in pool.map(Running.get, started, ["/"] * 3)] == [200] * 3
     yield started
     for node in started:
         background.run(node.node.workerd.stop(seconds=8))
@@ -98,7 +99,7 @@ def test_a_cluster_survives_the_death_of_a_node(nodes: list[Running], background
     third.until("/kv/job:7", lambda value: value is not None)
 
     # Every write that was acknowledged is noted; then the node that holds them is killed.
-    acknowledged = []
+    acknowledged: list[int] = []
     for number in range(20):
         if first.request("PUT", f"/kv/before:{number}", str(number)).status == 204:
             acknowledged.append(number)
@@ -112,8 +113,9 @@ def test_a_cluster_survives_the_death_of_a_node(nodes: list[Running], background
     assert answer.json()["count"] == 4
     assert took < LEASE * 2, f"the objects were back after {took:.1f} s, the lease is {LEASE} s"
     for number in range(1, 5):
-        assert _until_ok(lambda n=number: third.request("POST", f"/counters/own{n}"), LEASE * 2).json()["count"] == 4
-    kept = [_until_ok(lambda n=number: third.get(f"/kv/before:{n}"), LEASE * 2).json() for number in acknowledged]
+        answer = _until_ok(partial(third.request, "POST", f"/counters/own{number}"), LEASE * 2)
+        assert answer.json()["count"] == 4
+    kept = [_until_ok(partial(third.get, f"/kv/before:{number}"), LEASE * 2).json() for number in acknowledged]
     assert kept == [str(number) for number in acknowledged]
     print(
         f"after SIGKILL the objects were back in {took:.1f} s (lease {LEASE} s), {len(kept)} of {len(kept)} writes kept"

@@ -137,7 +137,7 @@ def test_a_websocket_echoes_texts_and_bytes_and_closes_with_a_code(worker: Runni
         )
         stream = connection.makefile("rb")
         assert b"101" in stream.readline()
-        headers = []
+        headers: list[bytes] = []
         while (line := stream.readline()) != b"\r\n":
             headers.append(line.lower())
         assert b"sec-websocket-protocol: chat.v1\r\n" in headers
@@ -171,22 +171,22 @@ def test_a_handler_runs_to_its_end_when_its_client_hangs_up(worker: Running) -> 
 
 def test_fifty_requests_run_side_by_side(worker: Running) -> None:
     with ThreadPoolExecutor(50) as pool:
-        answers = list(pool.map(lambda _: worker.get("/together"), range(50)))
+        answers = list(pool.map(worker.get, ["/together"] * 50))
     assert {answer.status for answer in answers} == {200}
     assert max(answer.json() for answer in answers) >= 10
 
 
 def test_fifty_requests_with_bindings_all_get_their_own_answer(worker: Running) -> None:
     with ThreadPoolExecutor(50) as pool:
-        answers = list(pool.map(lambda number: (number, worker.get(f"/work/{number}")), range(1000, 1050)))
-    for number, answer in answers:
+        answers = list(pool.map(worker.get, [f"/work/{number}" for number in range(1000, 1050)]))
+    for number, answer in zip(range(1000, 1050), answers, strict=True):
         assert answer.json() == {"value": str(number), "row": {"next": number + 1, "text": "ä"}}
 
 
 def test_ten_clients_of_a_cold_worker_are_all_answered(start: Any) -> None:
     running = start()
     with ThreadPoolExecutor(10) as pool:
-        answers = list(pool.map(lambda _: running.get("/work/7"), range(10)))
+        answers = list(pool.map(running.get, ["/work/7"] * 10))
     assert [answer.status for answer in answers] == [200] * 10
 
 

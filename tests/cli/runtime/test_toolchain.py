@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,21 +13,19 @@ from core.cli.runtime import toolchain
 from core.cli.runtime.toolchain import PINNED, ToolchainError, find_toolchain
 
 
-def _npm(name: str) -> dict[str, object]:
-    content: dict[str, object] = json.loads((resources.files("core.cli.runtime") / "npm" / name).read_bytes())
+def _npm(name: str) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((resources.files("core.cli.runtime") / "npm" / name).read_bytes())
     return content
 
 
 def test_the_versions_are_those_of_the_lock_file() -> None:
-    packages = _npm("package-lock.json")["packages"]
-    assert isinstance(packages, dict)
+    packages: dict[str, Any] = _npm("package-lock.json")["packages"]
     assert packages["node_modules/pyodide"]["version"] == PINNED["pyodide"]
     assert packages["node_modules/@cloudflare/workerd-linux-64"]["version"] == PINNED["workerd"]
 
 
 def test_the_lock_file_has_checksums_and_no_addresses() -> None:
-    packages = _npm("package-lock.json")["packages"]
-    assert isinstance(packages, dict)
+    packages: dict[str, Any] = _npm("package-lock.json")["packages"]
     for name, package in packages.items():
         assert "resolved" not in package
         assert not name or package["integrity"].startswith("sha512-")
