@@ -68,6 +68,9 @@ _LIMITS: Final = (
     (sqlite3.SQLITE_LIMIT_EXPR_DEPTH, 100),
 )
 
+_KEPT: Final = 256
+"""How many statements are kept: one is asked about several times, but soon after another."""
+
 Storage = Literal["integer", "real", "text", "blob"]
 """What SQLite calls a storage class: the kind of a value, not of its column."""
 
@@ -159,10 +162,12 @@ class Schema:
         return self.migrated.trusted
 
     def analyse(self, sql: str) -> Statement:
-        """All that can be said about `sql`, the text of one `prepare`. Worked out once for each text."""
+        """All that can be said about `sql`, the text of one `prepare`. Kept for a while."""
         with self.migrated.lock:
             statement = self._statements.get(sql)
             if statement is None:
+                if len(self._statements) >= _KEPT:
+                    self._statements.clear()
                 statement = self._statements[sql] = self._analyse(sql)
             return statement
 
@@ -458,8 +463,7 @@ class _One:
         connection, gate = self.migrated.connection, self.migrated.gate
         gate.open = True
         try:
-            rows = _view(connection, "core_result", text)
-            connection.execute("DROP VIEW temp.core_result")
+            rows = _view(connection, text)
         except sqlite3.Error:
             return None
         finally:
@@ -571,14 +575,14 @@ def _target(tokens: Sequence[Token], at: int) -> Token | None:
     return None
 
 
-def _view(connection: sqlite3.Connection, view: str, text: str) -> list[tuple[int, str, str]]:
+def _view(connection: sqlite3.Connection, text: str) -> list[tuple[int, str, str]]:
     """What `PRAGMA table_info` says of a view over `text`."""
-    connection.execute(f"CREATE TEMP VIEW {view} AS {text}")
+    connection.execute(f"CREATE TEMP VIEW core_result AS {text}")
     try:
-        return [row[:3] for row in connection.execute(f"PRAGMA temp.table_info({view})")]
-    except sqlite3.Error:
-        connection.execute(f"DROP VIEW temp.{view}")
-        raise
+        return [row[:3] for row in connection.execute("PRAGMA temp.table_info(core_result)")]
+    finally:
+        # SQLite looks through all views when it makes one, so none may be left.
+        connection.execute("DROP VIEW temp.core_result")
 
 
 def _names(given: Sequence[str]) -> list[str]:
@@ -615,7 +619,6 @@ class _Shadow:
         self.tables: list[tuple[str, TableInfo]] = list(migrated.tables.items())
         self.index: dict[str, int] = {name: index for index, (name, _) in enumerate(self.tables)}
         self.made: set[tuple[str, int]] = set()
-        self.views = 0
         for name, table in self.tables:
             if table.view:
                 try:
@@ -652,9 +655,7 @@ class _Shadow:
             if item.schema is not None:
                 replace[item.schema.start] = "main"
         try:
-            # The view is left there: it is empty, and to drop it would cost as much again.
-            self.views += 1
-            rows = _view(self.connection, f"core_{self.views}", one.safe(replace))
+            rows = _view(self.connection, one.safe(replace))
         except sqlite3.Error:
             return None
         tags: list[_Tag | None] = []

@@ -75,6 +75,7 @@ _MAKERS: Final = frozenset(
 )
 _RUNS: Final = frozenset(["first", "all", "run", "raw"])
 _REGISTERS: Final = METHODS | {"on", "use"}
+_METHODS: Final = _REGISTERS | {"prepare", "bind", "batch", "__getitem__", "queue"}
 
 
 class CorePlugin(Plugin):
@@ -128,7 +129,10 @@ class CorePlugin(Plugin):
         return None
 
     def get_method_hook(self, fullname: str) -> Callable[[MethodContext], Type] | None:
-        owner, _, name = fullname.rpartition(".")
+        name = fullname[fullname.rfind(".") + 1 :]
+        if name not in _METHODS:
+            return None
+        owner = fullname[: -len(name) - 1]
         if name in _REGISTERS:
             if self._is(owner, "core.router.Router"):
                 return partial(self._registered, name)
@@ -160,8 +164,11 @@ class CorePlugin(Plugin):
 
     def get_method_signature_hook(self, fullname: str) -> Callable[[MethodSigContext], FunctionLike] | None:
         # Overloads are tried with their errors held back, so what is wrong is said here, before they are.
-        owner, _, name = fullname.rpartition(".")
-        if name in _RUNS and self._is(owner, "core.bindings.d1.D1PreparedStatement"):
+        name = fullname[fullname.rfind(".") + 1 :]
+        if name not in _RUNS:
+            return None
+        owner = fullname[: -len(name) - 1]
+        if self._is(owner, "core.bindings.d1.D1PreparedStatement"):
             from core.mypy_plugin import statements
 
             return partial(statements.run, self.project, name)
