@@ -41,7 +41,7 @@ def run(part: str) -> str:
         command += ["--hono", str(HONO)]
     if part == "cold" and (ROOT / "node_modules" / "pyodide").exists():
         command += ["--pyodide", str(ROOT)]
-    if part in ("over_http",) and shutil.which("wrk") is None:
+    if part == "over_http" and shutil.which("wrk") is None:
         return "wrk is missing (Debian: apt install wrk), so nothing was measured over HTTP."
     print(f"\n## {PARTS[part]}\n", flush=True)
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
