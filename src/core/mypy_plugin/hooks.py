@@ -30,7 +30,7 @@ from mypy.plugins.default import DefaultPlugin
 from mypy.types import FunctionLike, Type
 
 import core.mypy_plugin
-from core.mypy_plugin import codes  # noqa: F401  # so that mypy knows their names in its options
+from core.mypy_plugin import codes  # noqa: F401  # pyright: ignore[reportUnusedImport]  # so that mypy knows their names in its options
 from core.mypy_plugin.settings import Project
 
 __all__ = [

@@ -151,7 +151,8 @@ _FOLDER: Final = re.compile(r"migrations_dir[\"']?\s*[=:]\s*[\"']([^\"']+)[\"']"
 def facts_of(text: bytes) -> Facts:
     """Read a module's text."""
     env = b"class " in text and _ENV.search(text) is not None
-    classes = frozenset(name.decode("utf-8", "replace") for name in _CLASSES.findall(text)) if env else frozenset()
+    names: list[bytes] = _CLASSES.findall(text) if env else []
+    classes = frozenset(name.decode("utf-8", "replace") for name in names)
     return Facts(
         env, _SQL.search(text) is not None, _QUEUE.search(text) is not None, _PARAMS.search(text) is not None, classes
     )
@@ -164,7 +165,7 @@ class Project:
     """
 
     def __init__(self, config_file: str | None) -> None:
-        self.settings = read_settings(config_file)
+        self.settings: Settings = read_settings(config_file)
         self._configured: dict[Path | None, Configured] = {}
         self._by_module: dict[str, Configured] = {}
         self._databases: dict[tuple[str, str | None], tuple[Configuration, Binding] | None] = {}
