@@ -305,6 +305,8 @@ class _One:
         end = self.part.start + len(self.part.text)
         if tokens is not None:
             at, end = tokens[0].start, tokens[-1].end
+        if not replace and '"' not in self.part.text:
+            return self.whole[at:end].strip()
         for token in self.tokens if tokens is None else tokens:
             text = (replace or {}).get(token.start)
             if text is None and token.text[0] == '"':

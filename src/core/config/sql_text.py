@@ -128,7 +128,11 @@ def statements_of(sql: str) -> Iterator[StatementText]:
     """The statements of a text, triggers whole. What follows the last semicolon comes too, when it is not blank."""
     tokens: list[Token] = []
     start, trigger = 0, False
-    for token in tokens_of(sql):
+    everything = tokens_of(sql)
+    if everything and not any(token.text == ";" for token in everything):
+        yield StatementText(sql, 0, tuple(everything), closed=False)
+        return
+    for token in everything:
         if token.text == ";" and (not trigger or _ended(tokens)):
             yield StatementText(sql[start : token.start], start, tuple(tokens), closed=True)
             tokens, start, trigger = [], token.end, False
@@ -221,6 +225,9 @@ _CLAUSES: Final = frozenset(
 _JOINS: Final = frozenset(["JOIN", "LEFT", "RIGHT", "FULL", "INNER", "CROSS", "NATURAL", "OUTER"])
 _NOT_ALIASES: Final = _CLAUSES | _JOINS | {"ON", "USING", "AS", "INDEXED", "NOT", "DO"}
 _CONDITIONS: Final = frozenset(["WHERE", "HAVING", "ON", "USING"])
+_STEERING: Final = _CLAUSES | _JOINS | {"ON", "USING"}
+_MARKS: Final = frozenset("(),")
+_NAMES: Final = frozenset(["word", "quoted"])
 
 
 @attrs.define
@@ -249,6 +256,13 @@ def clauses_of(tokens: Sequence[Token]) -> Clauses:
         token = tokens[index]
         word = token.word
         level = levels[-1]
+        if (
+            word not in _STEERING
+            and token.text not in _MARKS
+            and (not (level.condition or level.expects or level.clause in _CONDITIONS) or token.kind not in _NAMES)
+        ):
+            index += 1  # most of a statement: nothing that steers, and no name that is asked for
+            continue
         if token.text == "(":
             inner = _Level(condition=level.condition or level.clause in _CONDITIONS, drops=level.drops)
             follows = tokens[index + 1].word if index + 1 < len(tokens) else ""
@@ -361,6 +375,8 @@ def _read_item(tokens: Sequence[Token], index: int, level: _Level, join_outer: b
 def common_tables_of(tokens: Sequence[Token]) -> frozenset[str]:
     """The names, in lower case, that WITH gives to queries."""
     names: set[str] = set()
+    if not any(token.word == "WITH" for token in tokens):
+        return frozenset()
     for index, token in enumerate(tokens):
         if token.word != "AS":
             continue

@@ -168,7 +168,7 @@ class Project:
         self.settings: Settings = read_settings(config_file)
         self._configured: dict[Path | None, Configured] = {}
         self._by_module: dict[str, Configured] = {}
-        self._databases: dict[tuple[str, str | None], tuple[Configuration, Binding] | None] = {}
+        self._databases: dict[tuple[str, str | None], tuple[str, Schema] | None] = {}
         self._nearest: dict[str, Path | None] = {}
         self._schemas: dict[Path, Schema] = {}
         self._digests: dict[Path | None, str] = {}
@@ -262,11 +262,12 @@ class Project:
             self._by_module[module] = found
         return found
 
-    def database(self, module: str, attribute: str | None) -> tuple[Configuration, Binding] | None:
-        """The SQL database under an attribute of the Env that a module uses."""
+    def database(self, module: str, attribute: str | None) -> tuple[str, Schema] | None:
+        """The name and the schema of the SQL database under an attribute of the Env that a module uses."""
         key = (module, attribute)
         if key not in self._databases:
-            self._databases[key] = self.configured_for(module).database(attribute)
+            found = self.configured_for(module).database(attribute)
+            self._databases[key] = (found[1].name, self.schema(*found)) if found is not None else None
         return self._databases[key]
 
     def _path_for(self, folder: str) -> Path | None:

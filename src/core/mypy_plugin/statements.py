@@ -186,8 +186,8 @@ def _statement(project: Project, call: CallExpr, api: CheckerPluginInterface) ->
     found = project.database(api.path, attribute)
     if found is None:
         return attribute or "SQL", blank_schema().analyse(sql)
-    configuration, binding = found
-    return binding.name, project.schema(configuration, binding).analyse(sql)
+    name, schema = found
+    return name, schema.analyse(sql)
 
 
 def _attribute(expression: Expression, index: Index) -> str | None:
