@@ -62,7 +62,7 @@ check: $(STAMP)/house  ## The inner loop: lint, types and the quick tests
 	$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check .
 	$(BIN)/lint-imports
 	$(BIN)/mypy
-	$(BIN)/pytest -q -m 'not slow and not runtime' -x
+	$(BIN)/pytest -q -n 2 -m 'not slow and not runtime' -x
 
 lint: $(STAMP)/house  ## Lint, format and the import contract
 	$(BIN)/ruff check .
