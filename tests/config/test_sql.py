@@ -514,3 +514,68 @@ def test_generated_and_checked_columns_are_not_said_to_be_null(tmp_path: Path) -
     assert shape(schema.analyse("SELECT title FROM docs WHERE docs MATCH ? ORDER BY rank")) == {
         "title": ("docs.title", "")
     }
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT id FROM users WHERE count(*) > 1",
+        "SELECT max(count(*)) FROM users",
+        "SELECT id FROM users GROUP BY count(*)",
+        "SELECT id FROM users GROUP BY 9",
+        "SELECT id FROM users ORDER BY 9",
+        "SELECT id FROM users ORDER BY nope",
+        "SELECT id FROM users WHERE (id, name) = 1",
+        "SELECT (id, name) FROM users",
+        "SELECT id FROM users WHERE id IN (1, (2,3))",
+        "SELECT id FROM users LIMIT id",
+        "SELECT id FROM users LIMIT nope",
+        "SELECT * FROM users JOIN posts USING (nope)",
+        "SELECT * FROM users JOIN posts ON nope = 1",
+        "SELECT id FROM users u, users u",
+        "SELECT u.id FROM users u, users u",
+        "SELECT length(1,2) FROM users",
+        "SELECT group_concat(name, ',' , 1) FROM users",
+        "SELECT raise(abort, 'x') FROM users",
+        "SELECT id FROM users WHERE name LIKE 'a' ESCAPE 'bb'",
+        "SELECT cast(id AS) FROM users",
+        "SELECT DISTINCT count(DISTINCT id, name) FROM users",
+        "SELECT id AS a, a FROM users",
+        "SELECT *",
+        "SELECT * FROM json_each('[1]', '$', 3)",
+        "SELECT * FROM pragma_table_info('x')",
+        "SELECT x.* FROM users",
+        "SELECT id FROM authors",
+        "SELECT rank FROM docs",
+        "SELECT docs FROM docs",
+        "SELECT id FROM main.users",
+        "SELECT id FROM temp.users",
+        "SELECT main.users.id FROM users",
+        "SELECT id FROM users NOT INDEXED",
+        "SELECT id FROM users CROSS JOIN posts",
+        "SELECT users.id FROM users AS u",
+        "SELECT id FROM users WHERE id = ?101",
+        "SELECT id FROM users WHERE id = ?0",
+        "SELECT id FROM users WHERE 1 = 1 = nope",
+        "SELECT id FROM (users)",
+        "SELECT name FROM users AS name WHERE name.name = 1",
+        "SELECT total FROM (users) t",
+        "SELECT new.id FROM users",
+        "SELECT nullif(1) FROM users",
+        "SELECT coalesce(1) FROM users",
+        "SELECT iif(1,2) FROM users",
+        "SELECT id FROM users WHERE EXISTS users",
+        "SELECT likelihood(1, 2) FROM users",
+        "SELECT id FROM sqlite_master",
+        "SELECT name FROM sqlite_schema",
+        "SELECT 'a' 'b' FROM users",
+        "SELECT id FROM core_result",
+        "SELECT id -> 'a' FROM users",
+    ],
+)
+def test_a_plain_select_is_judged_by_the_copy_as_by_sqlite_itself(
+    schema: Schema, sql: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quick = schema.analyse(sql)
+    monkeypatch.setattr("core.config.sql._One.is_plain", lambda _: False)
+    assert Schema(schema.migrated).analyse(sql) == quick

@@ -21,9 +21,11 @@ from core.config.sql_text import StatementText, Token, culprit, statements_of, w
 __all__ = [
     "Migrated",
     "MigrationProblem",
+    "REFUSED_FUNCTIONS",
     "REFUSED_STATEMENTS",
     "TableColumn",
     "TableInfo",
+    "add_functions",
     "allowed_pragma",
     "migrate",
     "migration_digest",
@@ -138,13 +140,13 @@ class Gate:
             # Virtual tables ask for some; a user's own are never compiled here, since some act while they are.
             return sqlite3.SQLITE_OK if allowed_pragma(first or "") else sqlite3.SQLITE_DENY
         if action == sqlite3.SQLITE_FUNCTION:
-            return sqlite3.SQLITE_DENY if (second or "").lower() in _REFUSED_FUNCTIONS else sqlite3.SQLITE_OK
+            return sqlite3.SQLITE_DENY if (second or "").lower() in REFUSED_FUNCTIONS else sqlite3.SQLITE_OK
         if action in _TEMPORARY:
             return sqlite3.SQLITE_DENY
         return sqlite3.SQLITE_OK
 
 
-_REFUSED_FUNCTIONS: Final = words(
+REFUSED_FUNCTIONS: Final = words(
     "sqlite_version sqlite_source_id sqlite_compileoption_get sqlite_compileoption_used load_extension fts3_tokenizer"
 )
 _TEMPORARY: Final = frozenset(
@@ -197,7 +199,7 @@ def migration_digest(folder: Path) -> str:
 def migrate(folder: Path) -> Migrated:
     """Run the migrations of a folder in memory. It never raises for what they hold."""
     connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False, cached_statements=0)
-    functions = _add_functions(connection)
+    functions = add_functions(connection)
     gate = Gate()
     connection.set_authorizer(gate)
     problems: list[MigrationProblem] = []
@@ -302,7 +304,7 @@ def _offset(connection: sqlite3.Connection, message: str, statement: StatementTe
     return (token or statement.tokens[0]).start
 
 
-def _add_functions(connection: sqlite3.Connection) -> frozenset[str]:
+def add_functions(connection: sqlite3.Connection) -> frozenset[str]:
     """Add the stand-ins, and return the names of all functions that there are."""
     rows = connection.execute("SELECT DISTINCT name FROM pragma_function_list")
     known = frozenset(str(row[0]) for row in rows)
@@ -310,7 +312,7 @@ def _add_functions(connection: sqlite3.Connection) -> frozenset[str]:
         connection.create_function(name, -1, _stand_in)
     for name in _AGGREGATES - known:
         connection.create_aggregate(name, -1, _StandIn)
-    return (known | _FUNCTIONS | _AGGREGATES) - _REFUSED_FUNCTIONS
+    return (known | _FUNCTIONS | _AGGREGATES) - REFUSED_FUNCTIONS
 
 
 class _StandIn:

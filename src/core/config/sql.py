@@ -14,12 +14,14 @@ import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
+from itertools import pairwise
 from pathlib import Path
 from typing import Final, Literal
 
 import attrs
 
 from core.config.migrations import (
+    REFUSED_FUNCTIONS,
     REFUSED_STATEMENTS,
     Migrated,
     MigrationProblem,
@@ -42,6 +44,7 @@ from core.config.sql_text import (
     parameter_count,
     quoted,
     statements_of,
+    words,
 )
 
 __all__ = [
@@ -222,6 +225,16 @@ class Schema:
 _SCHEMA_WORDS: Final = frozenset(["CREATE", "ALTER", "DROP", "REINDEX", "ANALYZE"])
 _ROWS: Final = frozenset(["SELECT", "VALUES"])
 _ROWIDS: Final = frozenset(["ROWID", "OID", "_ROWID_"])
+_UNPLAIN: Final = (
+    _ROWIDS
+    | words(
+        "SELECT VALUES OVER WINDOW COLLATE INDEXED MATCH REGEXP UNION EXCEPT INTERSECT HAVING FILTER RAISE TEMP JSON_EACH JSON_TREE"
+    )
+    | frozenset(name.upper() for name in REFUSED_FUNCTIONS)
+)
+_NO_FUNCTIONS: Final = words(
+    "SELECT FROM JOIN ON WHERE AND OR NOT IN BY USING LIMIT OFFSET BETWEEN IS LIKE GLOB CASE WHEN THEN ELSE"
+)
 _CHANGES: Final = frozenset(["INSERT", "REPLACE", "UPDATE", "DELETE"])
 
 # Mistakes that no table has a part in: these are said of a database without migrations too.
@@ -281,6 +294,11 @@ class _One:
         if takes > PARAMETERS_AT_MOST:
             self.say(f"the statement takes {takes} values. D1 takes {PARAMETERS_AT_MOST} at most", first)
             return self.finish(None)
+        if self.is_plain():
+            # The copy has every table and column, so what it takes SQLite takes; to compile it twice shows nothing new.
+            columns = self.selected(self.tokens, plain=True)
+            if columns is not None:
+                return Statement(takes=takes, columns=columns)
         error = self.compile()
         if error is not None:
             self.explain(error)
@@ -295,6 +313,20 @@ class _One:
 
     def finish(self, takes: int | None) -> Statement:
         return Statement(tuple(self.problems), takes)
+
+    def is_plain(self) -> bool:
+        """Whether it is one SELECT over known tables, without what the copy has not or is only found when it is compiled."""
+        return (
+            self.known
+            and self.tokens[0].word == "SELECT"
+            and not any(
+                token.word in _UNPLAIN
+                or token.kind == "quoted"
+                or token.text.startswith("?0")
+                or (token.text == "(" and not _may_be_function(before))
+                for before, token in pairwise(self.tokens)
+            )
+        )
 
     # -- asking SQLite
 
@@ -412,7 +444,7 @@ class _One:
         """The columns of the rows; nothing for a statement without rows."""
         verb, at = _verb(self.tokens)
         if verb in _ROWS:
-            return self.selected(self.tokens, returning="")
+            return self.selected(self.tokens)
         if verb in _CHANGES:
             returning = _returning(self.tokens, at)
             if returning is None:
@@ -430,7 +462,7 @@ class _One:
         table = quoted(target.name or "")
         text = f"SELECT {self.safe(tokens=listed)} FROM {table}"
         one = _of(self.schema, text)
-        columns = one.selected(one.tokens, returning=verb)
+        columns = one.selected(one.tokens)
         if columns is None:
             return None
         # What was just written is not NULL because the column could be: only where nothing else names it.
@@ -442,11 +474,14 @@ class _One:
             for column in columns
         )
 
-    def selected(self, tokens: Sequence[Token], returning: str) -> tuple[Column, ...] | None:
+    def selected(self, tokens: Sequence[Token], *, plain: bool = False) -> tuple[Column, ...] | None:
+        """The columns of a SELECT. With `plain`, only what the copy says by itself."""
         nulls = {token.start: "NULL" for token in tokens if token.kind == "parameter"}
         clauses = clauses_of(tokens)
         common = common_tables_of(tokens)
         found = self.schema.shadow().columns(self, nulls, clauses, common)
+        if found is None and plain:
+            return None
         if found is None or any(token.word in _ROWIDS for token in tokens):
             # What the copy does not take, and the names of a key that it has not, are asked of the schema itself.
             names = self.names(self.safe(nulls))
@@ -537,6 +572,11 @@ class _One:
             if not item.top and reference.top and unclear(reference):
                 return ""  # it may be the same column, renamed on its way out
         return "can be NULL"
+
+
+def _may_be_function(before: Token) -> bool:
+    """Whether a parenthesis after a token is a call's, and not one around a row or a list."""
+    return before.kind == "word" and before.word not in _NO_FUNCTIONS
 
 
 def _of(schema: Schema, text: str) -> _One:
