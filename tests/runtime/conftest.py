@@ -204,13 +204,14 @@ def worker(
 def start_running(tools: Toolchain, bundle: Bundle, background: Background, state: Path, **given: Any) -> Running:
     lines: list[str] = []
     plan = given.pop("plan", PLAN)
+    env = given.pop("env", {**os.environ, "TOKEN": "secret"})
     node = background.run(
         start_node(
             tools,
             bundle,
             plan,
             state=state,
-            env={**os.environ, "TOKEN": "secret"},
+            env=env,
             on_line=lambda stream, line: lines.append(line),
             **given,
         )
