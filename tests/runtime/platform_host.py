@@ -13,7 +13,6 @@ from inspect import isawaitable
 from typing import Any
 
 from pyodide.code import relaxed_call
-
 from workers import DurableObject, WorkerEntrypoint, python_from_rpc, python_to_rpc
 
 main: Any = None
