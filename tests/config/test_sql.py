@@ -577,5 +577,9 @@ def test_a_plain_select_is_judged_by_the_copy_as_by_sqlite_itself(
     schema: Schema, sql: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     quick = schema.analyse(sql)
-    monkeypatch.setattr("core.config.sql._One.is_plain", lambda _: False)
+
+    def never(_: object) -> bool:
+        return False
+
+    monkeypatch.setattr("core.config.sql._One.is_plain", never)
     assert Schema(schema.migrated).analyse(sql) == quick
