@@ -1,10 +1,17 @@
-"""What all tests share: which of them `make check` leaves out."""
+"""What all tests share: which of them `make check` leaves out, and how properties are tried."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# How long an example takes says how busy the machine is, and nothing of the code. CI tries the same examples every
+# time, so that a red run is the change's doing; everyone else's runs look for new ones.
+settings.register_profile("house", deadline=None, derandomize=os.environ.get("CI") == "true")
+settings.load_profile("house")
 
 HERE = Path(__file__).parent
 
