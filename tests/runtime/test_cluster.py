@@ -7,9 +7,6 @@ from __future__ import annotations
 
 import http.client
 import os
-import socket
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -25,36 +22,6 @@ from core.cli.runtime.toolchain import Toolchain
 
 DIVISOR = 4
 LEASE = 20 / DIVISOR
-# moto only looks for the service and the region in it.
-CREDENTIALS = "AWS4-HMAC-SHA256 Credential=a/20260101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=0"
-
-
-@pytest.fixture(scope="module")
-def bucket(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of an S3 service with the bucket `cluster` in it."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    log = (tmp_path_factory.mktemp("moto") / "log").open("wb")
-    server = subprocess.Popen(
-        [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)], stdout=log, stderr=log
-    )
-    try:
-        end = time.monotonic() + 60
-        while True:
-            try:
-                connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
-                connection.request("PUT", "/cluster", headers={"Authorization": CREDENTIALS})
-                assert connection.getresponse().status == 200
-                break
-            except OSError:
-                assert time.monotonic() < end, "moto did not start"
-                time.sleep(0.1)
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        server.terminate()
-        server.wait(10)
-        log.close()
 
 
 @pytest.fixture

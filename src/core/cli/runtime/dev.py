@@ -20,7 +20,7 @@ from core.cli.runtime.bundle import Bundle, write_bundle
 from core.cli.runtime.collect import collect, main_module
 from core.cli.runtime.logs import LogReader
 from core.cli.runtime.make import inspect
-from core.cli.runtime.node import Node, ask_health, start_node
+from core.cli.runtime.node import Node, ask_health, open_node, start_node
 from core.cli.runtime.process import WorkerdError
 from core.cli.runtime.project import Project, open_project
 from core.cli.runtime.service import apply_migrations
@@ -144,6 +144,7 @@ class _Dev:
 
     async def _start(self, tools: Toolchain, project: Project, bundle: Bundle, root: Path) -> None:
         reader = LogReader(self._write, root)
+        migrate = self._migrate and bool(bundle.migrations)
         node = await start_node(
             tools,
             bundle,
@@ -152,6 +153,7 @@ class _Dev:
             listener=self._listener,
             env=project.environment,
             private_network=True,
+            closed=migrate,
             on_line=lambda stream, line: reader.line(line),
         )
         self._node = node
@@ -159,9 +161,15 @@ class _Dev:
         if problem is not None:
             await self._stop()
             raise WorkerdError(_readable(problem, root))
-        if self._migrate:
-            for line in await apply_migrations(node, bundle):
-                self._write(line)
+        if migrate:
+            try:
+                for line in await apply_migrations(node, bundle):
+                    self._write(line)
+                await open_node(node)
+            except DeveloperError:
+                # Its database is not what it was written for: requests wait for the next change, as with any mistake.
+                await self._stop()
+                raise
         host, port = self._listener.getsockname()[:2]
         self._write(f"workerd is ready on http://{host}:{port}")
 

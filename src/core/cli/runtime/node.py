@@ -18,12 +18,13 @@ import attrs
 
 from core.cli.runtime.bundle import Bundle
 from core.cli.runtime.capnp import Cluster, Module, Plan, Socket, Storage, storage_folders, worker_config
-from core.cli.runtime.process import Workerd
+from core.cli.runtime.process import Workerd, WorkerdError
 from core.cli.runtime.toolchain import Toolchain
 
-__all__ = ["Node", "ask_health", "post_json", "start_node"]
+__all__ = ["Node", "ask_health", "open_node", "post_json", "start_node"]
 
 IP_HEADER_BINDING = "CORE_CLIENT_ADDRESS_HEADER"
+CLOSED_BINDING = "CORE_CLOSED"
 
 
 @attrs.frozen
@@ -49,6 +50,7 @@ async def start_node(
     env: Mapping[str, str] | None = None,
     ip_header: str | None = None,
     private_network: bool = False,
+    closed: bool = False,
     sockets: Mapping[str, Socket] | None = None,
     bindings: Sequence[Mapping[str, Any]] = (),
     test_clock: bool = False,
@@ -58,13 +60,16 @@ async def start_node(
 
     `listener` is a socket that is open already, which several nodes may share; `address` is where to listen without
     one. `ip_header` names the request header whose word on the client's address is to be believed: give it only behind
-    a proxy that sets it. `env` is the environment of the process, with the secrets in it; `bindings` are
+    a proxy that sets it. With `closed` it listens and lets events wait, until it is told to let them in: see
+    `open_node`. `env` is the environment of the process, with the secrets in it; `bindings` are
     further ones, in Cap'n Proto's form.
     """
     listening = {"http": Socket(address), "health": Socket("127.0.0.1:0", "Health"), **(sockets or {})}
     extra = list(bindings)
     if ip_header is not None:
         extra.append({"name": IP_HEADER_BINDING, "text": ip_header})
+    if closed:
+        extra.append({"name": CLOSED_BINDING, "text": "1"})
     config = _prepare(
         state,
         storage_folders(plan, cluster),
@@ -129,6 +134,13 @@ async def ask_health(port: int, *, seconds: float = 60.0) -> str | None:
         return str(json.loads(body)["problems"])
     except (ValueError, KeyError):
         return body.decode("utf-8", "replace") or "it closed the connection"
+
+
+async def open_node(node: Node) -> None:
+    """Let in the events that wait at a node which was started `closed`. Raises WorkerdError if it does not answer."""
+    answer = await post_json(node.health_port, "/open", {})
+    if "error" in answer:
+        raise WorkerdError(str(answer["error"]))
 
 
 async def post_json(port: int, path: str, value: object, *, seconds: float = 300.0) -> dict[str, Any]:

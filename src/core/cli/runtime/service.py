@@ -18,7 +18,7 @@ import attrs
 from core.cli.runtime.bundle import Bundle
 from core.cli.runtime.capnp import Cluster, Plan
 from core.cli.runtime.logs import LogReader
-from core.cli.runtime.node import Node, ask_health, post_json, start_node
+from core.cli.runtime.node import Node, ask_health, open_node, post_json, start_node
 from core.cli.runtime.process import WorkerdError
 from core.cli.runtime.toolchain import Toolchain
 from core.errors import DeveloperError
@@ -173,6 +173,7 @@ class _Service:
         label = "" if options.processes == 1 else f"[{index}] "
         reader = LogReader(lambda line: print(f"{label}{line}", file=sys.stderr, flush=True), self._bundle.root)
         cluster = None if options.cluster is None else options.cluster.cluster(index, options.stop_seconds)
+        migrate = first and options.migrate and bool(self._bundle.migrations)
         node = await start_node(
             self._toolchain,
             self._bundle,
@@ -183,6 +184,7 @@ class _Service:
             env=os.environ,
             ip_header=options.ip_header,
             private_network=options.private_network,
+            closed=migrate,
             on_line=lambda stream, line: reader.line(line),
         )
         self._nodes[index] = node
@@ -190,9 +192,10 @@ class _Service:
         if problem is not None:
             await node.workerd.kill()
             raise WorkerdError(f"the application cannot answer:\n{problem}")
-        if first and options.migrate and self._bundle.migrations:
+        if migrate:
             for line in await apply_migrations(node, self._bundle):
                 _say(line)
+            await open_node(node)
 
     async def _keep(self, index: int) -> None:
         """Start the process again whenever it ends."""

@@ -1,6 +1,7 @@
 // The worker's events, handed to Python.
 import { start } from './boot.mjs';
-import { DurableObject, WorkerEntrypoint } from 'cloudflare:workers';
+import { DurableObject, env as bindings, WorkerEntrypoint } from 'cloudflare:workers';
+from core.values import frozen
 
 let loading;
 let ready;
@@ -10,6 +11,19 @@ function boot(ctx) {
   loading ??= start().then((python) => (ready = python));
   ctx.waitUntil(loading.catch(() => {}));
   return loading;
+}
+
+// Set while the supervisor has migrations to apply: what arrives meanwhile waits. Each one asks by itself, since a
+// promise of one request is not to be settled by another.
+let closed = bindings.CORE_CLOSED !== undefined;
+
+async function opened() {
+  while (closed) await scheduler.wait(10);
+}
+
+/** An event, once there is nothing left to wait for. */
+function event(...given) {
+  return closed ? opened().then(() => call(...given)) : call(...given);
 }
 
 /** Call into Python, let JSPI suspend it, and give back what it answers; the proxy of a task is destroyed. */
@@ -34,19 +48,23 @@ async function finish(task) {
 }
 
 export default {
-  fetch: (request, env, ctx) => call(ctx, 'fetch', request, env, ctx),
-  queue: (batch, env, ctx) => call(ctx, 'queue', batch, env, ctx),
-  scheduled: (event, env, ctx) => call(ctx, 'scheduled', event, env, ctx),
+  fetch: (request, env, ctx) => event(ctx, 'fetch', request, env, ctx),
+  queue: (batch, env, ctx) => event(ctx, 'queue', batch, env, ctx),
+  scheduled: (trigger, env, ctx) => event(ctx, 'scheduled', trigger, env, ctx),
 };
 
 /**
  * Whether this isolate can answer: Python is loaded, the application imported, every binding there. It listens for the
- * supervisor alone, which also has it apply SQL migrations.
+ * supervisor alone, which also has it apply SQL migrations, and let events in after that.
  */
 export class Health extends WorkerEntrypoint {
   async fetch(request) {
     try {
       if (request.method === 'POST') {
+        if (new URL(request.url).pathname === '/open') {
+          closed = false;
+          return Response.json({});
+        }
         return new Response(await call(this.ctx, 'migrate', this.env, await request.text()));
       }
       const problems = await call(this.ctx, 'problems', this.env);
@@ -71,7 +89,7 @@ export function durableObject(name, methods) {
   }
   for (const method of methods) {
     PythonObject.prototype[method] = async function (...args) {
-      const result = await call(this.ctx, 'durable_object_call', instances.get(this), method, ...args);
+      const result = await event(this.ctx, 'durable_object_call', instances.get(this), method, ...args);
       if (result?.thrown_by_core !== true) return result;
       delete result.thrown_by_core;
       throw result;

@@ -1,0 +1,420 @@
+"""`core serve` and `core dev --runtime workerd` as their users run them: processes of their own, asked over HTTP."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+from tests.runtime.conftest import Answer, Background, Running, start_running
+
+from core.cli.runtime.bundle import Bundle, Migrations
+from core.cli.runtime.capnp import Plan
+from core.cli.runtime.make import make_bundle
+from core.cli.runtime.node import open_node
+from core.cli.runtime.service import apply_migrations
+from core.cli.runtime.toolchain import Toolchain
+
+PATIENCE = 60.0
+
+
+class Command:
+    """A `core` command that runs until it is told to stop, with its lines kept."""
+
+    def __init__(self, *arguments: str, folder: Path, env: dict[str, str] | None = None) -> None:
+        self.lines: list[str] = []
+        self.process = subprocess.Popen(
+            [sys.executable, "-u", "-m", "core.cli", *arguments],
+            cwd=folder,
+            env={**os.environ, "TOKEN": "secret", "AWS_EC2_METADATA_DISABLED": "true", **(env or {})},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.lines.append(line.rstrip("\n"))
+
+    def until(self, pattern: str, *, since: int = 0) -> re.Match[str]:
+        """Wait until it has written a line that matches."""
+        end = time.monotonic() + PATIENCE
+        while True:
+            alive = self._reader.is_alive()
+            for line in self.lines[since:]:
+                if (found := re.search(pattern, line)) is not None:
+                    return found
+            assert alive, f"{pattern!r} was never written, but {self.lines}"
+            assert time.monotonic() < end, f"{pattern!r} is not written yet, but {self.lines}"
+            time.sleep(0.02)
+
+    def ports(self) -> tuple[int, int]:
+        """Where `core serve` answers, and where it says how it is."""
+        found = self.until(r"serving on http://127\.0\.0\.1:(\d+), health on http://127\.0\.0\.1:(\d+)")
+        return int(found[1]), int(found[2])
+
+    def children(self) -> list[int]:
+        """The processes that it has started."""
+        pid = self.process.pid
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+    def finish(self, *, by_itself: bool = False) -> int:
+        """Ask it to stop, unless it ends `by_itself`; its exit code."""
+        if not by_itself and self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        try:
+            return self.process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise
+        finally:
+            self._reader.join(5)
+            assert self.process.stdout is not None
+            self.process.stdout.close()
+
+
+def ask(port: int, path: str = "/", method: str = "GET", body: str | None = None) -> Answer:
+    """One request on a connection of its own."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    try:
+        connection.request(method, path, body)
+        response = connection.getresponse()
+        return Answer(response.status, response.getheaders(), response.read())
+    finally:
+        connection.close()
+
+
+def until(ask: Callable[[], Any], accept: Callable[[Any], bool]) -> Any:
+    """Ask again until the answer is accepted."""
+    end = time.monotonic() + PATIENCE
+    while not accept(answer := ask()):
+        assert time.monotonic() < end, f"still {answer!r}"
+        time.sleep(0.02)
+    return answer
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[Callable[..., Command]]:
+    """Start a `core` command; it is stopped at the end of the test."""
+    started: list[Command] = []
+
+    def run(*arguments: str, **given: Any) -> Command:
+        given.setdefault("folder", tmp_path)
+        started.append(Command(*arguments, **given))
+        return started[-1]
+
+    yield run
+    for command in started:
+        if command.process.poll() is None:
+            command.finish()
+
+
+@pytest.fixture
+def serve(run: Callable[..., Command], bundle: Bundle) -> Callable[..., Command]:
+    """Start `core serve` on free ports."""
+
+    def serve(*options: str, of: Bundle = bundle, **given: Any) -> Command:
+        return run("serve", str(of.folder), "--port", "0", "--health", "127.0.0.1:0", *options, **given)
+
+    return serve
+
+
+def test_a_bundle_is_served_and_health_says_how_it_is(serve: Callable[..., Command]) -> None:
+    port, health = serve().ports()
+
+    assert ask(port).text == "hello"
+    assert ask(health).status == 200
+    assert ask(health).json() == {"status": "ok", "processes": {"0": "ok"}}
+
+
+def test_a_process_that_is_killed_is_started_again_with_its_state_and_requests_wait(
+    serve: Callable[..., Command],
+) -> None:
+    served = serve()
+    port, health = served.ports()
+    assert ask(port, "/kv/kept", "PUT", "yes").status == 204
+    (killed,) = served.children()
+
+    os.kill(killed, signal.SIGKILL)
+    served.until("process 0 ended with status -9; starting it again in 0.2 s")
+
+    assert ask(port, "/kv/kept").json() == "yes"  # its connection was open before the process was
+    (child,) = served.children()
+    assert child != killed
+    assert ask(health).json()["status"] == "ok"
+
+
+def test_stopping_finishes_what_is_in_flight_says_so_and_leaves_nothing(serve: Callable[..., Command]) -> None:
+    served = serve()
+    port, health = served.ports()
+    (child,) = served.children()
+    with ThreadPoolExecutor(1) as pool:
+        streaming = pool.submit(ask, port, "/ticks/20")  # one in 0.05 s
+        time.sleep(0.3)
+        served.process.send_signal(signal.SIGTERM)
+        served.until("stopping")
+        told = ask(health)
+        assert (told.status, told.json()) == (503, {"status": "stopping"})
+        assert streaming.result().text == "".join(f"{number};" for number in range(20))
+
+    assert served.finish() == 0
+    assert not Path(f"/proc/{child}").exists()
+    with pytest.raises(ConnectionRefusedError):
+        ask(port)
+
+
+@pytest.fixture(scope="module")
+def stateless(tools: Toolchain, background: Background, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
+    """An application that keeps nothing."""
+    project = tmp_path_factory.mktemp("stateless")
+    (project / "main.py").write_text(STATELESS)
+    return background.run(
+        make_bundle(project / "main.py", project=project, plan=Plan(), out=project / "dist", toolchain=tools)
+    )
+
+
+STATELESS = dedent("""
+    import asyncio
+    from core import Request, Response, create_app
+
+    app = create_app()
+
+    @app.get("/")
+    async def hello(req: Request, res: Response) -> None:
+        print("was asked")
+        await asyncio.sleep(0.2)
+        res.text("hello")
+""")
+
+
+def test_several_processes_share_one_port_and_each_is_kept(serve: Callable[..., Command], stateless: Bundle) -> None:
+    served = serve("--processes", "2", of=stateless)
+    port, health = served.ports()
+    assert ask(health).json() == {"status": "ok", "processes": {"0": "ok", "1": "ok"}}
+
+    # A pause of one leaves the next connection to the other.
+    with ThreadPoolExecutor(16) as pool:
+        assert {answer.text for answer in pool.map(ask, [port] * 64)} == {"hello"}
+    served.until(r"\[0\] was asked")
+    served.until(r"\[1\] was asked")
+
+    first, second = served.children()
+    os.kill(first, signal.SIGKILL)
+    assert ask(port).text == "hello"
+    until(lambda: ask(health).json()["processes"], lambda told: told == {"0": "ok", "1": "ok"})
+    assert second in served.children()
+    assert len(served.children()) == 2
+
+
+def test_several_processes_with_state_of_their_own_each_are_refused(serve: Callable[..., Command]) -> None:
+    served = serve("--processes", "2")
+    served.until("2 processes side by side would each have a state of their own")
+    assert served.finish(by_itself=True) == 1
+
+
+def test_a_secret_that_is_missing_is_told_before_anything_starts(bundle: Bundle, tmp_path: Path) -> None:
+    env = {name: value for name, value in os.environ.items() if name != "TOKEN"}
+    done = subprocess.run(
+        [sys.executable, "-m", "core.cli", "serve", str(bundle.folder), "--port", "0", "--health", "127.0.0.1:0"],
+        cwd=tmp_path,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    assert done.returncode == 1
+    assert "the environment lacks TOKEN" in done.stderr
+    assert not (tmp_path / ".core").exists()
+
+
+CLUSTER = {
+    "CORE_CLUSTER_KEY": "0123456789abcdef0123456789abcdef",
+    "AWS_ACCESS_KEY_ID": "a",
+    "AWS_SECRET_ACCESS_KEY": "bbbbbbbbbbbbbbbbbbbb",
+}
+
+
+def test_two_of_a_cluster_share_what_they_keep(serve: Callable[..., Command], bucket: str, tmp_path: Path) -> None:
+    options = ["--cluster", f"s3://cluster/{tmp_path.name}", "--cluster-endpoint", bucket]
+    options += ["--cluster-region", "us-east-1", "--cluster-address", "127.0.0.1:0"]
+    nodes = [serve(*options, "--state", str(tmp_path / f"state{index}"), env=CLUSTER) for index in range(2)]
+    (first, health), (second, _) = (node.ports() for node in nodes)
+
+    assert ask(first, "/kv/shared", "PUT", "by the first").status == 204
+    assert until(lambda: ask(second, "/kv/shared").json(), lambda value: value is not None) == "by the first"
+    counts = [ask(port, "/counters/shared", "POST").json()["count"] for port in (first, second, first, second)]
+    assert counts == [2, 4, 6, 8]
+    assert ask(health).json()["status"] == "ok"
+    written = (tmp_path / "state0" / "workerd.capnp").read_text()
+    assert all(part in written for part in (f"s3://cluster/{tmp_path.name}", f"aws_endpoint={bucket}", "us-east-1"))
+    assert (tmp_path / "state0" / "workerd.capnp").stat().st_mode & 0o077 == 0  # a key is in it
+
+    # The first hands over when it stops: what it had is with the second.
+    assert nodes[0].finish() == 0
+    assert until(lambda: ask(second, "/counters/shared", "POST"), lambda answer: answer.status == 200).json() == {
+        "count": 10,
+        "note": "kept",
+        "name": "shared",
+    }
+    assert nodes[1].finish() == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "lacking", "message"),
+    [
+        (["--cluster", "https://x"], "", "--cluster https://x is no bucket. Write s3://bucket/prefix"),
+        (["--cluster", "s3://b/p"], "CORE_CLUSTER_KEY", "a cluster needs a secret that its nodes share"),
+        (["--cluster", "s3://b/p"], "AWS_ACCESS_KEY_ID", "s3://b/p needs credentials"),
+        (["--cluster", "s3://b/p", "--cluster-address", "here"], "", "--cluster-address here is not HOST:PORT"),
+    ],
+)
+def test_a_cluster_that_cannot_be_is_told(
+    serve: Callable[..., Command], options: list[str], lacking: str, message: str
+) -> None:
+    served = serve(*options, env={**CLUSTER, **({lacking: ""} if lacking else {})})
+    served.until(re.escape(message))
+    assert served.finish(by_itself=True) == 1
+
+
+# Migrations ----------------------------------------------------------------------------------------------------------
+
+MIGRATED = dedent("""
+    import attrs
+    from core import Bindings, D1Database, Request, Response, create_app
+
+    @attrs.frozen
+    class Env(Bindings):
+        DB: D1Database
+
+    app = create_app(Env)
+
+    @app.get("/")
+    async def count(req: Request[Env], res: Response) -> None:
+        res.text(f"{await req.env.DB.prepare('SELECT count(*) AS n FROM notes').first('n')} notes")
+""")
+FIRST = "CREATE TABLE notes (text TEXT)"
+
+
+@pytest.fixture(scope="module")
+def migrated(tools: Toolchain, background: Background, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
+    """An application that cannot answer before its migration is applied."""
+    project = tmp_path_factory.mktemp("migrated")
+    (project / "main.py").write_text(MIGRATED)
+    return background.run(
+        make_bundle(
+            project / "main.py",
+            project=project,
+            plan=Plan(d1={"DB": "db"}),
+            out=project / "dist",
+            toolchain=tools,
+            snapshot=False,  # it takes longer to load, and so more requests come too early
+            migrations={"DB": Migrations("d1_migrations", [("0001_notes.sql", [FIRST])])},
+        )
+    )
+
+
+def test_requests_wait_at_a_node_that_is_closed_until_it_is_opened(
+    tools: Toolchain, background: Background, migrated: Bundle, tmp_path: Path
+) -> None:
+    node: Running = start_running(tools, migrated, background, tmp_path, plan=migrated.plan, closed=True)
+    try:
+        with ThreadPoolExecutor(5) as pool:
+            early = [pool.submit(node.get, "/") for _ in range(5)]
+            time.sleep(1.0)
+            assert not any(answer.done() for answer in early)
+            assert background.run(apply_migrations(node.node, migrated)) == ["DB: applied 0001_notes.sql"]
+            assert not any(answer.done() for answer in early)
+            background.run(open_node(node.node))
+            assert [answer.result().text for answer in early] == ["0 notes"] * 5
+        assert node.get("/").text == "0 notes"
+    finally:
+        node.stop()
+
+
+def test_the_first_request_of_core_serve_finds_the_migrations_applied(
+    run: Callable[..., Command], migrated: Bundle, free_port: int
+) -> None:
+    served = run("serve", str(migrated.folder), "--port", str(free_port), "--health", "127.0.0.1:0")
+    # Asked before anything listens, again and again, so that the first to be accepted is among them.
+    assert first_answer(free_port).text == "0 notes"
+    served.until("DB: applied 0001_notes.sql")
+    served.ports()
+
+
+def first_answer(port: int) -> Answer:
+    end = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return ask(port)
+        except ConnectionRefusedError:
+            assert time.monotonic() < end
+            time.sleep(0.005)
+
+
+@pytest.fixture
+def free_port() -> int:
+    import socket
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+# core dev ------------------------------------------------------------------------------------------------------------
+
+CONFIGURATION = {
+    "name": "notes",
+    "main": "main.py",
+    "compatibility_date": "2026-04-01",
+    "d1_databases": [{"binding": "DB", "database_name": "notes", "database_id": "notes"}],
+}
+
+
+def test_core_dev_in_workerd_loads_every_change_and_waits_out_a_mistake(
+    run: Callable[..., Command], tmp_path: Path, free_port: int
+) -> None:
+    project = tmp_path / "notes"
+    (project / "migrations").mkdir(parents=True)
+    main, migrations = project / "main.py", project / "migrations"
+    (project / "wrangler.json").write_text(json.dumps(CONFIGURATION))
+    (migrations / "0001_notes.sql").write_text(f"{FIRST};")
+    main.write_text(MIGRATED)
+    dev = run("dev", "--runtime", "workerd", "--port", str(free_port), folder=project)
+    assert first_answer(free_port).text == "0 notes"
+    dev.until(f"workerd is ready on http://127.0.0.1:{free_port}")
+
+    # Another text, over the same state.
+    main.write_text(MIGRATED.replace("} notes", "} notes, still"))
+    until(lambda: ask(free_port).text, lambda text: text == "0 notes, still")
+
+    # A mistake is told with its line, and the next change mends it. No request is refused meanwhile.
+    since = len(dev.lines)
+    main.write_text(MIGRATED + "\n1 / 0\n")
+    dev.until("error: .*", since=since)
+    dev.until("ZeroDivisionError", since=since)
+    dev.until("waiting for a change", since=since)
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(ask, free_port)
+        # So does a migration of the change that mends it: it is applied before the request is answered.
+        (migrations / "0002_one.sql").write_text("INSERT INTO notes VALUES ('one');")
+        main.write_text(MIGRATED)
+        assert waiting.result().text == "1 notes"
+    assert (project / ".core" / "workerd").is_dir()
+    assert dev.finish() == 0
