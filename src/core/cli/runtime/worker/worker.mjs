@@ -1,7 +1,6 @@
 // The worker's events, handed to Python.
 import { start } from './boot.mjs';
 import { DurableObject, env as bindings, WorkerEntrypoint } from 'cloudflare:workers';
-from core.values import frozen
 
 let loading;
 let ready;
