@@ -13,7 +13,7 @@ import venv
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-NEEDED = ("hypothesis>=6.100", "pytest>=8.3", "pytest-asyncio>=1.0", "tomlkit>=0.13")
+NEEDED = ("hypothesis>=6.100", "pyjwt[crypto]>=2.10", "pytest>=8.3", "pytest-asyncio>=1.0")
 
 
 def environment(version: str) -> Path:
