@@ -259,8 +259,13 @@ def test_one_name_changed_in_the_example_is_one_finding_in_both_faces(
     shutil.copytree(example, root, ignore=shutil.ignore_patterns(".core", "tests", "__pycache__", ".mypy_cache"))
     project = Project(root, mypy_cache)
     project.write("mypy.ini", MYPY_INI + f"mypy_path = {root}/src\n")
-    assert project.mypy() == []
+    assert plugin_only(project.mypy()) == []
     assert from_check(root) == []
     project.edit(file, old, new)
-    assert project.mypy() == [found]
+    assert plugin_only(project.mypy()) == [found]
     assert from_check(root) == [found]
+
+
+def plugin_only(told: list[str]) -> list[str]:
+    """What the plugin says: an older mypy has not understood `TypeForm`, and asks for annotations of its own."""
+    return [line for line in told if "[core-" in line]
