@@ -1,6 +1,7 @@
 """Three nodes over one bucket: what one wrote the others read, and what was acknowledged survives a node's death.
 
-The bucket is moto's. The cluster's waits are divided, so that its 20 s lease is 5 s here.
+The bucket is moto's. The cluster's waits are divided, so that its 20 s lease is 10 s here. Not more: where three workers
+load at once on two busy cores, a node has missed the renewal of a lease of 5 s, and left.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from core.cli.runtime.bundle import Bundle
 from core.cli.runtime.capnp import Cluster
 from core.cli.runtime.toolchain import Toolchain
 
-DIVISOR = 4
+DIVISOR = 2
 LEASE = 20 / DIVISOR
 
 
@@ -46,8 +47,7 @@ def nodes(
             divisor=DIVISOR,
         )
         started.append(start_running(tools, bundle, background, tmp_path / f"node{index}", cluster=cluster))
-    with ThreadPoolExecutor(3) as pool:
-        assert [answer.status for answer in pool.map(Running.get, started, ["/"] * 3)] == [200] * 3
+        assert started[-1].get("/").status == 200
     yield started
     for node in started:
         background.run(node.node.workerd.stop(seconds=8))
