@@ -505,13 +505,20 @@ def env_of(annotations: dict[str, str]) -> EnvShape:
     return shape(*(attribute(name, shown) for name, shown in annotations.items()))
 
 
+def own_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One folder for all examples. Not the base of all tests' folders: a file there would lie above every project."""
+    folder = tmp_path_factory.getbasetemp() / "mirrored"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
 @settings(max_examples=150, deadline=None)
 @given(mirrored())
 def test_an_env_and_a_file_that_mirror_each_other_have_no_finding(
     tmp_path_factory: pytest.TempPathFactory, given_: tuple[dict[str, str], list[str | None]]
 ) -> None:
     annotations, environments = given_
-    assert told(tmp_path_factory.getbasetemp(), write(annotations, environments), env_of(annotations)) == []
+    assert told(own_folder(tmp_path_factory), write(annotations, environments), env_of(annotations)) == []
 
 
 @settings(max_examples=150, deadline=None)
@@ -538,6 +545,6 @@ def test_any_single_change_is_exactly_one_finding_that_names_what_was_changed(
         case _:
             other = "D1Database" if annotations[name] != "D1Database" else "KVNamespace"
             changed[name] = other
-    findings = told(tmp_path_factory.getbasetemp(), text, env_of(changed))
+    findings = told(own_folder(tmp_path_factory), text, env_of(changed))
     assert len(findings) == 1
     assert name in findings[0]
