@@ -52,7 +52,7 @@ print("\\n".join(sorted(set(sys.modules) - base)))
 """
 
 FORBIDDEN = (
-    "cattrs", "core.cli", "core.config", "core.testing", "core.backends.embedded", "core.mypy_plugin", "email", "html",
+    "cattrs", "core.cli", "core.config", "core.http.cookies", "core.testing", "core.backends.embedded", "core.mypy_plugin", "email", "html",
     "http.client", "http.cookies", "ipaddress", "secrets", "sqlite3", "tomllib", "urllib.parse", "urllib.request", "uuid",
 )  # fmt: skip
 
@@ -87,7 +87,6 @@ WORKER_MODULES = [
     "core.handlers",
     "core.http",
     "core.http.body",
-    "core.http.cookies",
     "core.http.headers",
     "core.http.json",
     "core.http.request",
@@ -110,4 +109,5 @@ WORKER_MODULES = [
     "core.routing.pattern",
     "core.routing.scopes",
     "core.routing.table",
+    "core.values",
 ]

@@ -11,7 +11,7 @@ import time as machine_time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-import attrs
+from core.values import frozen
 
 __all__ = [
     "Clock",
@@ -38,7 +38,7 @@ class ExecutionContext(Protocol):
         ...
 
 
-@attrs.frozen
+@frozen
 class EdgeMetadata:
     """Where a request reached the edge: `colo`, a three-letter datacenter code, and `country`, ISO 3166-1 alpha-2."""
 
@@ -46,7 +46,7 @@ class EdgeMetadata:
     country: str | None = None
 
 
-@attrs.frozen
+@frozen
 class ScheduledEvent:
     """A cron trigger that came up: its expression, and the time it was due, in seconds since 1970-01-01 UTC."""
 

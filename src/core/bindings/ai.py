@@ -22,6 +22,8 @@ from typing import (
 import attrs
 from typing_extensions import TypedDict, TypeForm
 
+from core.values import frozen
+
 if TYPE_CHECKING:
     from core.http import Response
 
@@ -56,7 +58,7 @@ class AiMessage(TypedDict):
     name: NotRequired[str]
 
 
-@attrs.frozen
+@frozen
 class AiUsage:
     """What a run cost, in tokens."""
 
@@ -65,7 +67,7 @@ class AiUsage:
     total_tokens: int = 0
 
 
-@attrs.frozen
+@frozen
 class AiToolCall:
     """A tool that the model wants called, with the arguments for it."""
 
@@ -73,7 +75,7 @@ class AiToolCall:
     arguments: Any
 
 
-@attrs.frozen
+@frozen
 class AiTextGeneration:
     """What a text generation model answers: `await ai.run(model, {"messages": […]}, AiTextGeneration)`."""
 
@@ -82,7 +84,7 @@ class AiTextGeneration:
     usage: AiUsage | None = None
 
 
-@attrs.frozen
+@frozen
 class AiTextEmbeddings:
     """What a text embeddings model answers: one vector per text, `shape` being their number and length."""
 
@@ -90,14 +92,14 @@ class AiTextEmbeddings:
     data: list[list[float]]
 
 
-@attrs.frozen
+@frozen
 class AiAsyncBatchResponse:
     """The name of a batch that was queued with `queue_request=True`."""
 
     request_id: str
 
 
-@attrs.frozen
+@frozen
 class GatewayRetries:
     """How often the gateway tries again: 1 to 5 attempts, with a delay in milliseconds."""
 
@@ -106,7 +108,7 @@ class GatewayRetries:
     backoff: Literal["constant", "linear", "exponential"] | None = None
 
 
-@attrs.frozen
+@frozen
 class GatewayOptions:
     """Through which AI gateway to run, and how it is to cache and log. `cache_ttl` is in seconds."""
 
@@ -121,7 +123,7 @@ class GatewayOptions:
     retries: GatewayRetries | None = None
 
 
-@attrs.frozen
+@frozen
 class AiModel:
     """A model of the catalogue."""
 
@@ -171,7 +173,7 @@ class AiStream:
                 yield str(piece)
 
 
-@attrs.frozen
+@frozen
 class MarkdownDocument:
     """A file to be turned into Markdown. Its kind is told from the name's ending and `content_type`."""
 
@@ -180,7 +182,7 @@ class MarkdownDocument:
     content_type: str | None = None
 
 
-@attrs.frozen
+@frozen
 class MarkdownResult:
     """A file as Markdown: `data` and its `tokens`, or the `error` that came instead."""
 
@@ -192,7 +194,7 @@ class MarkdownResult:
     id: str | None = None
 
 
-@attrs.frozen
+@frozen
 class AiGatewayUniversalRequest:
     """A request to any provider, through the gateway."""
 
@@ -202,7 +204,7 @@ class AiGatewayUniversalRequest:
     query: Any = None
 
 
-@attrs.frozen
+@frozen
 class AiGatewayLog:
     """What the gateway kept of a request. `created_at` is an ISO 8601 time, `duration` in milliseconds."""
 

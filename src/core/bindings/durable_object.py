@@ -11,8 +11,9 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeAlias, overload, runtime_checkable
 
-import attrs
 from typing_extensions import TypeVar
+
+from core.values import frozen
 
 if TYPE_CHECKING:
     from core.http import Request, Response
@@ -134,7 +135,7 @@ class DurableObjectNamespace(Protocol[T_co]):
         ...
 
 
-@attrs.frozen
+@frozen
 class AlarmInvocationInfo:
     """Why `alarm` is called: how often it failed before, and the time it was set for, in milliseconds since 1970."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
 
-import attrs
+from core.values import frozen
 
 if TYPE_CHECKING:
     from core.http import Headers
@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 
-@attrs.frozen
+@frozen
 class EmailAddress:
     """An address with the name that is shown for it."""
 
@@ -34,7 +34,7 @@ EmailDestination: TypeAlias = str | EmailAddress | Sequence[str | EmailAddress]
 """Where an email goes: an address, or several."""
 
 
-@attrs.frozen
+@frozen
 class EmailAttachment:
     """A file of an email. An inline one has the `content_id` that the HTML names it by (`cid:logo`)."""
 
@@ -45,7 +45,7 @@ class EmailAttachment:
     content_id: str | None = None
 
 
-@attrs.frozen
+@frozen
 class EmailMessage:
     """An email as it stands: the whole text of RFC 5322, with the addresses of its envelope."""
 
@@ -54,7 +54,7 @@ class EmailMessage:
     raw: str | bytes | AsyncIterable[bytes]
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class EmailBuilder:
     """An email to be put together: at least one of `to`, `cc` and `bcc`, and of `text` and `html`."""
 
@@ -70,7 +70,7 @@ class EmailBuilder:
     attachments: Sequence[EmailAttachment] = ()
 
 
-@attrs.frozen
+@frozen
 class EmailSendResult:
     """The email was taken in, under this id."""
 

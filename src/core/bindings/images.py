@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
-import attrs
 from typing_extensions import TypedDict
+
+from core.values import frozen
 
 if TYPE_CHECKING:
     from core.http import Response
@@ -28,7 +29,7 @@ ImageFormat: TypeAlias = Literal["image/jpeg", "image/png", "image/gif", "image/
 """What an image can be written as."""
 
 
-@attrs.frozen
+@frozen
 class ImageInfo:
     """What is known of an image. An SVG has a format and nothing else. `file_size` is in bytes."""
 

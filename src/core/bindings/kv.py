@@ -13,6 +13,8 @@ from typing import Any, Generic, Literal, Protocol, TypeAlias, overload, runtime
 import attrs
 from typing_extensions import TypeForm, TypeVar
 
+from core.values import frozen
+
 __all__ = [
     "KVBulkType",
     "KVKey",
@@ -36,7 +38,7 @@ KVPutValue: TypeAlias = str | bytes | bytearray | memoryview | AsyncIterable[byt
 """What `put` stores: text, bytes, or a stream of bytes. At most 25 MiB (26 214 400 bytes)."""
 
 
-@attrs.frozen
+@frozen
 class KVKey:
     """One key of a `list`: its `name`, its `metadata` and its `expiration` in seconds since 1970, where it has them."""
 
@@ -45,7 +47,7 @@ class KVKey:
     metadata: Any = None
 
 
-@attrs.frozen
+@frozen
 class KVListResult:
     """One page of keys, in the order of their UTF-8 bytes.
 
@@ -59,7 +61,7 @@ class KVListResult:
     cache_status: str | None = attrs.field(default=None, eq=False)
 
 
-@attrs.frozen
+@frozen
 class KVValue(Generic[V]):
     """A value with its `metadata`, which is None where the key has none or is missing."""
 

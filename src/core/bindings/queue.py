@@ -10,8 +10,9 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, Generic, Literal, NotRequired, Protocol, Required, TypeAlias, runtime_checkable
 
-import attrs
 from typing_extensions import ReadOnly, TypedDict, TypeVar
+
+from core.values import frozen
 
 __all__ = [
     "Message",
@@ -33,7 +34,7 @@ QueueContentType: TypeAlias = Literal["text", "bytes", "json", "v8"]
 """How a body travels: `json` (the default), `text` for str, `bytes` for bytes, `v8` for what JSON has no type for."""
 
 
-@attrs.frozen
+@frozen
 class QueueMetrics:
     """How much waits in a queue: messages, their bytes, and when the oldest one was sent."""
 
@@ -42,28 +43,28 @@ class QueueMetrics:
     oldest_message_timestamp: datetime | None = None
 
 
-@attrs.frozen
+@frozen
 class QueueSendMetadata:
     """What is said about a queue to one who sent to it."""
 
     metrics: QueueMetrics = QueueMetrics()
 
 
-@attrs.frozen
+@frozen
 class QueueSendResponse:
     """The answer to a send. The message is kept: it will be delivered at least once."""
 
     metadata: QueueSendMetadata = QueueSendMetadata()
 
 
-@attrs.frozen
+@frozen
 class MessageBatchMetadata:
     """What is said about a queue to its consumer."""
 
     metrics: QueueMetrics = QueueMetrics()
 
 
-@attrs.frozen
+@frozen
 class MessageSendRequest(Generic[T_co]):
     """One message of `send_batch`. Its own `delay_seconds` wins over the batch's, 0 included."""
 

@@ -16,6 +16,7 @@ import attrs
 from typing_extensions import TypeForm
 
 from core.errors import R2SyntaxError, R2TypeError
+from core.values import frozen
 
 if TYPE_CHECKING:
     from core.http import Headers
@@ -71,7 +72,7 @@ R2Value: TypeAlias = str | bytes | bytearray | memoryview | KnownLengthStream | 
 """What may be stored. Text is stored as UTF-8; None stores an empty object, it does not delete."""
 
 
-@attrs.frozen
+@frozen
 class FixedLengthStream:
     """A stream together with its length, so that it can be stored without being held in memory.
 
@@ -94,7 +95,7 @@ class FixedLengthStream:
             raise R2TypeError("FixedLengthStream did not see all expected bytes before close().")
 
 
-@attrs.frozen
+@frozen
 class R2HTTPMetadata:
     """The headers that an object is to be served with. Nothing is guessed: what was not given is None."""
 
@@ -117,7 +118,7 @@ class R2HTTPMetadataDict(TypedDict, total=False):
     cache_expiry: datetime
 
 
-@attrs.frozen
+@frozen
 class R2Conditional:
     """Under which condition to read or write. All that is given must hold, but as in HTTP:
 
@@ -144,7 +145,7 @@ class R2ConditionalDict(TypedDict, total=False):
     seconds_granularity: bool
 
 
-@attrs.frozen
+@frozen
 class R2Range:
     """A part of an object in bytes: `offset`, `length` or both, or the last `suffix` bytes.
 
@@ -164,7 +165,7 @@ class R2RangeDict(TypedDict, total=False):
     suffix: int
 
 
-@attrs.frozen
+@frozen
 class R2Checksums:
     """The checksums that are kept of an object: always the MD5 (except of multipart objects), and what `put` was given."""
 
@@ -179,7 +180,7 @@ class R2Checksums:
         return {name: value.hex() for name, value in attrs.asdict(self).items() if value is not None}
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class R2Object:
     """An object without its body: what `head`, `put` and `list` give, and `get` when its condition failed.
 
@@ -255,7 +256,7 @@ class R2Body:
         return aiter(self._source)
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class R2ObjectBody(R2Object):
     """An object with its body, which can be read once: as a whole, or as the stream `body`.
 
@@ -306,7 +307,7 @@ class R2ObjectBody(R2Object):
         return structure(value, type_)
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class R2Objects:
     """One page of a `list`, in the order of the keys' UTF-8 bytes.
 
@@ -320,7 +321,7 @@ class R2Objects:
     delimited_prefixes: list[str] = attrs.field(factory=list[str])
 
 
-@attrs.frozen
+@frozen
 class R2UploadedPart:
     """A part of a multipart upload: its number, and an etag that only `complete` understands. Never compare etags."""
 

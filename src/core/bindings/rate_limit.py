@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
-import attrs
+from core.values import frozen
 
 __all__ = ["RateLimit", "RateLimitOutcome"]
 
 
-@attrs.frozen
+@frozen
 class RateLimitOutcome:
     """Whether the request is within the limit."""
 

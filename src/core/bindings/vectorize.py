@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
-import attrs
+from core.values import frozen
 
 __all__ = [
     "Vectorize",
@@ -31,7 +31,7 @@ VectorizeFilter: TypeAlias = Mapping[
 """Conditions on metadata that is indexed; all must hold. At most 2048 bytes as JSON."""
 
 
-@attrs.frozen
+@frozen
 class VectorizeVector:
     """A vector: its id (at most 64 bytes), as many numbers as the index has dimensions, and what is kept beside it."""
 
@@ -41,7 +41,7 @@ class VectorizeVector:
     metadata: VectorizeMetadata | None = None
 
 
-@attrs.frozen
+@frozen
 class VectorizeMatch:
     """A vector that was found. `score` is by the index's metric; values and metadata only when they were asked for."""
 
@@ -52,7 +52,7 @@ class VectorizeMatch:
     metadata: VectorizeMetadata | None = None
 
 
-@attrs.frozen
+@frozen
 class VectorizeMatches:
     """What a query found, the most like first."""
 
@@ -60,14 +60,14 @@ class VectorizeMatches:
     count: int
 
 
-@attrs.frozen
+@frozen
 class VectorizeAsyncMutation:
     """A change that was taken in. It is seen a few seconds later, in the order of these ids."""
 
     mutation_id: str
 
 
-@attrs.frozen
+@frozen
 class VectorizeIndexInfo:
     """The index: how many vectors of how many dimensions, and up to which change, and ISO 8601 time, it is processed."""
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Generic, Literal, Protocol, TypeAlias, runtime_checkable
 
-import attrs
 from typing_extensions import TypeVar
+
+from core.values import frozen
 
 __all__ = [
     "Workflow",
@@ -36,7 +37,7 @@ WorkflowInstanceStatus: TypeAlias = Literal[
 """Where a run is."""
 
 
-@attrs.frozen
+@frozen
 class WorkflowError:
     """Why a run failed."""
 
@@ -44,7 +45,7 @@ class WorkflowError:
     message: str
 
 
-@attrs.frozen
+@frozen
 class WorkflowStatus:
     """Where a run is, what it gave when it is complete, and why it failed when it is errored."""
 
@@ -53,7 +54,7 @@ class WorkflowStatus:
     output: Any = None
 
 
-@attrs.frozen
+@frozen
 class WorkflowRetention:
     """How long an ended run is kept, such as `"3 days"`."""
 
@@ -61,7 +62,7 @@ class WorkflowRetention:
     error_retention: str | int | None = None
 
 
-@attrs.frozen
+@frozen
 class WorkflowInstanceCreateOptions(Generic[P_co]):
     """A run to start: its id (at most 100 characters, made up when None), and what it gets."""
 

@@ -5,9 +5,23 @@ What tests build and hosts hand over. Nothing in this room knows an application,
 
 from __future__ import annotations
 
-from core.http import body, cookies, headers, json, streams, url
+from typing import TYPE_CHECKING
+
+from core.http import body, headers, json, streams, url
 from core.http.headers import Headers
 from core.http.request import Request
 from core.http.response import Response
 
+if TYPE_CHECKING:
+    from core.http import cookies
+
 __all__ = ["Headers", "Request", "Response", "body", "cookies", "headers", "json", "streams", "url"]
+
+
+def __getattr__(name: str) -> object:
+    # Loaded with the first cookie: most workers meet none.
+    if name == "cookies":
+        from importlib import import_module
+
+        return import_module("core.http.cookies")
+    raise AttributeError(f"module 'core.http' has no attribute {name!r}")

@@ -1,0 +1,66 @@
+"""Frozen attrs values that cost nothing until one is made: `@frozen` is `attrs.frozen`, later.
+
+attrs writes and compiles the methods of a class, which takes a quarter of a millisecond: for every worker that starts,
+and for values that most workers never meet. Here the class stands as it is written, and attrs finishes that very class
+when it is first used: called, compared, shown, or asked for its attributes by attrs, cattrs or `match`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+__all__ = ["frozen"]
+
+if TYPE_CHECKING:
+    from attrs import frozen as frozen
+else:
+    import _thread
+    from collections.abc import Callable
+
+    # One for all classes, and for a class whose base has to be finished first.
+    _finishing = _thread.RLock()
+
+    # What attrs is going to write, and what it is recognised by. A signature it does not write: who asks for one is
+    # answered after the class is finished, by its `__init__`.
+    _LATE = (
+        "__attrs_attrs__", "__attrs_props__", "__delattr__", "__eq__", "__hash__", "__init__", "__match_args__", "__ne__",
+        "__replace__", "__repr__", "__setattr__", "__signature__",
+    )  # fmt: skip
+
+    class _Late:
+        """Stands for a name that attrs is going to write: finishes the class, and gives what then stands there."""
+
+        __slots__ = ("finish", "name")
+
+        def __init__(self, name: str, finish: Callable[[], None]) -> None:
+            self.name = name
+            self.finish = finish
+
+        def __get__(self, instance: object, owner: type) -> Any:
+            self.finish()
+            return getattr(owner if instance is None else instance, self.name)
+
+    def frozen(cls: type | None = None, /, *, kw_only: bool = False) -> Any:
+        """`attrs.frozen(slots=False)`, later. The class may write none of the methods that attrs writes."""
+        if cls is None:
+            return lambda cls: frozen(cls, kw_only=kw_only)
+        late: dict[str, _Late] = {}
+
+        def finish() -> None:
+            with _finishing:
+                if not late:
+                    return  # another thread was first
+                # attrs writes these two only where nothing stands.
+                del cls.__match_args__, cls.__replace__
+                attrs.frozen(cls, slots=False, auto_detect=False, kw_only=kw_only)
+                for name, stand_in in late.items():
+                    if cls.__dict__.get(name) is stand_in:
+                        delattr(cls, name)
+                late.clear()
+
+        for name in _LATE:
+            late[name] = stand_in = _Late(name, finish)
+            setattr(cls, name, stand_in)
+        return cls
