@@ -10,7 +10,7 @@ STAMP  := .make
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: lock help dev test check lint types typing unit runtime docs docs-serve bench traces fuzz format clean mypy-range pythons
+.PHONY: lock help dev test check lint types typing unit runtime docs docs-serve bench traces fuzz format clean mypy-range
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | awk -F ':.*?## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -54,7 +54,7 @@ $(STAMP)/browser: tests/explorer/package-lock.json
 dev: $(STAMP)/dev  ## Run examples/users on the embedded bindings
 	@cd examples/users && ../../$(BIN)/core dev
 
-test: lint types typing unit runtime docs  ## Run everything that CI runs
+test: lint types typing unit mypy-range runtime docs  ## Run everything that CI runs
 
 # -- parts
 
@@ -80,6 +80,9 @@ typing: $(STAMP)/house  ## What type checkers must accept and refuse
 unit: $(STAMP)/house $(STAMP)/browser  ## pytest with coverage, without the tests inside workerd
 	PYTEST_DEBUG_TEMPROOT=$$(mktemp -d) $(BIN)/pytest -q -m 'not runtime' --ignore tests/typing --cov --cov-report=term
 
+mypy-range: $(STAMP)/house  ## The plugin's tests under the oldest mypy that is supported
+	$(BIN)/python tests/mypy_plugin/with_mypy.py 1.17.0 -q
+
 runtime: $(STAMP)/house  ## The tests inside workerd
 	$(BIN)/pytest -q -m runtime tests/runtime
 
@@ -99,14 +102,18 @@ docs: $(STAMP)/house  ## Build the documentation, strictly
 docs-serve: $(STAMP)/house  ## Show the documentation while writing it
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
 
-# The peers want Python 3.12, and an environment of their own.
-BENCH_PYTHON := $(shell command -v python3.12 || echo $(PYTHON))
+# The peers want Python 3.12, and an environment of their own. The first of these that runs, and is new enough, is taken:
+# a version manager may leave commands that do nothing but say so.
+BENCH_PYTHONS = python3.12 $(PYTHON) python3.13 python3.14 $(wildcard $(HOME)/.pyenv/versions/3.12.*/bin/python)
 
 $(STAMP)/bench: benchmarks/requirements.txt pyproject.toml
 	@echo 'Installing the frameworks to compare with …'
-	@$(BENCH_PYTHON) -m venv .venv-bench
+	@for python in $(BENCH_PYTHONS); do \
+		if $$python -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null; then \
+			$$python -m venv .venv-bench && exit 0; exit 1; fi; \
+	done; echo 'The peers need Python 3.12 or newer: make bench PYTHON=/path/to/python3.12'; exit 1
 	@.venv-bench/bin/python -m pip install --quiet -r benchmarks/requirements.txt -e .
-	@if command -v npm >/dev/null; then npm install --silent --no-audit --no-fund --prefix $(STAMP)/hono hono@4; fi
+	@if command -v npm >/dev/null; then npm install --silent --no-audit --no-fund --save-exact --prefix $(STAMP)/hono hono@4.13.19; fi
 	@mkdir -p $(STAMP) && touch $@
 
 bench: $(STAMP)/bench  ## Measure everything, in one run (about ten minutes), and write docs/explanation/performance.md
