@@ -30,20 +30,12 @@ def fresh() -> Any:
     return Value
 
 
-def matched(value: Any) -> object:
-    match value("a", 2):
-        case value(name, size):
-            return name, size
-    return None
-
-
 FIRST_USES: dict[str, tuple[Callable[[Any], object], object]] = {
     "calling": (lambda value: value("a", size=2).size, 2),
     "has": (attrs.has, True),
     "fields": (lambda value: [field.name for field in attrs.fields(value)], ["name", "size", "note"]),
     "signature": (lambda value: [*inspect.signature(value).parameters], ["name", "size", "note"]),
     "match arguments": (lambda value: value.__match_args__, ("name", "size", "note")),
-    "match": (matched, ("a", 2)),
     "cattrs": (lambda value: cattrs.structure({"name": "a", "size": 2}, value).size, 2),
     "a subclass": (lambda value: attrs.frozen(type("Sub", (value,), {}))("a").name, "a"),
 }
@@ -61,6 +53,12 @@ def test_a_value_is_equal_hashed_shown_and_copied_as_attrs_does_it() -> None:
     assert hash(value("a", 1, "x")) == hash(value("a", 1, "y"))
     assert repr(value("a")).endswith("Value(name='a', size=0, note=None)")
     assert copy.copy(value("a")) == copy.deepcopy(value("a")) == value("a")
+
+
+def test_a_value_is_matched_by_position() -> None:
+    match KVKey("a", 2):
+        case KVKey(name, expiration):
+            assert (name, expiration) == ("a", 2)
 
 
 def test_a_value_is_frozen() -> None:
@@ -83,7 +81,7 @@ def test_threads_that_meet_a_class_at_once_all_find_it_finished() -> None:
         value = fresh()
         barrier = Barrier(4)
 
-        def make(value: Any = value, barrier: Barrier = barrier) -> str:
+        def make(value: Any = value, barrier: Barrier = barrier) -> Any:
             barrier.wait(10)
             return value("a").name
 

@@ -8,17 +8,30 @@ would lose the digits of a Decimal in most readers. Bytes are refused: JSON has 
 from __future__ import annotations
 
 import builtins
-import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from enum import Enum
-from json import JSONDecodeError, encoder
 from operator import attrgetter
-from typing import Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
+
+if TYPE_CHECKING:
+    from json import JSONDecodeError
 
 __all__ = ["JSONDecodeError", "dumps", "loads"]
+
+# The standard library's package is loaded by a mistake, or where its accelerator is missing: it takes as long to import
+# as half of this room, and writing and reading want only the accelerator.
+
+
+def __getattr__(name: str) -> object:
+    if name == "JSONDecodeError":
+        from json import JSONDecodeError
+
+        return JSONDecodeError
+    raise AttributeError(f"module 'core.http.json' has no attribute {name!r}")
+
 
 # --------------------------------------------------------------------- writing
 
@@ -135,21 +148,23 @@ def _decimal(value: Any) -> str:
 
 def _kept_encoder() -> Callable[[object, int], Iterable[str]]:
     # The standard library builds this object anew for every document, which costs more than the document.
-    make = getattr(encoder, "c_make_encoder", None)  # None where the accelerator is missing
-    quote = encoder.encode_basestring
-    if make is not None:
-        try:
-            kept: Callable[[object, int], Iterable[str]]
-            kept = make(None, _convert, quote, None, ":", ",", False, False, False)
-            kept([{"probe": 1.5}], 0)
-        except TypeError:  # another signature, in some later Python
-            pass
-        else:
-            return kept
-    plain = json.JSONEncoder(
-        ensure_ascii=False, check_circular=False, allow_nan=False, separators=(",", ":"), default=_convert
-    )
-    return lambda value, _indent: plain.iterencode(value)
+    try:
+        from _json import encode_basestring, make_encoder
+
+        if "json.encoder" in sys.modules:
+            # Where the package is loaded, it says whether there is an accelerator: None where it is switched off.
+            make_encoder = sys.modules["json.encoder"].c_make_encoder  # type: ignore[misc]  # a function there, a class to stubs
+        kept: Callable[[object, int], Iterable[str]]
+        kept = make_encoder(None, _convert, encode_basestring, None, ":", ",", False, False, False)
+        kept([{"probe": 1.5}], 0)
+    except (ImportError, TypeError):  # no accelerator, or another signature in some later Python
+        import json
+
+        plain = json.JSONEncoder(
+            ensure_ascii=False, check_circular=False, allow_nan=False, separators=(",", ":"), default=_convert
+        )
+        return lambda value, _indent: plain.iterencode(value)
+    return kept
 
 
 _encode = _kept_encoder()
@@ -295,8 +310,35 @@ def _refuse_constant(name: str) -> NoReturn:
     raise _NoConstant(name)
 
 
-_decoder = json.JSONDecoder(parse_constant=_refuse_constant)
-_scan: Callable[[str, int], tuple[Any, int]] = _decoder.scan_once  # type: ignore[attr-defined]  # not in the stubs
+class _Reading:
+    """What the accelerator asks of a decoder: how to make what stands in a document."""
+
+    strict = True
+    object_hook = None
+    object_pairs_hook = None
+    parse_float = float
+    parse_int = int
+    parse_constant = staticmethod(_refuse_constant)
+
+
+def _kept_scanner() -> Callable[[str, int], tuple[Any, int]]:
+    try:
+        from _json import make_scanner
+
+        kept: Callable[[str, int], tuple[Any, int]] = make_scanner(_Reading())  # type: ignore[arg-type]  # the stubs want a JSONDecoder
+        kept("[1.5]", 0)
+    except (ImportError, AttributeError, TypeError):  # no accelerator, or one that asks for more in some later Python
+        return cast(Any, _decoder()).scan_once  # type: ignore[no-any-return]  # not in the stubs
+    return kept
+
+
+def _decoder() -> Any:
+    import json
+
+    return json.JSONDecoder(parse_constant=_refuse_constant)
+
+
+_scan = _kept_scanner()
 
 
 def loads(data: bytes | bytearray | memoryview | str) -> Any:
@@ -309,24 +351,20 @@ def loads(data: bytes | bytearray | memoryview | str) -> Any:
         text = data if isinstance(data, str) else str(data, "utf-8")
     except UnicodeDecodeError as error:
         before = str(bytes(data)[: error.start], "utf-8")  # type: ignore[arg-type]  # a str has no such error
-        raise JSONDecodeError("Invalid UTF-8", before, len(before)) from None
+        raise _error("Invalid UTF-8", before, len(before)) from None
     try:
         value, end = _scan(text, 0)
         if end == len(text) or not text[end:].strip(" \t\r\n"):
             return value
     except StopIteration:
         pass
-    except JSONDecodeError:
-        raise
     except (ValueError, RecursionError) as error:
         _explain(text, error)
     # Blanks around it, or a mark before it, or a mistake: the reader with the messages.
     if text[:1] == "\ufeff" and not isinstance(data, str):
         text = text[1:]
     try:
-        return _decoder.decode(text)
-    except JSONDecodeError:
-        raise
+        return _decoder().decode(text)
     except (ValueError, RecursionError) as error:
         _explain(text, error)
 
@@ -335,7 +373,17 @@ _TEXTS_AND_NAMES = r'(?s)"(?:[^"\\]|\\.)*+"|(NaN|-?Infinity)'
 _LONG_DIGITS = "[0-9]{4000,}"
 
 
+def _error(message: str, text: str, at: int) -> JSONDecodeError:
+    from json import JSONDecodeError
+
+    return JSONDecodeError(message, text, at)
+
+
 def _explain(text: str, error: Exception) -> NoReturn:
+    from json import JSONDecodeError
+
+    if isinstance(error, JSONDecodeError):
+        raise error
     if isinstance(error, RecursionError):
         raise JSONDecodeError("Nested too deeply", text, 0) from None
     if isinstance(error, _NoConstant):
