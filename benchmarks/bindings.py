@@ -2,7 +2,8 @@
 
 Both sides run in one process, in turns, on databases with the same settings, and a row of the table is the best of
 several rounds. The last column is the ratio. It is to stay at 2 or below for point reads and writes; only
-a D1 write in memory is left out, where SQLite takes 1.5 µs and making the result and its meta as long again.
+a D1 write in memory is left out, where SQLite takes 1.5 µs and making the result and its meta as long again. Buckets,
+queues and Durable Objects keep much more than the one row they stand beside; their rows say how much.
 """
 
 from __future__ import annotations
@@ -15,11 +16,15 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from core.backends.embedded.d1 import EmbeddedD1Database
+from core.backends.embedded.durable_object import EmbeddedDurableObjectNamespace
 from core.backends.embedded.kv import EmbeddedKVNamespace
+from core.backends.embedded.queue import EmbeddedQueue
+from core.backends.embedded.r2 import EmbeddedR2Bucket
 from core.backends.embedded.store import Store
+from core.bindings.durable_object import DurableObject
 
 LIMIT: Final = 2.0
 KEYS: Final = 1000
@@ -161,6 +166,73 @@ async def measure_d1(folder: Path | None, count: int, rounds: int) -> bool:
     return good
 
 
+class Counter(DurableObject[Any]):
+    """An object with one number in its storage."""
+
+    async def increment(self) -> int:
+        """Add one."""
+        value = int(await self.ctx.storage.get("value") or 0) + 1
+        await self.ctx.storage.put("value", value)
+        return value
+
+
+async def measure_others(folder: Path | None, count: int, rounds: int) -> None:
+    """A bucket, a queue and a Durable Object, beside the least that could keep the same: a row each."""
+    connection = plain_database(None if folder is None else folder / "plain-others.sqlite")
+    connection.execute("CREATE TABLE objects (key TEXT PRIMARY KEY, body BLOB)")
+    connection.execute("CREATE TABLE messages (id INTEGER PRIMARY KEY, body BLOB)")
+    connection.execute("CREATE TABLE numbers (id INTEGER PRIMARY KEY, value INTEGER)")
+    connection.execute("INSERT INTO numbers VALUES (1, 0)")
+    where = "memory" if folder is None else "disk"
+    body = b"x" * 1000
+    upsert = "INSERT INTO objects VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET body = excluded.body"
+    with Store(folder) as store:
+        bucket = EmbeddedR2Bucket(store, "bench")
+        queue: EmbeddedQueue[dict[str, int]] = EmbeddedQueue(store, "bench")
+        counters = EmbeddedDurableObjectNamespace(store, "bench", Counter, None)
+        counter = counters.get_by_name("one")
+        few = max(1, count // 10)
+
+        async def read(index: int) -> bytes:
+            found = await bucket.get(f"key-{index % 100}")
+            return b"" if found is None else await found.bytes()
+
+        await compare(
+            f"R2 put of 1 kB, {where}",
+            lambda i: connection.execute(upsert, (f"key-{i % 100}", body)),
+            lambda i: bucket.put(f"key-{i % 100}", body),
+            few,
+            rounds,
+            limited=False,
+        )
+        await compare(
+            f"R2 get of 1 kB, {where}",
+            lambda i: connection.execute("SELECT body FROM objects WHERE key = ?", (f"key-{i % 100}",)).fetchone(),
+            read,
+            few,
+            rounds,
+            limited=False,
+        )
+        await compare(
+            f"Queue send, {where}",
+            lambda i: connection.execute("INSERT INTO messages (body) VALUES (?)", (b'{"n":1}',)),
+            lambda i: queue.send({"n": i}),
+            few,
+            rounds,
+            limited=False,
+        )
+        await compare(
+            f"Durable Object call, {where}",
+            lambda _: connection.execute("UPDATE numbers SET value = value + 1 WHERE id = 1"),
+            lambda _: counter.increment(),
+            few,
+            rounds,
+            limited=False,
+        )
+        await counters.close()
+    connection.close()
+
+
 async def run(count: int, rounds: int) -> bool:
     """Every comparison, in memory and on disk."""
     print(f"SQLite {sqlite3.sqlite_version}, Python {sys.version.split()[0]}; {count} calls a round, best of {rounds}")
@@ -170,6 +242,7 @@ async def run(count: int, rounds: int) -> bool:
         for folder in (None, Path(name)):
             good &= await measure_kv(folder, count, rounds)
             good &= await measure_d1(folder, count, rounds)
+            await measure_others(folder, count, rounds)
     return good
 
 
