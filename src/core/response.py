@@ -271,7 +271,7 @@ class Response:
         """Send the client to `url`, absolute or relative, with 301, 302, 303, 307 or 308."""
         if status not in REDIRECT_STATUSES:
             raise ValueError(f"res.redirect(status={status!r}) must be 301, 302, 303, 307 or 308")
-        if self.sent or self.left:
+        if self.sent:
             raise self._gone("redirect")
         return self.status(status).header("location", _location(url))._send("redirect", None, None)
 
@@ -292,7 +292,7 @@ class Response:
         """
         from core.http.sse import encode_events
 
-        if self.sent or self.left:
+        if self.sent:
             raise self._gone("sse")
         if self.staged is None or "cache-control" not in self.staged:
             self.header("cache-control", "no-cache")
@@ -321,6 +321,8 @@ class Response:
 
     def discard(self) -> None:
         """Take back what was sent, with the headers that describe it. Other staged headers stay."""
+        if self.staged and self.status_code in REDIRECT_STATUSES:
+            self.staged.pop("location", None)  # it belongs to the redirect, as the others belong to the body
         self.sent = False  # type: ignore[misc]  # read-only for handlers
         self.status_code = 200  # type: ignore[misc]  # likewise
         self.body = self.content_type = None

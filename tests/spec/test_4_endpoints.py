@@ -250,6 +250,18 @@ class TestBehaviour:
         assert response.headers["x-kept"] == "1"
         assert "etag" not in response.headers
 
+    async def test_an_error_after_a_redirect_does_not_send_the_client_anywhere(self) -> None:
+        app = create_app()
+
+        @app.get("/")
+        async def handler(req: Request, res: Response) -> None:
+            res.redirect("/elsewhere")
+            raise CoreError(500, "broke")
+
+        response = await ask(app)
+        assert response.status == 500
+        assert "location" not in response.headers
+
     @pytest.mark.parametrize("kind", ["sent", "raised", "missing", "broken"])
     async def test_headers_staged_before_and_after_next_are_on_whatever_leaves(self, kind: str) -> None:
         app = create_app()
