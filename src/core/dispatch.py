@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, cast
 
 from core.errors import CoreError, NextCalledTwiceError, NothingSentError
-from core.handlers import ErrorHandler, Handler, Middleware, Next, name_of, traits_of
+from core.handlers import ErrorHandler, Handler, Middleware, Next, Step, name_of, traits_of
 from core.http.url import canonical_path, odd_in_path, split_path
 from core.request import NO_PARAMS, Params, Request
 from core.response import NULL_BODY_STATUSES, Response
@@ -108,7 +109,21 @@ class Dispatcher:
             if not res.sent:
                 raise self._nothing_sent(req)
         except Exception as error:  # whatever a handler raises is answered
-            await self._fail(error, req, res)
+            if res.sent or res.staged is not None or res.body is not None or res.status_code != 200:
+                res.discard()
+            if self.on_error is None:
+                _answer(error, req, res)
+            else:
+                # Here and not in a coroutine of its own, which would take as long as the handler.
+                try:
+                    if isinstance(error, CoreError) and error.headers:
+                        # A challenge or a time to come back belongs to the error, however the handler words it.
+                        _stage_headers(error, res, cookies=False)
+                    await self.on_error(error, req, res, partial(_fall_back, [error], req, res))
+                    if not res.sent:
+                        raise self._nothing_handled() from error
+                except Exception as raised:
+                    _answer_failed_handler(raised, error, req, res)
         except BaseException:
             res.discard()
             raise
@@ -227,13 +242,15 @@ class Dispatcher:
         """The middleware of `scopes`, then `end`."""
         known = frozenset(leaf.names) if leaf is not None else frozenset[tuple[str, int]]()
         run = end
+        plain: list[Middleware[Any, Any]] = []
         for scope in reversed(scopes):
             if known.issuperset(scope.names):
-                run = _link(scope.value, run)
+                plain.append(scope.value)
             else:
                 # Its prefix names parameters that the route does not: it sees its own beside the route's.
-                run = _link_with_own_parameters(scope.value, scope.names, run)
-        return run
+                run = _link_with_own_parameters(scope.value, scope.names, _links(plain, run))
+                plain = []
+        return _links(plain, run)
 
     def _route_run(self, route: _Route, end: Run | None = None) -> Run:
         entry = route.entry
@@ -247,9 +264,7 @@ class Dispatcher:
                 return self._resume(req, res, order, end or self._missing)
 
             run = go_on
-        for middleware in reversed(entry.middleware):
-            run = _link(_placed(middleware, entry.label), run)
-        return run
+        return _links([_placed(middleware, entry.label) for middleware in reversed(entry.middleware)], run)
 
     async def _resume(self, req: Request[Any, Any, Any], res: Response, after: int, end: Run) -> None:
         """Go on behind the route of the order `after`: to the next that matches, or to the end."""
@@ -275,36 +290,11 @@ class Dispatcher:
 
     # -- failing
 
-    async def _fail(self, error: Exception, req: Request[Any, Any, Any], res: Response) -> None:
-        res.discard()
-        if self.on_error is not None:
-            fallback = error
-            if isinstance(error, CoreError) and error.headers:
-                # A challenge or a time to come back belongs to the error, however the handler words it.
-                _stage_headers(error, res, cookies=False)
-
-            async def next(err: BaseException | None = None, /) -> None:
-                nonlocal fallback
-                if isinstance(err, Exception):
-                    fallback = err
-                res.discard()
-                _answer(fallback, req, res)
-
-            try:
-                await self.on_error(error, req, res, next)
-                if res.sent:
-                    return
-                raise NothingSentError(
-                    f"the error handler {name_of(self.on_error)} ended without sending. Send something in it, or "
-                    "`await next(err)` for the default answer"
-                ) from error
-            except Exception as raised:
-                if raised is not error:
-                    log.error("the error handler failed on %s %s", req.method, req.path, exc_info=raised)
-                    # An answer raised by the handler is one it chose; any other failure leaves the first error's.
-                    error = raised if isinstance(raised, CoreError) else error
-                res.discard()
-        _answer(error, req, res)
+    def _nothing_handled(self) -> NothingSentError:
+        return NothingSentError(
+            f"the error handler {name_of(self.on_error)} ended without sending. Send something in it, or "
+            "`await next(err)` for the default answer"
+        )
 
     def _nothing_sent(self, req: Request[Any, Any, Any]) -> NothingSentError:
         label = f"{req.method} {req.path}"
@@ -369,11 +359,38 @@ def _placed(middleware: Middleware[Any, Any], place: str) -> Middleware[Any, Any
     return middleware if traits is None or traits.placed is None else traits.placed(place)
 
 
+def _links(chain: Iterable[Middleware[Any, Any]], follow: Run) -> Run:
+    """What runs a chain and then `follow`; `chain` comes with its last first."""
+    steps: list[Step] = []
+    for middleware in chain:
+        traits = traits_of(middleware)
+        if traits is not None and traits.public:
+            continue
+        if traits is not None and traits.before is not None:
+            steps.insert(0, traits.before)
+        else:
+            follow, steps = _link(middleware, _after(steps, follow)), []
+    return _after(steps, follow)
+
+
+def _after(steps: Sequence[Step], follow: Run) -> Run:
+    """What runs middleware that wants no `next`, and then `follow`, unless one answers in its stead."""
+    if not steps:
+        return follow
+    every = tuple(steps)
+
+    def run(req: Request[Any, Any, Any], res: Response) -> Awaitable[object]:
+        for step in every:
+            instead = step(req, res)
+            if instead is not None:
+                return instead
+        return follow(req, res)
+
+    return run
+
+
 def _link(middleware: Middleware[Any, Any], follow: Run) -> Run:
     """A step that runs `middleware`, whose `next` starts `follow`."""
-    traits = traits_of(middleware)
-    if traits is not None and traits.public:
-        return follow
 
     def run(req: Request[Any, Any, Any], res: Response) -> Awaitable[object]:
         called = False
@@ -415,7 +432,7 @@ def _link_with_own_parameters(middleware: Middleware[Any, Any], names: tuple[tup
 
         req.params = own  # type: ignore[misc]  # as above
         try:
-            await _link(middleware, follow_with_theirs)(req, res)
+            await _links([middleware], follow_with_theirs)(req, res)
         finally:
             req.params = theirs  # type: ignore[misc]  # as above
 
@@ -450,6 +467,26 @@ def _leave(req: Request[Any, Any, Any], res: Response, hooks: list[Callable[[int
 
 
 # -- answers
+
+
+async def _fall_back(
+    errors: list[Exception], req: Request[Any, Any, Any], res: Response, err: BaseException | None = None, /
+) -> None:
+    """The `next` of the error handler: the default answer to the last of `errors`, which `err` joins."""
+    if isinstance(err, Exception):
+        errors.append(err)
+    res.discard()
+    _answer(errors[-1], req, res)
+
+
+def _answer_failed_handler(raised: Exception, error: Exception, req: Request[Any, Any, Any], res: Response) -> None:
+    """Answer `error` where the error handler raised: perhaps only the same error again."""
+    if raised is not error:
+        log.error("the error handler failed on %s %s", req.method, req.path, exc_info=raised)
+        # An answer raised by the handler is one it chose; any other failure leaves the first error's.
+        error = raised if isinstance(raised, CoreError) else error
+    res.discard()
+    _answer(error, req, res)
 
 
 def _answer(error: Exception, req: Request[Any, Any, Any], res: Response) -> None:

@@ -28,6 +28,7 @@ __all__ = [
     "Traits",
     "WebSocketHandler",
     "arguments_of",
+    "before",
     "declare",
     "name_of",
     "public",
@@ -102,6 +103,10 @@ class Authenticator(Protocol[E_contra, U_co]):
         ...
 
 
+Step = Callable[[Request[Any, Any, Any], Response], Awaitable[Any] | None]
+"""What a middleware does before the rest of the chain: None to go on to it, or what is awaited in its stead."""
+
+
 class Traits:
     """What a middleware says of itself: what it puts on a request, what it reads, and whether it lets in.
 
@@ -109,7 +114,7 @@ class Traits:
     refused at registration; `requires` refuses its absence too.
     """
 
-    __slots__ = ("authenticates", "name", "placed", "provides", "public", "reads", "requires")
+    __slots__ = ("authenticates", "before", "name", "placed", "provides", "public", "reads", "requires")
 
     def __init__(
         self,
@@ -128,6 +133,8 @@ class Traits:
         self.authenticates: bool = authenticates
         self.placed: Callable[[str], Middleware[Any, Any]] | None = None
         """Makes the middleware for one place where it stands, for one that keeps its places apart."""
+        self.before: Step | None = None
+        """All that the middleware does, for one that does nothing after the rest of the chain. See `before`."""
 
 
 def declare(
@@ -142,6 +149,22 @@ def declare(
     """Write `Traits` on a middleware, and return it. `name` is what `app.routes` and messages call it."""
     traits = Traits(name, provides, reads, requires, authenticates)
     middleware.__core_traits__ = traits  # type: ignore[attr-defined]  # functions carry attributes
+    return middleware
+
+
+def before(step: Step, *, name: str, provides: Iterable[str] = (), reads: Iterable[str] = ()) -> Middleware[Any, Any]:
+    """A middleware that runs `step(req, res)` and then the rest of the chain, or what `step` returned in its stead.
+
+    What such a middleware would do with `next` is known, so a chain makes none for it: a handful of steps in a row is
+    one call each. `name`, `provides` and `reads` as in `declare`.
+    """
+
+    def middleware(req: Request[Any, Any, Any], res: Response, next: Next, /) -> Awaitable[Any]:
+        instead = step(req, res)
+        return next() if instead is None else instead
+
+    declare(middleware, name=name, provides=provides, reads=reads)
+    middleware.__core_traits__.before = step  # type: ignore[attr-defined]  # as `declare` does
     return middleware
 
 

@@ -78,13 +78,13 @@ class Query:
     Bad escapes stay as they are and invalid UTF-8 becomes U+FFFD, as in a browser's URLSearchParams.
     """
 
-    __slots__ = ("_first", "_pairs", "text")
+    # Class attributes, so that making one sets nothing but the text.
+    _pairs: list[tuple[str, str]] | None = None
+    _first: dict[str, str] | None = None
 
     def __init__(self, text: str) -> None:
         self.text: str = text
         """The query string as it was sent, without the question mark."""
-        self._pairs: list[tuple[str, str]] | None = None
-        self._first: dict[str, str] | None = None
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
@@ -95,7 +95,17 @@ class Query:
 
     def _index(self) -> dict[str, str]:
         # Backwards, so that the first value of a name is the one that stays.
-        first = self._first = dict(reversed(self.pairs))
+        text = self.text
+        if "%" in text or "+" in text or self._pairs is not None:
+            first = dict(reversed(self.pairs))
+        else:
+            # As `parse_query` has it, without the pairs.
+            first = {}
+            for piece in reversed(text.split("&")):
+                if piece:
+                    name, _, value = piece.partition("=")
+                    first[name] = value
+        self._first = first
         return first
 
     @overload

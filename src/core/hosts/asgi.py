@@ -189,21 +189,33 @@ _TYPES: dict[str, tuple[bytes, bytes]] = {
     for text in ("application/json", "text/plain;charset=UTF-8", "text/html;charset=UTF-8")
 }
 _LENGTHS = [(b"content-length", b"%d" % size) for size in range(4096)]
+
+
 # Most values are the same on every response. Those that differ (ids, locations) must fill neither the memory nor the
 # room of the others, so a name has room for a few.
-_PAIRS: dict[tuple[str, str], tuple[bytes, bytes]] = {}
+class _Pairs(dict[tuple[str, str], tuple[bytes, bytes]]):
+    """Names and values as bytes, by themselves as texts."""
+
+    def __missing__(self, item: tuple[str, str]) -> tuple[bytes, bytes]:
+        name, value = item
+        full = _FULL.get(name)
+        if full is not None:
+            return full, value.encode("latin-1")
+        pair = (name.encode("latin-1"), value.encode("latin-1"))
+        kept = _KEPT.get(name, 0)
+        if len(_KEPT) < 256 and len(value) < 1024:
+            _KEPT[name] = kept + 1
+            self[item] = pair
+            if kept + 1 == _KEPT_MOST:
+                _FULL[name] = pair[0]
+        return pair
+
+
+_PAIRS = _Pairs()
+_pair = _PAIRS.__getitem__
 _KEPT: dict[str, int] = {}
 _KEPT_MOST = 16
-
-
-def _pair(item: tuple[str, str]) -> tuple[bytes, bytes]:
-    name, value = item
-    pair = (name.encode("latin-1"), value.encode("latin-1"))
-    kept = _KEPT.get(name, 0)
-    if kept < _KEPT_MOST and len(_KEPT) < 256 and len(value) < 1024:
-        _KEPT[name] = kept + 1
-        _PAIRS[item] = pair
-    return pair
+_FULL: dict[str, bytes] = {}  # the names that have their few
 
 
 # Names of headers as bytes, by the spelling that was asked for.
@@ -227,8 +239,7 @@ def header_pairs(res: Response, length: int | None) -> list[tuple[bytes, bytes]]
         if length is not None:
             pairs.append(_LENGTHS[length] if length < 4096 else (b"content-length", b"%d" % length))
     else:
-        known = _PAIRS
-        pairs = [known[item] if item in known else _pair(item) for item in staged.items()]
+        pairs = [*map(_pair, staged.items())]
         if content_type is not None and "content-type" not in staged:
             pairs.append(_TYPES.get(content_type) or _pair(("content-type", content_type)))
         if length is not None and "content-length" not in staged:

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, cast
 from typing_extensions import TypeVar
 
 from core.errors import OptionError
-from core.handlers import Middleware, Next, arguments_of, declare
+from core.handlers import Middleware, Next, arguments_of, before, declare
 from core.http.url import URL
 from core.middleware import options
 from core.request import Request
@@ -99,24 +99,10 @@ def cors(
                 kept[key] = allowed
         return allowed
 
-    def share(req: Request[Any, Any, Any], res: Response, next: Next, /) -> Awaitable[None]:
+    def share(
+        req: Request[Any, Any, Any], res: Response, matching: frozenset[str] = fixed or _NOBODY
+    ) -> Awaitable[None] | None:
         origin = req.header("origin")
-        if fixed is not None:
-            return go_on(req, res, next, origin, fixed)
-        assert ask is not None
-        answer = ask(origin, req)
-        if answer.__class__ is not list and answer.__class__ is not str and options.is_awaitable(answer):
-            return share_later(req, res, next, origin, answer)
-        return go_on(req, res, next, origin, listed(answer, origin))
-
-    async def share_later(
-        req: Request[Any, Any, Any], res: Response, next: Next, origin: str | None, answer: Awaitable[Any]
-    ) -> None:
-        await go_on(req, res, next, origin, listed(await answer, origin))
-
-    def go_on(
-        req: Request[Any, Any, Any], res: Response, next: Next, origin: str | None, matching: frozenset[str]
-    ) -> Awaitable[None]:
         if not everyone:
             res.vary("Origin")
         allowed = "*" if "*" in matching else origin if origin in matching else None
@@ -132,7 +118,7 @@ def cors(
             staged["access-control-allow-origin"] = allowed
             if simple:
                 staged.update(simple)
-        return next()
+        return None
 
     async def preflight(req: Request[Any, Any, Any], res: Response, allowed: str | None) -> None:
         staged = res.staged
@@ -153,7 +139,24 @@ def cors(
                 staged["access-control-allow-private-network"] = "true"
         res.status(204).send()
 
-    return declare(share, name="cors")
+    if ask is None:
+        return before(share, name="cors")
+
+    def share_as_told(req: Request[Any, Any, Any], res: Response, next: Next, /) -> Awaitable[None]:
+        origin = req.header("origin")
+        answer = ask(origin, req)
+        if answer.__class__ is not list and answer.__class__ is not str and options.is_awaitable(answer):
+            return share_later(req, res, next, origin, answer)
+        instead = share(req, res, listed(answer, origin))
+        return next() if instead is None else instead
+
+    async def share_later(
+        req: Request[Any, Any, Any], res: Response, next: Next, origin: str | None, answer: Awaitable[Any]
+    ) -> None:
+        instead = share(req, res, listed(await answer, origin))
+        await (next() if instead is None else instead)
+
+    return declare(share_as_told, name="cors")
 
 
 _NOBODY: frozenset[str] = frozenset()

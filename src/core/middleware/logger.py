@@ -7,10 +7,10 @@ the sink's business; what it raises is logged and never harms the response.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any, Literal, Protocol, TypeAlias
 
-from core.handlers import Middleware, Next, declare
+from core.handlers import Middleware, before
 from core.middleware import options
 from core.request import Request
 from core.response import Response
@@ -59,7 +59,7 @@ def logger(
     else:
         put = write
 
-    def log(req: Request[Any, Any, Any], res: Response, next: Next, /) -> Awaitable[None]:
+    def log(req: Request[Any, Any, Any], res: Response) -> None:
         def leave(status: int, duration_ms: float) -> None:
             line = line_of(req, status, duration_ms)
             put(line if line.isprintable() else _one_line(line))
@@ -69,9 +69,8 @@ def logger(
             res.hooks = [leave]
         else:
             res.hooks.append(leave)
-        return next()
 
-    return declare(log, name="logger", reads=("req.id",))
+    return before(log, name="logger", reads=("req.id",))
 
 
 def _to(sink: logging.Logger, level: int) -> Callable[[str], object]:
@@ -95,12 +94,15 @@ def _function(format: LogFunction) -> LogFunction:
 
 def _short(req: Request[Any, Any, Any], status: int, duration_ms: float) -> str:
     edge = req.edge
-    return f"{req.method} {req.path} {status} {duration_ms:.0f}ms [{edge.colo or '-' if edge is not None else '-'}]"
+    # Rounding to an int is what `:.0f` does, in a third of the time.
+    return f"{req.method} {req.path} {status} {round(duration_ms)}ms [{edge.colo or '-' if edge is not None else '-'}]"
 
 
 def _short_with_query(req: Request[Any, Any, Any], status: int, duration_ms: float) -> str:
     edge = req.edge
-    return f"{req.method} {_target(req)} {status} {duration_ms:.0f}ms [{edge.colo or '-' if edge is not None else '-'}]"
+    return (
+        f"{req.method} {_target(req)} {status} {round(duration_ms)}ms [{edge.colo or '-' if edge is not None else '-'}]"
+    )
 
 
 def _long(req: Request[Any, Any, Any], status: int, duration_ms: float) -> str:
@@ -114,9 +116,7 @@ def _long_with_query(req: Request[Any, Any, Any], status: int, duration_ms: floa
 def _fields(req: Request[Any, Any, Any], target: str, status: int, duration_ms: float) -> str:
     edge = req.edge
     colo = edge.colo if edge is not None else None
-    return (
-        f"{req.method} {target} {status} {duration_ms:.0f}ms ip={req.ip or '-'} colo={colo or '-'} id={req.id or '-'}"
-    )
+    return f"{req.method} {target} {status} {round(duration_ms)}ms ip={req.ip or '-'} colo={colo or '-'} id={req.id or '-'}"
 
 
 def _json(req: Request[Any, Any, Any], status: int, duration_ms: float) -> str:

@@ -6,10 +6,10 @@ written anew for every request. Defaults are those of the specification.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, Literal, TypeAlias
 
-from core.handlers import Middleware, Next, declare
+from core.handlers import Middleware, before
 from core.middleware import options
 from core.request import Request
 from core.response import Response
@@ -100,18 +100,17 @@ def secure_hdrs(
         else:
             raise options.refuse("secure_hdrs", option, value, "must be the header's value as a str, or False for none")
 
-    def secure(req: Request[Any, Any, Any], res: Response, next: Next, /) -> Awaitable[None]:
+    def secure(req: Request[Any, Any, Any], res: Response) -> None:
         # Staged before the chain, so that a header of a handler's own takes the place of the one here.
         if res.staged is None:
             res.staged = pairs.copy()
         else:
             res.staged.update(pairs)
-        return next()
 
     if not with_nonce and not override:
-        return declare(secure, name="secure_hdrs")
+        return before(secure, name="secure_hdrs")
 
-    def secure_each(req: Request[Any, Any, Any], res: Response, next: Next, /) -> Awaitable[None]:
+    def secure_each(req: Request[Any, Any, Any], res: Response) -> None:
         values = pairs
         if with_nonce:
             nonce = req.state.get("csp_nonce")
@@ -128,9 +127,8 @@ def secure_hdrs(
                     res.staged = values.copy() if res.staged is None else res.staged | values
 
             res.on_send(put_back)
-        return next()
 
-    return declare(secure_each, name="secure_hdrs")
+    return before(secure_each, name="secure_hdrs")
 
 
 secure_headers = secure_hdrs
