@@ -84,6 +84,10 @@ class TableColumn:
     strict: bool
 
 
+def _places(table: TableInfo) -> Mapping[str, int]:
+    return {column.name.lower(): at for at, column in enumerate(table.columns)}
+
+
 @attrs.frozen
 class TableInfo:
     """A table or view. Where it was created is told by `file` and `line`, as far as it is known."""
@@ -94,11 +98,15 @@ class TableInfo:
     sql: str
     file: Path | None = None
     line: int = 0
+    places: Mapping[str, int] = attrs.field(
+        default=attrs.Factory(_places, takes_self=True), init=False, eq=False, repr=False
+    )
+    """Where each column stands, by its name in lower case."""
 
     def column(self, name: str) -> TableColumn | None:
         """The column of that name, in any case."""
-        wanted = name.lower()
-        return next((column for column in self.columns if column.name.lower() == wanted), None)
+        at = self.places.get(name.lower())
+        return None if at is None else self.columns[at]
 
 
 @attrs.frozen

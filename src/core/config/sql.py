@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import pairwise
 from pathlib import Path
@@ -32,6 +32,7 @@ from core.config.migrations import (
     migration_digest,
     pragma_name,
 )
+from core.config.sql_plain import read_plain
 from core.config.sql_text import (
     Clauses,
     Item,
@@ -73,6 +74,8 @@ _LIMITS: Final = (
 
 _KEPT: Final = 256
 """How many statements are kept: one is asked about several times, but soon after another."""
+
+_COLUMNS_KEPT: Final = 4096
 
 Storage = Literal["integer", "real", "text", "blob"]
 """What SQLite calls a storage class: the kind of a value, not of its column."""
@@ -151,6 +154,7 @@ class Schema:
         self.digest = digest
         self._shadow: _Shadow | None = None
         self._statements: dict[str, Statement] = {}
+        self._columns: dict[tuple[str, str, int, str], Column] = {}
         for limit, value in _LIMITS:
             migrated.connection.setlimit(limit, value)
 
@@ -171,12 +175,53 @@ class Schema:
             if statement is None:
                 if len(self._statements) >= _KEPT:
                     self._statements.clear()
-                statement = self._statements[sql] = self._analyse(sql)
+                statement = self._statements[sql] = self.plain(sql) or self.whole(sql)
             return statement
 
     # -- one text
 
-    def _analyse(self, sql: str) -> Statement:
+    def plain(self, sql: str) -> Statement | None:
+        """What `whole` says, of a statement so plain that it can be told at once; else nothing."""
+        read = read_plain(sql, self.migrated.tables) if self.known and len(sql) <= BYTES_AT_MOST else None
+        if read is None or read.takes > PARAMETERS_AT_MOST:
+            return None
+        if self.refusal(f"EXPLAIN {sql}", () if read.numbered else (None,) * read.takes) is not None:
+            return None
+        why = _Missing(read.clauses, self.migrated.tables)
+        columns: list[Column] = []
+        for name, number, at in read.columns:
+            if at < 0:
+                columns.append(Column(name))
+            else:
+                item = read.clauses.items[number]
+                table = self.migrated.tables[item.name]
+                columns.append(self.column(name, table, at, why.null(name, table, table.columns[at], item)))
+        return Statement(takes=read.takes, columns=tuple(columns))
+
+    def refusal(self, text: str, values: tuple[None, ...] = ()) -> str | None:
+        """What SQLite says against a text that begins with EXPLAIN, or nothing."""
+        try:
+            self.migrated.connection.execute(text, values)
+        except (sqlite3.Error, sqlite3.Warning, ValueError) as error:
+            message = str(error)
+            return None if message.startswith("Incorrect number of bindings") else message
+        return None
+
+    def column(self, name: str, table: TableInfo, at: int, null: str) -> Column:
+        """A table's column as one of a result. The same few come again and again."""
+        key = (name, table.name, at, null)
+        column = self._columns.get(key)
+        if column is None:
+            declared = table.columns[at]
+            if len(self._columns) >= _COLUMNS_KEPT:
+                self._columns.clear()
+            column = self._columns[key] = Column(
+                name, f"{table.name}.{declared.name}", declared.declared, storage_of(declared), null
+            )
+        return column
+
+    def whole(self, sql: str) -> Statement:
+        """What can be said of any text."""
         size = len(sql.encode("utf-8", "replace"))
         if size > BYTES_AT_MOST:
             return Statement((SqlProblem(f"the text has {size} bytes. D1 takes {BYTES_AT_MOST} at most"),))
@@ -354,12 +399,7 @@ class _One:
     def compile(self, text: str | None = None) -> str | None:
         """What SQLite says against the statement, or nothing."""
         text = self.safe() if text is None else text
-        try:
-            self.migrated.connection.execute(text if self.tokens[0].word == "EXPLAIN" else f"EXPLAIN {text}")
-        except (sqlite3.Error, sqlite3.Warning, ValueError) as error:
-            message = str(error)
-            return None if message.startswith("Incorrect number of bindings") else message
-        return None
+        return self.schema.refusal(text if self.tokens[0].word == "EXPLAIN" else f"EXPLAIN {text}")
 
     def explain(self, error: str) -> None:
         """Turn what SQLite says into a finding, unless it may be wrong."""
@@ -422,7 +462,7 @@ class _One:
     def tables_near(self, alias: str) -> Iterator[TableInfo]:
         """The tables that `alias` may mean, or all tables of the statement where there is none."""
         items = clauses_of(self.tokens).items
-        named = [(item.alias, (item.table.name or "").lower()) for item in items]
+        named = [(item.alias, item.name) for item in items]
         for index, token in enumerate(self.tokens[:-1]):
             if token.word in ("INTO", "UPDATE") and (name := self.tokens[index + 1].name) is not None:
                 named.append((name.lower(), name.lower()))
@@ -490,10 +530,17 @@ class _One:
             if found is None or len(found[0]) != len(names):
                 return tuple(Column(name) for name in names)
             found = names, found[1]
-        return tuple(
-            self.column(name, tag, clauses, common) if tag is not None else Column(name)
-            for name, tag in zip(*found, strict=True)
-        )
+        why = _Missing(clauses, self.migrated.tables, common)
+        columns: list[Column] = []
+        for name, tag in zip(*found, strict=True):
+            if tag is None:
+                columns.append(Column(name))
+            else:
+                table = self.migrated.tables[tag.table]
+                item = clauses.items[tag.item] if tag.item is not None else None
+                null = why.null(name, table, table.columns[tag.column], item)
+                columns.append(self.schema.column(name, table, tag.column, null))
+        return tuple(columns)
 
     def names(self, text: str) -> list[str] | None:
         """The names of the columns, through a view that is never selected from."""
@@ -507,71 +554,56 @@ class _One:
             gate.open = False
         return _names([row[1] for row in rows])
 
-    def column(self, name: str, tag: _Tag, clauses: Clauses, common: frozenset[str]) -> Column:
-        table = self.migrated.tables[tag.table]
-        declared = table.columns[tag.column]
-        item = clauses.items[tag.item] if tag.item is not None else None
-        return Column(
-            name,
-            f"{table.name}.{declared.name}",
-            declared.declared,
-            storage_of(declared),
-            self.null(name, table, declared, item, clauses, common),
-        )
 
-    def null(
-        self,
-        name: str,
-        table: TableInfo,
-        declared: TableColumn,
-        item: Item | None,
-        clauses: Clauses,
-        common: frozenset[str],
-    ) -> str:
+class _Missing:
+    """Why columns of a statement may be NULL, as far as its FROM clauses and conditions tell."""
+
+    def __init__(self, clauses: Clauses, tables: Mapping[str, TableInfo], common: frozenset[str] = frozenset()) -> None:
+        self.clauses = clauses
+        self.tables = tables
+        self.judged: bool = clauses.understood and not clauses.compound & {"EXCEPT", "INTERSECT"}
+        self.aliases: set[str] = {item.alias for item in clauses.items if item.name not in common}
+
+    def null(self, name: str, table: TableInfo, declared: TableColumn, item: Item | None) -> str:
         """Why the column may be NULL, or nothing where no one can say that it may."""
-        if item is None or not clauses.understood or clauses.compound & {"EXCEPT", "INTERSECT"}:
+        if item is None or not self.judged:
             return ""
-        aliases = {other.alias for other in clauses.items if (other.table.name or "").lower() not in common}
-
-        def unclear(reference: Reference) -> bool:
-            return reference.qualifier is None or reference.qualifier not in aliases
-
-        if item.outer:
-            own = {column.name.lower() for column in table.columns}
-            others = {
-                column.name.lower()
-                for other in clauses.items
-                if other is not item and (found := self.migrated.tables.get((other.table.name or "").lower()))
-                for column in found.columns
-            }
-
-            def narrows(reference: Reference) -> bool:
-                if not reference.drops or (item.enclosed and reference.scope == item.scope):
-                    return False  # in parentheses of its own it drops rows before they are joined
-                if reference.qualifier == item.alias:
-                    return True
-                if not unclear(reference):
-                    return False
-                return (
-                    not item.top
-                    or reference.qualifier is not None
-                    or not (reference.name in others and reference.name not in own)
-                )
-
-            if not any(narrows(reference) for reference in clauses.references):
-                join = "the outer join" if not item.aliased else f"the outer join of {item.alias}"
-                return f"is NULL where {join} finds no row"
+        if item.outer and not any(self.narrows(reference, item, table) for reference in self.clauses.references):
+            join = "the outer join" if not item.aliased else f"the outer join of {item.alias}"
+            return f"is NULL where {join} finds no row"
         if not declared.nullable:
             return ""
-        spelt = {declared.name.lower(), name.lower()}
-        for reference in clauses.references:
+        spelt = (declared.name.lower(), name.lower())
+        for reference in self.clauses.references:
             if reference.name in spelt and (
-                not item.top or unclear(reference) or reference.qualifier == item.alias or not reference.top
+                not item.top or self.unclear(reference) or reference.qualifier == item.alias or not reference.top
             ):
                 return ""
-            if not item.top and reference.top and unclear(reference):
+            if not item.top and reference.top and self.unclear(reference):
                 return ""  # it may be the same column, renamed on its way out
         return "can be NULL"
+
+    def unclear(self, reference: Reference) -> bool:
+        """Whether a name does not say which table it is of."""
+        return reference.qualifier is None or reference.qualifier not in self.aliases
+
+    def narrows(self, reference: Reference, item: Item, table: TableInfo) -> bool:
+        """Whether a condition may drop the rows in which an item is missing."""
+        if not reference.drops or (item.enclosed and reference.scope == item.scope):
+            return False  # in parentheses of its own it drops rows before they are joined
+        if reference.qualifier == item.alias:
+            return True
+        if not self.unclear(reference):
+            return False
+        return (
+            not item.top
+            or reference.qualifier is not None
+            or reference.name in table.places
+            or not any(
+                other is not item and (found := self.tables.get(other.name)) and reference.name in found.places
+                for other in self.clauses.items
+            )
+        )
 
 
 def _may_be_function(before: Token) -> bool:
@@ -628,11 +660,13 @@ def _view(connection: sqlite3.Connection, text: str) -> list[tuple[int, str, str
 
 
 def _names(given: Sequence[str]) -> list[str]:
-    """The names as a query has them: a view adds `:1` to the second column of a name."""
+    """The names as a query has them: a view adds `:1` to the second column of a name, in whatever case."""
     names: list[str] = []
+    seen: set[str] = set()
     for name in given:
         base, colon, number = name.rpartition(":")
-        names.append(base if colon and number.isdigit() and base in names else name)
+        names.append(base if colon and number.isdigit() and base.lower() in seen else name)
+        seen.add(names[-1].lower())
     return names
 
 
@@ -685,7 +719,7 @@ class _Shadow:
         """The names of a SELECT's columns, and where each comes from: None for an expression, or where no one can tell."""
         replace = dict(nulls)
         for number, item in enumerate(clauses.items):
-            name = (item.table.name or "").lower()
+            name = item.name
             if name not in self.index or name in common or self.tables[self.index[name]][1].view:
                 continue
             copy = f"core {number} {name}"

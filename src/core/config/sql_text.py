@@ -13,8 +13,12 @@ from typing import Final, Literal, NamedTuple
 import attrs
 
 __all__ = [
+    "CLAUSES",
     "Clauses",
     "Item",
+    "JOINS",
+    "NOT_ALIASES",
+    "OPERATORS",
     "Reference",
     "StatementText",
     "Token",
@@ -152,9 +156,8 @@ def _ended(tokens: list[Token]) -> bool:
 # FROM clauses -------------------------------------------------------------------------------------------------------
 
 
-@attrs.frozen
-class Item:
-    """A table or view, named in a FROM clause.
+class Item(NamedTuple):
+    """A table or view, named in a FROM clause. `name` is its name in lower case, without quotes.
 
     `top` says that it stands in the outermost SELECT itself; `outer` that its row may be missing there, being on the
     optional side of an outer join, and `enclosed` that it is so with all that is in its parentheses. `scope` is a
@@ -163,6 +166,7 @@ class Item:
 
     table: Token
     schema: Token | None
+    name: str
     alias: str
     aliased: bool
     top: bool
@@ -176,8 +180,7 @@ class Item:
         return (self.schema or self.table).start
 
 
-@attrs.frozen
-class Reference:
+class Reference(NamedTuple):
     """A name in a condition: in WHERE, HAVING or ON. `qualifier` is the `u` of `u.id`.
 
     `drops` is False in the ON of an outer join, which by itself drops no row.
@@ -190,8 +193,7 @@ class Reference:
     drops: bool
 
 
-@attrs.frozen
-class Clauses:
+class Clauses(NamedTuple):
     """What the FROM clauses and conditions of a SELECT say, as far as text can tell.
 
     `understood` is False where they were too unusual to say anything about missing rows. `compound` holds the UNION,
@@ -204,7 +206,7 @@ class Clauses:
     understood: bool
 
 
-_CLAUSES: Final = frozenset(
+CLAUSES: Final = frozenset(
     [
         "SELECT",
         "FROM",
@@ -222,10 +224,10 @@ _CLAUSES: Final = frozenset(
         "VALUES",
     ]
 )
-_JOINS: Final = frozenset(["JOIN", "LEFT", "RIGHT", "FULL", "INNER", "CROSS", "NATURAL", "OUTER"])
-_NOT_ALIASES: Final = _CLAUSES | _JOINS | {"ON", "USING", "AS", "INDEXED", "NOT", "DO"}
+JOINS: Final = frozenset(["JOIN", "LEFT", "RIGHT", "FULL", "INNER", "CROSS", "NATURAL", "OUTER"])
+NOT_ALIASES: Final = CLAUSES | JOINS | {"ON", "USING", "AS", "INDEXED", "NOT", "DO"}
 _CONDITIONS: Final = frozenset(["WHERE", "HAVING", "ON", "USING"])
-_STEERING: Final = _CLAUSES | _JOINS | {"ON", "USING"}
+_STEERING: Final = CLAUSES | JOINS | {"ON", "USING"}
 _MARKS: Final = frozenset("(),")
 _NAMES: Final = frozenset(["word", "quoted"])
 
@@ -280,7 +282,7 @@ def clauses_of(tokens: Sequence[Token]) -> Clauses:
         elif token.text == ")":
             if len(levels) > 1:
                 levels.pop()
-        elif word in _CLAUSES and not _is_name(tokens, index):
+        elif word in CLAUSES and not _is_name(tokens, index):
             level.clause, level.drops = word, True
             level.expects = word == "FROM"
             join_outer = False
@@ -288,7 +290,7 @@ def clauses_of(tokens: Sequence[Token]) -> Clauses:
                 compound.add(word)
                 # What follows is another SELECT: the first one alone gives the names and the types.
                 level.top = False
-        elif level.clause in ("FROM", "ON", "USING") and (word in _JOINS or token.text == ","):
+        elif level.clause in ("FROM", "ON", "USING") and (word in JOINS or token.text == ","):
             if token.text == ",":
                 if level.clause == "FROM":
                     level.expects, join_outer = True, False
@@ -298,7 +300,7 @@ def clauses_of(tokens: Sequence[Token]) -> Clauses:
                 level.clause, join_outer = "FROM", True
             elif word == "FULL":
                 level.clause, join_outer = "FROM", True
-                items = [attrs.evolve(item, outer=item.outer or item.top == level.top) for item in items]
+                items = [item._replace(outer=item.outer or item.top == level.top) for item in items]
             elif word == "RIGHT":
                 level.clause, join_outer, understood = "FROM", True, False
             elif word == "NATURAL":
@@ -321,13 +323,13 @@ def clauses_of(tokens: Sequence[Token]) -> Clauses:
                     )
                 )
                 index += 2
-            elif follows != "(" and (token.kind == "quoted" or word not in _OPERATORS):
+            elif follows != "(" and (token.kind == "quoted" or word not in OPERATORS):
                 references.append(Reference(None, token.name.lower(), level.top, level.scope, drops))
         index += 1
     return Clauses(tuple(items), tuple(references), frozenset(compound), understood)
 
 
-_OPERATORS: Final = words(
+OPERATORS: Final = words(
     "AND OR NOT IS NULL IN LIKE GLOB MATCH REGEXP BETWEEN ESCAPE COLLATE NOCASE CASE WHEN THEN ELSE END EXISTS "
     "ISNULL NOTNULL DISTINCT FROM TRUE FALSE CAST AS"
 )
@@ -354,13 +356,14 @@ def _read_item(tokens: Sequence[Token], index: int, level: _Level, join_outer: b
     if index < len(tokens) and tokens[index].word == "AS" and index + 1 < len(tokens):
         alias, aliased = tokens[index + 1].name or alias, True
         index += 2
-    elif index < len(tokens) and tokens[index].name is not None and tokens[index].word not in _NOT_ALIASES:
+    elif index < len(tokens) and tokens[index].name is not None and tokens[index].word not in NOT_ALIASES:
         alias, aliased = tokens[index].name or alias, True
         index += 1
     items.append(
         Item(
             table,
             schema,
+            (table.name or "").lower(),
             alias.lower(),
             aliased,
             level.top,
