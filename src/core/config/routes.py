@@ -7,6 +7,7 @@ mypy plugin and `core check` can ask for them with what stands in the source.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Final
 
 import attrs
@@ -37,6 +38,7 @@ MIDDLEWARE: Final[Mapping[str, Promise]] = {
 """By the full name of the function that makes it. What is not here neither reads nor provides."""
 
 
+@lru_cache(1024)  # a path is asked for by its route, and again by each parameter that its handler reads
 def parameters_of(path: str) -> tuple[str, ...] | None:
     """The names that `req.params` has on a path; None for a path that cannot be registered."""
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mypy.nodes import CallExpr, Expression, SymbolTableNode, TypeInfo
+from mypy.nodes import CallExpr, Expression, StrExpr, SymbolTableNode, TypeInfo
 from mypy.plugin import FunctionContext, MethodContext
 from mypy.types import Instance, LiteralType, Type, get_proper_type
 
@@ -39,12 +39,11 @@ def carry_name(lookup: Callable[[str], SymbolTableNode | None], ctx: FunctionCon
     return Instance(symbol.node, [*default.args, literal], line=call.line, column=call.column)
 
 
-def check_names(project: Project, ctx: MethodContext) -> None:
+def check_names(project: Project, index: Index, ctx: MethodContext) -> None:
     """Check the names that the middleware of a registration go by."""
     env = env_of(ctx.type)
     if env is None:
         return
-    index = index_here(ctx.api)
     shape = None
     for expressions, types in zip(ctx.args, ctx.arg_types, strict=True):
         for expression, type_ in zip(expressions, types, strict=False):
@@ -68,6 +67,8 @@ def _is_namespace(env: TypeInfo, name: str) -> bool:
 def _name(expression: Expression, type_: Type, index: Index) -> str | None:
     if isinstance(expression, CallExpr):
         return _kv_binding(expression, index) if callee_name(expression) == RATE_LIMIT else None
+    if isinstance(expression, StrExpr):
+        return None  # the path
     value = index.value(expression)
     if isinstance(value, CallExpr) and callee_name(value) == RATE_LIMIT:
         return _kv_binding(value, index)

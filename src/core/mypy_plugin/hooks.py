@@ -12,7 +12,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import partial
-from typing import Final
+from typing import Final, TypeAlias
 
 from mypy.nodes import TypeInfo
 from mypy.options import Options
@@ -73,9 +73,17 @@ TARGETS: Final = (
 _MAKERS: Final = frozenset(
     {*attr_class_makers, *attr_define_makers, *attr_frozen_makers, *attr_dataclass_makers, *dataclass_makers}
 )
+_FOREIGN: Final = ("builtins.", "typing.", "collections.", "core.bindings.")
+_FIXED: Final = ("builtins.", "typing.", "collections.", "core.")
+"""What begins the names of classes that a daemon does not see change."""
+
 _RUNS: Final = frozenset(["first", "all", "run", "raw"])
 _REGISTERS: Final = METHODS | {"on", "use"}
 _METHODS: Final = _REGISTERS | {"prepare", "bind", "batch", "__getitem__", "queue"}
+
+
+MethodHook: TypeAlias = Callable[[MethodContext], Type]
+SignatureHook: TypeAlias = Callable[[MethodSigContext], FunctionLike]
 
 
 class CorePlugin(Plugin):
@@ -85,6 +93,10 @@ class CorePlugin(Plugin):
         super().__init__(options)
         self.project: Project = Project(options.config_file)
         self.attrs: DefaultPlugin = DefaultPlugin(options)
+        # mypy asks for the hook of every call there is. A class stays what it is for as long as a run lasts.
+        self._lasts: bool = not options.fine_grained_incremental
+        self._methods: dict[str, MethodHook | None] = {}
+        self._signatures: dict[str, SignatureHook | None] = {}
         if "mypy.dmypy_server" in sys.modules:
             core.mypy_plugin.restart_daemon_on(self.project.digest())
 
@@ -128,14 +140,23 @@ class CorePlugin(Plugin):
             return partial(bindings.carry_name, self.lookup_fully_qualified)
         return None
 
-    def get_method_hook(self, fullname: str) -> Callable[[MethodContext], Type] | None:
-        name = fullname[fullname.rfind(".") + 1 :]
-        if name not in _METHODS:
-            return None
-        owner = fullname[: -len(name) - 1]
+    def get_method_hook(self, fullname: str) -> MethodHook | None:
+        try:
+            return self._methods[fullname]
+        except KeyError:
+            pass
+        owner, _, name = fullname.rpartition(".")
+        hook = self._method_hook(owner, name) if name in _METHODS else None
+        if self._lasts or name not in _METHODS or owner.startswith(_FIXED):
+            self._methods[fullname] = hook
+        return hook
+
+    def _method_hook(self, owner: str, name: str) -> MethodHook | None:
         if name in _REGISTERS:
             if self._is(owner, "core.router.Router"):
-                return partial(self._registered, name)
+                from core.mypy_plugin import params
+
+                return partial(params.registered, self.project, name)
         elif name == "prepare":
             if self._is_database(owner):
                 from core.mypy_plugin import statements
@@ -162,24 +183,21 @@ class CorePlugin(Plugin):
             return partial(queues.consumed, self.project)
         return None
 
-    def get_method_signature_hook(self, fullname: str) -> Callable[[MethodSigContext], FunctionLike] | None:
+    def get_method_signature_hook(self, fullname: str) -> SignatureHook | None:
         # Overloads are tried with their errors held back, so what is wrong is said here, before they are.
-        name = fullname[fullname.rfind(".") + 1 :]
-        if name not in _RUNS:
-            return None
-        owner = fullname[: -len(name) - 1]
-        if self._is(owner, "core.bindings.d1.D1PreparedStatement"):
+        try:
+            return self._signatures[fullname]
+        except KeyError:
+            pass
+        owner, _, name = fullname.rpartition(".")
+        hook: SignatureHook | None = None
+        if name in _RUNS and self._is(owner, "core.bindings.d1.D1PreparedStatement"):
             from core.mypy_plugin import statements
 
-            return partial(statements.run, self.project, name)
-        return None
-
-    def _registered(self, name: str, ctx: MethodContext) -> Type:
-        from core.mypy_plugin import bindings, params
-
-        bindings.check_names(self.project, ctx)
-        params.check_registration(self.project, name, ctx)
-        return ctx.default_return_type
+            hook = partial(statements.run, self.project, name)
+        if self._lasts or name not in _RUNS or owner.startswith(_FIXED):
+            self._signatures[fullname] = hook
+        return hook
 
     def _is_database(self, owner: str) -> bool:
         return self._is(owner, "core.bindings.d1.D1Database") or self._is(owner, "core.bindings.d1.D1DatabaseSession")
@@ -187,7 +205,7 @@ class CorePlugin(Plugin):
     def _is(self, owner: str, ancestor: str) -> bool:
         if owner == ancestor:
             return True
-        if owner.startswith(("builtins.", "typing.", "collections.", "core.bindings.")):
+        if owner.startswith(_FOREIGN):
             return False
         symbol = self.lookup_fully_qualified(owner)
         return symbol is not None and isinstance(symbol.node, TypeInfo) and _has_base(symbol.node, ancestor)

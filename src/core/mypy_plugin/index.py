@@ -7,7 +7,8 @@ Only statements; mypy's own visitor cannot be derived from in interpreted code (
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 import attrs
 from mypy.constant_fold import constant_fold_expr
@@ -33,7 +34,6 @@ from mypy.nodes import (
     OverloadedFuncDef,
     RefExpr,
     ReturnStmt,
-    Statement,
     StrExpr,
     TryStmt,
     TupleExpr,
@@ -43,10 +43,12 @@ from mypy.nodes import (
 )
 
 from core.config.routes import METHODS, MIDDLEWARE, Placed, Promise, reversals
+from core.config.sql import Statement
 
 __all__ = ["Index", "Registration", "callee_name", "index_of"]
 
 _ROUTES = METHODS | {"on"}
+_REGISTERS = _ROUTES | {"use", "queue"}
 
 
 @attrs.define(eq=False)
@@ -80,10 +82,14 @@ class Index:
 
     def __init__(self, tree: MypyFile) -> None:
         self.module: str = tree.fullname
-        self.defs: list[Statement] = tree.defs
+        self.defs: Sequence[Node] = tree.defs
         self.registrations: list[Registration] = []
         self.functions: dict[Node, FuncDef] = {}
         """Functions by the variable of their first parameter."""
+        self.prepares: list[CallExpr] = []
+        """Statements of SQL that were not read yet, as far as they stand in the open."""
+        self.statements: dict[CallExpr, tuple[str, Statement] | None] = {}
+        """What is known of the text given to a `prepare`, and how its database is called."""
         self._assigned: dict[Node, Expression | None] = {}
         self._routes: dict[FuncDef, list[Registration]] = {}
         self._values: set[Expression] = set()
@@ -99,68 +105,81 @@ class Index:
 
     # -- walking
 
-    def _walk(self, body: Sequence[Statement], where: tuple[int, ...]) -> None:
+    def _walk(self, body: Sequence[Node], where: tuple[int, ...]) -> None:
         for number, statement in enumerate(body):
-            self._statement(statement, (*where, number))
+            read = _READERS.get(type(statement))
+            if read is not None:
+                read(self, statement, where, number)
 
-    def _statement(self, statement: Statement, where: tuple[int, ...]) -> None:
-        if isinstance(statement, ExpressionStmt):
-            self._register(statement.expr, where)
-        elif isinstance(statement, AssignmentStmt):
-            for target in statement.lvalues:
-                self._assign(target, statement.rvalue)
-            self._register(statement.rvalue, where)
-        elif isinstance(statement, FuncDef):
-            self._function(statement, where)
-        elif isinstance(statement, Decorator):
-            for decorator in statement.original_decorators:
-                self._register(decorator, where, statement.func)
-            self._function(statement.func, where)
-        elif isinstance(statement, OverloadedFuncDef):
-            for item in statement.items:
-                self._statement(item, where)
-        elif isinstance(statement, ReturnStmt):
-            if statement.expr is not None:
-                self._register(statement.expr, where)
-        elif isinstance(statement, ClassDef):
-            for base in statement.base_type_exprs:
-                if isinstance(base, RefExpr):
-                    self.classes.add(base.fullname)
-            self._walk(statement.defs.body, (*where, 0))
-        elif isinstance(statement, OperatorAssignmentStmt):
-            self._assign(statement.lvalue, None)
-        elif isinstance(statement, ForStmt):
-            self._assign(statement.index, None)
-            self._blocks([statement.body, statement.else_body], where)
-        elif isinstance(statement, WhileStmt):
-            self._blocks([statement.body, statement.else_body], where)
-        elif isinstance(statement, IfStmt):
-            self._blocks([*statement.body, statement.else_body], where)
-        elif isinstance(statement, WithStmt):
-            for opened in statement.target:
-                if opened is not None:
-                    self._assign(opened, None)
-            self._walk(statement.body.body, where)
-        elif isinstance(statement, TryStmt):
-            # What stands in the body of a try runs first, and what follows the statement sees it.
-            for name in statement.vars:
-                if name is not None:
-                    self._assign(name, None)
-            self._blocks([statement.body, *statement.handlers, statement.else_body, statement.finally_body], where)
-        elif isinstance(statement, MatchStmt):
-            self._blocks(statement.bodies, where)
-        elif isinstance(statement, Block):
-            self._walk(statement.body, where)
+    def _expression(self, statement: ExpressionStmt, where: tuple[int, ...], number: int) -> None:
+        self._register(statement.expr, where, number)
 
-    def _blocks(self, blocks: Sequence[Block | None], where: tuple[int, ...]) -> None:
-        for number, block in enumerate(blocks):
-            if block is not None:
-                self._walk(block.body, (*where, -1 - number))
+    def _assignment(self, statement: AssignmentStmt, where: tuple[int, ...], number: int) -> None:
+        for target in statement.lvalues:
+            self._assign(target, statement.rvalue)
+        self._register(statement.rvalue, where, number)
 
-    def _function(self, function: FuncDef, where: tuple[int, ...]) -> None:
+    def _function(self, function: FuncDef, where: tuple[int, ...], number: int) -> None:
         if function.arguments:
             self.functions[function.arguments[0].variable] = function
-        self._walk(function.body.body, (*where, 0))
+        self._walk(function.body.body, (*where, number, 0))
+
+    def _decorated(self, statement: Decorator, where: tuple[int, ...], number: int) -> None:
+        for decorator in statement.original_decorators:
+            self._register(decorator, where, number, statement.func)
+        self._function(statement.func, where, number)
+
+    def _overloaded(self, statement: OverloadedFuncDef, where: tuple[int, ...], number: int) -> None:
+        for item in statement.items:
+            _READERS[type(item)](self, item, where, number)
+
+    def _return(self, statement: ReturnStmt, where: tuple[int, ...], number: int) -> None:
+        if statement.expr is not None:
+            self._register(statement.expr, where, number)
+
+    def _class(self, statement: ClassDef, where: tuple[int, ...], number: int) -> None:
+        for base in statement.base_type_exprs:
+            if isinstance(base, RefExpr):
+                self.classes.add(base.fullname)
+        self._walk(statement.defs.body, (*where, number, 0))
+
+    def _operator(self, statement: OperatorAssignmentStmt, where: tuple[int, ...], number: int) -> None:
+        self._assign(statement.lvalue, None)
+
+    def _for(self, statement: ForStmt, where: tuple[int, ...], number: int) -> None:
+        self._assign(statement.index, None)
+        self._blocks([statement.body, statement.else_body], where, number)
+
+    def _while(self, statement: WhileStmt, where: tuple[int, ...], number: int) -> None:
+        self._blocks([statement.body, statement.else_body], where, number)
+
+    def _if(self, statement: IfStmt, where: tuple[int, ...], number: int) -> None:
+        self._blocks([*statement.body, statement.else_body], where, number)
+
+    def _with(self, statement: WithStmt, where: tuple[int, ...], number: int) -> None:
+        for opened in statement.target:
+            if opened is not None:
+                self._assign(opened, None)
+        self._walk(statement.body.body, (*where, number))
+
+    def _try(self, statement: TryStmt, where: tuple[int, ...], number: int) -> None:
+        # What stands in the body of a try runs first, and what follows the statement sees it.
+        for name in statement.vars:
+            if name is not None:
+                self._assign(name, None)
+        blocks = [statement.body, *statement.handlers, statement.else_body, statement.finally_body]
+        self._blocks(blocks, where, number)
+
+    def _match(self, statement: MatchStmt, where: tuple[int, ...], number: int) -> None:
+        self._blocks(statement.bodies, where, number)
+
+    def _block(self, statement: Block, where: tuple[int, ...], number: int) -> None:
+        self._walk(statement.body, (*where, number))
+
+    def _blocks(self, blocks: Sequence[Block | None], where: tuple[int, ...], number: int) -> None:
+        for at, block in enumerate(blocks):
+            if block is not None:
+                self._walk(block.body, (*where, number, -1 - at))
 
     def _assign(self, target: Expression, value: Expression | None) -> None:
         if isinstance(target, NameExpr) and target.node is not None:
@@ -169,19 +188,34 @@ class Index:
             for item in target.items:
                 self._assign(item, None)
 
-    def _register(self, expression: Expression, where: tuple[int, ...], decorated: FuncDef | None = None) -> None:
+    def _register(
+        self, expression: Expression, where: tuple[int, ...], number: int, decorated: FuncDef | None = None
+    ) -> None:
         if isinstance(expression, AwaitExpr):
             expression = expression.expr
         if not isinstance(expression, CallExpr):
             return
         callee = expression.callee
-        if isinstance(callee, MemberExpr) and (callee.name in _ROUTES or callee.name in ("use", "queue")):
-            self.registrations.append(Registration(expression, callee.expr, callee.name, where, decorated))
+        if isinstance(callee, MemberExpr):
+            name = callee.name
+            if name in _REGISTERS:
+                place = (*where, number)
+                self.registrations.append(Registration(expression, callee.expr, name, place, decorated))
+            elif name == "prepare" or isinstance(callee.expr, CallExpr):
+                self._prepare(expression)
         elif isinstance(callee, CallExpr) and len(expression.args) == 1:
             # app.get("/x")(handler)
             handler = expression.args[0]
             function = self.function(handler)
-            self._register(callee, where, function)
+            self._register(callee, where, number, function)
+
+    def _prepare(self, call: Expression) -> None:
+        """Keep the `prepare("…")` that a chain of calls begins with."""
+        while isinstance(call, CallExpr) and isinstance(call.callee, MemberExpr):
+            if call.callee.name == "prepare":
+                self.prepares.append(call)
+                return
+            call = call.callee.expr
 
     def _functions_of(self, registration: Registration) -> Iterator[FuncDef]:
         if registration.decorated is not None:
@@ -297,6 +331,25 @@ class Index:
         if value is not None:
             expression = value
         return MIDDLEWARE.get(callee_name(expression))
+
+
+_READERS: Final[Mapping[type[Node], Callable[[Index, Any, tuple[int, ...], int], None]]] = {
+    AssignmentStmt: Index._assignment,
+    Block: Index._block,
+    ClassDef: Index._class,
+    Decorator: Index._decorated,
+    ExpressionStmt: Index._expression,
+    ForStmt: Index._for,
+    FuncDef: Index._function,
+    IfStmt: Index._if,
+    MatchStmt: Index._match,
+    OperatorAssignmentStmt: Index._operator,
+    OverloadedFuncDef: Index._overloaded,
+    ReturnStmt: Index._return,
+    TryStmt: Index._try,
+    WhileStmt: Index._while,
+    WithStmt: Index._with,
+}
 
 
 def _identity(expression: Expression) -> object | None:

@@ -4,19 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mypy.nodes import CallExpr, Expression, IndexExpr, MemberExpr, NameExpr, RefExpr, Var
+from mypy.nodes import (
+    ARG_STAR,
+    ARG_STAR2,
+    CallExpr,
+    Expression,
+    FuncDef,
+    IndexExpr,
+    MemberExpr,
+    NameExpr,
+    RefExpr,
+    Var,
+)
 from mypy.plugin import MethodContext
 from mypy.types import CallableType, Type, get_proper_type
 
 from core.config.check import handler_not_last, handler_parameters, unknown_parameter
 from core.config.routes import parameters_of, path_problem
+from core.mypy_plugin.bindings import check_names
 from core.mypy_plugin.codes import ORDER, PARAMS
 from core.mypy_plugin.index import Index, Registration
 from core.mypy_plugin.place import index_here, instance_of
 from core.mypy_plugin.settings import Project
 from core.mypy_plugin.types import literal_names, required_arguments
 
-__all__ = ["check_registration", "item"]
+__all__ = ["item", "registered"]
 
 
 def item(project: Project, ctx: MethodContext) -> Type:
@@ -73,15 +85,20 @@ def _from_prefix(project: Project, name: str) -> bool:
     return not sources.complete or name in sources.prefixes
 
 
-def check_registration(project: Project, method: str, ctx: MethodContext) -> None:
-    """Check one call of `get`, `use` and the like."""
-    if not isinstance(ctx.context, CallExpr):
-        return
-    index = index_here(ctx.api)
-    message = index.order.get(ctx.context)
+def registered(project: Project, method: str, ctx: MethodContext) -> Type:
+    """One call of `get`, `use` and the like."""
+    if isinstance(ctx.context, CallExpr):
+        index = index_here(ctx.api)
+        check_names(project, index, ctx)
+        _check_registration(project, method, index, ctx.context, ctx)
+    return ctx.default_return_type
+
+
+def _check_registration(project: Project, method: str, index: Index, call: CallExpr, ctx: MethodContext) -> None:
+    message = index.order.get(call)
     if message is not None:
-        ctx.api.fail(message, ctx.context, code=ORDER)
-    registration = index.registration(ctx.context)
+        ctx.api.fail(message, call, code=ORDER)
+    registration = index.registration(call)
     if registration is None:
         return
     path = index.path(registration) if method != "use" or _has_prefix(registration, index) else None
@@ -91,53 +108,54 @@ def check_registration(project: Project, method: str, ctx: MethodContext) -> Non
         return
     if method == "use":
         return
+    given = _given(registration, ctx)
     shown = f'{method}("{path}")' if path is not None else f"{method}(…)"
-    _check_last(registration, shown, ctx)
+    _check_last(registration, given, shown, ctx)
     if path is None or known is None:
         return
     root = instance_of(ctx.type, "core.app.App") is not None
-    told = [(e, t) for e, t in _handlers(ctx) if e in registration.handlers]
-    for expression, type_ in told:
-        _check_names(project, _spelt(expression), type_, path, known, root, expression, ctx)
-    if registration.decorated is not None and registration.decorated.type is not None:
-        function = registration.decorated
-        _check_names(project, function.name, registration.decorated.type, path, known, root, ctx.context, ctx)
+    for expression, type_ in given:
+        _check_names(project, expression, type_, path, known, root, ctx)
+    function = registration.decorated
+    if function is not None and function.type is not None:
+        _check_names(project, function, function.type, path, known, root, ctx)
 
 
 def _has_prefix(registration: Registration, index: Index) -> bool:
     return bool(registration.call.args) and index.path(registration) is not None
 
 
-def _handlers(ctx: MethodContext) -> list[tuple[Expression, Type]]:
+def _given(registration: Registration, ctx: MethodContext) -> list[tuple[Expression, Type]]:
+    """The handlers of a registration and their types."""
+    handlers = registration.handlers
     return [
         (expression, type_)
         for expressions, types in zip(ctx.args, ctx.arg_types, strict=True)
         for expression, type_ in zip(expressions, types, strict=False)
+        if expression in handlers
     ]
 
 
-def _check_last(registration: Registration, shown: str, ctx: MethodContext) -> None:
+def _check_last(
+    registration: Registration, given: Sequence[tuple[Expression, Type]], shown: str, ctx: MethodContext
+) -> None:
     """A handler `(req, res)` ends the chain: whatever is registered after it never runs."""
-    types = dict(_handlers(ctx))
-    handlers: Sequence[Expression] = registration.handlers
-    following = [True] * (len(handlers) - 1) + [registration.decorated is not None]
-    if any(kind.is_star() for kind in registration.call.arg_kinds):
+    if ARG_STAR in registration.call.arg_kinds or ARG_STAR2 in registration.call.arg_kinds:
         return
-    for expression, followed in zip(handlers, following, strict=False):
-        type_ = types.get(expression)
-        if followed and type_ is not None and required_arguments(type_) == 2:
+    last = None if registration.decorated is not None or not given else given[-1][0]
+    for expression, type_ in given:
+        if expression is not last and required_arguments(type_) == 2:
             ctx.api.fail(handler_not_last(_spelt(expression), shown), expression, code=PARAMS)
             return
 
 
 def _check_names(
     project: Project,
-    handler: str,
+    handler: Expression | FuncDef,
     type_: Type,
     path: str,
     known: tuple[str, ...],
     root: bool,
-    place: Expression,
     ctx: MethodContext,
 ) -> None:
     """A handler over `Request[Env, U, Literal["org"]]` on a path without `:org`."""
@@ -150,12 +168,14 @@ def _check_names(
         return
     if not root:
         wanted = tuple(name for name in wanted if name in known or not _from_prefix(project, name))
-    message = handler_parameters(handler, wanted, path, known)
+    message = handler_parameters(_spelt(handler), wanted, path, known)
     if message is not None:
-        ctx.api.fail(message, place, code=PARAMS)
+        ctx.api.fail(message, ctx.context if isinstance(handler, FuncDef) else handler, code=PARAMS)
 
 
-def _spelt(expression: Expression) -> str:
+def _spelt(expression: Expression | FuncDef) -> str:
+    if isinstance(expression, FuncDef):
+        return expression.name
     if isinstance(expression, RefExpr):
         return expression.name if isinstance(expression, NameExpr | MemberExpr) else "the handler"
     if isinstance(expression, CallExpr):

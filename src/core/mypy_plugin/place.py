@@ -31,6 +31,8 @@ def instance_of(type_: Type | None, ancestor: str) -> Instance | None:
         return found[0] if found and all(found) else None
     if not isinstance(proper, Instance):
         return None
+    if proper.type.fullname == ancestor:
+        return proper
     for base in proper.type.mro:
         if base.fullname == ancestor:
             from mypy.maptype import map_instance_to_supertype

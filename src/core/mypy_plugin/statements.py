@@ -7,9 +7,11 @@ expressions alone: no type has to carry it, so none is ever in the way.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
-import attrs
 from mypy.nodes import (
+    ARG_NAMED,
+    ARG_POS,
     AwaitExpr,
     CallExpr,
     Expression,
@@ -35,8 +37,7 @@ from core.mypy_plugin.types import kinds_of, row_fields, shown
 __all__ = ["batched", "bound", "prepared", "run"]
 
 
-@attrs.frozen
-class _Chain:
+class _Chain(NamedTuple):
     """A statement as an expression: the call of `prepare` that it began with, and how many values were bound last.
 
     `values` is None where nothing was bound, -1 where it cannot be counted.
@@ -48,14 +49,16 @@ class _Chain:
 
 def prepared(project: Project, ctx: MethodContext) -> Type:
     """`db.prepare("…")`: the statement by itself."""
-    if isinstance(ctx.context, CallExpr):
-        found = _statement(project, ctx.context, ctx.api)
-        if found is not None:
+    call = ctx.context
+    if isinstance(call, CallExpr):
+        index = index_here(ctx.api)
+        found = _statement(project, call, index, ctx.api)
+        if found is not None and found[1].problems:
             label, statement = found
-            lines = (index_here(ctx.api).text(ctx.context.args[0]) or "").count("\n")
+            lines = "\n" in (index.text(call.args[0]) or "")
             for problem in statement.problems:
                 where = f" (line {problem.line + 1} of the statement)" if lines else ""
-                ctx.api.fail(f"{label}: {problem.message}{where}", ctx.context.args[0], code=SQL)
+                ctx.api.fail(f"{label}: {problem.message}{where}", call.args[0], code=SQL)
     return ctx.default_return_type
 
 
@@ -63,8 +66,9 @@ def bound(project: Project, ctx: MethodContext) -> Type:
     """`.bind(…)`: as many values as the statement takes."""
     call = ctx.context
     if isinstance(call, CallExpr):
-        chain = _chain(call, index_here(ctx.api))
-        found = _statement(project, chain.prepare, ctx.api) if chain is not None else None
+        index = index_here(ctx.api)
+        chain = _chain(call, index)
+        found = _statement(project, chain.prepare, index, ctx.api) if chain is not None else None
         if chain is not None and found is not None and chain.values not in (None, -1):
             message = check_values(found[1], chain.values)
             if message is not None:
@@ -74,32 +78,35 @@ def bound(project: Project, ctx: MethodContext) -> Type:
 
 def batched(project: Project, ctx: MethodContext) -> Type:
     """`.batch([…])`: every statement that stands in it was bound, if it takes values."""
+    index = index_here(ctx.api)
     for expressions in ctx.args:
         for expression in expressions:
             items = expression.items if isinstance(expression, ListExpr | TupleExpr) else []
             for item in items:
-                _check_bound(project, item, item, ctx.api)
+                _check_bound(project, item, item, index, ctx.api)
     return ctx.default_return_type
 
 
 def run(project: Project, name: str, ctx: MethodSigContext) -> FunctionLike:
     """`.first(T)`, `.all(T)`, `.run()` and `.raw()`: values are bound, and the rows fit `T`."""
-    call = ctx.context
+    signature = ctx.default_signature
     # Each overload is asked for by itself; the one without a required argument stands for the call.
-    if any(kind.is_required() for kind in getattr(ctx.default_signature, "arg_kinds", ())):
-        return ctx.default_signature
+    if ARG_POS in signature.arg_kinds or ARG_NAMED in signature.arg_kinds:
+        return signature
+    call = ctx.context
     if isinstance(call, CallExpr) and isinstance(call.callee, MemberExpr):
-        statement = _check_bound(project, call.callee.expr, call, ctx.api)
-        if statement is not None and call.args and name in ("first", "all"):
-            _check_rows(statement, call.args[0], ctx.api)
-    return ctx.default_signature
+        index = index_here(ctx.api)
+        found = _check_bound(project, call.callee.expr, call, index, ctx.api)
+        if found is not None and call.args and name in ("first", "all"):
+            _check_rows(found, call.args[0], index, ctx.api)
+    return signature
 
 
 def _check_bound(
-    project: Project, expression: Expression, place: Expression, api: CheckerPluginInterface
+    project: Project, expression: Expression, place: Expression, index: Index, api: CheckerPluginInterface
 ) -> tuple[str, Statement] | None:
-    chain = _chain(expression, index_here(api))
-    found = _statement(project, chain.prepare, api) if chain is not None else None
+    chain = _chain(expression, index)
+    found = _statement(project, chain.prepare, index, api) if chain is not None else None
     if chain is None or found is None:
         return None
     if chain.values is None:
@@ -110,9 +117,9 @@ def _check_bound(
     return found
 
 
-def _check_rows(found: tuple[str, Statement], wanted: Expression, api: CheckerPluginInterface) -> None:
+def _check_rows(found: tuple[str, Statement], wanted: Expression, index: Index, api: CheckerPluginInterface) -> None:
     label, statement = found
-    for message in _row_messages(statement, wanted, index_here(api)):
+    for message in _row_messages(statement, wanted, index):
         api.fail(f"{label}: {message}", wanted, code=SQL)
 
 
@@ -176,14 +183,26 @@ def _chain(expression: Expression, index: Index) -> _Chain | None:
     return None
 
 
-def _statement(project: Project, call: CallExpr, api: CheckerPluginInterface) -> tuple[str, Statement] | None:
+def _statement(
+    project: Project, call: CallExpr, index: Index, api: CheckerPluginInterface
+) -> tuple[str, Statement] | None:
     """What is known of the text given to `prepare`, and how its database is called."""
-    index = index_here(api)
+    statements = index.statements
+    if call not in statements:
+        # All of a module at once: SQLite, and what is here, are twice as fast while nothing else runs in between.
+        for one in (*index.prepares, call):
+            if one not in statements:
+                statements[one] = _read(project, one, index, api.path)
+        index.prepares.clear()
+    return statements[call]
+
+
+def _read(project: Project, call: CallExpr, index: Index, path: str) -> tuple[str, Statement] | None:
     sql = index.text(call.args[0]) if len(call.args) == 1 else None
     if sql is None or not isinstance(call.callee, MemberExpr):
         return None
     attribute = _attribute(call.callee.expr, index)
-    found = project.database(api.path, attribute)
+    found = project.database(path, attribute)
     if found is None:
         return attribute or "SQL", blank_schema().analyse(sql)
     name, schema = found

@@ -124,6 +124,8 @@ def without_none(type_: Type) -> tuple[ProperType, bool]:
 def literal_names(type_: Type) -> tuple[str, ...] | None:
     """The texts of a `Literal`; None for another type."""
     proper = get_proper_type(type_)
+    if not isinstance(proper, LiteralType | UnionType):
+        return None
     items = [get_proper_type(i) for i in proper.items] if isinstance(proper, UnionType) else [proper]
     names = [item.value for item in items if isinstance(item, LiteralType) and isinstance(item.value, str)]
     return tuple(names) if len(names) == len(items) else None
@@ -165,9 +167,10 @@ def attrs_fields(info: TypeInfo) -> dict[str, dict[str, Any]]:
     """What mypy's attrs plugin, or its dataclass plugin, has written down of a class: its fields by name."""
     fields: dict[str, dict[str, Any]] = {}
     for base in reversed(info.mro):
-        for key in ("attrs", "dataclass"):
-            for record in base.metadata.get(key, {}).get("attributes", ()):
-                fields[record["name"]] = {**record, "alias": record.get("alias")}
+        if metadata := base.metadata:
+            for key in ("attrs", "dataclass"):
+                for record in metadata.get(key, {}).get("attributes", ()):
+                    fields[record["name"]] = record
     return fields
 
 
