@@ -24,6 +24,7 @@ from core.bindings.ai import (
     GatewayOptions,
     MarkdownDocument,
     MarkdownResult,
+    answer_as,
 )
 from core.errors import AiError, OptionError, UnsupportedBindingError
 
@@ -190,11 +191,7 @@ class EmbeddedAi:
         if return_raw_response:
             return await self.answer_raw(model, inputs, extra_headers or {})
         answer = await self.answer(model, inputs, extra_headers or {})
-        if type_ is None:
-            return answer
-        from core.structure import structure
-
-        return structure(answer, type_)
+        return answer_as(answer, type_)
 
     async def models(
         self,

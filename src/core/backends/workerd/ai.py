@@ -27,6 +27,7 @@ from core.bindings.ai import (
     GatewayOptions,
     MarkdownDocument,
     MarkdownResult,
+    answer_as,
 )
 from core.errors import AiError, BindingError
 from core.http import Response
@@ -87,11 +88,7 @@ class WorkerdAi:
         found = from_js(answer)
         if queue_request:
             return AiAsyncBatchResponse(found["request_id"])
-        if type_ is None:
-            return found
-        from core.structure import structure
-
-        return structure(found, type_)
+        return answer_as(found, type_)
 
     async def models(
         self,
