@@ -45,6 +45,20 @@ _HTML = "text/html;charset=UTF-8"
 
 Body = str | bytes | AsyncIterable[bytes] | AsyncIterable[str] | None
 
+_SLOTS = (
+    "body",
+    "content_type",
+    "hooks",
+    "left",
+    "sent",
+    "set_cookies",
+    "staged",
+    "status_code",
+    "tokens",
+    "upgrade",
+    "varies",
+)
+
 
 class Response:
     """The response to one request. All methods chain.
@@ -65,28 +79,34 @@ class Response:
             ...
 
     else:
-        sent = False
-        status_code = 200
+        # Slots that are all set, and no defaults of the class: those take ten times as long to read and to replace.
+        __slots__ = _SLOTS
 
-    # Class attributes, so that making a response sets nothing: most keep nearly all of them.
-    left = False
+    left: bool
     """Whether the response has left, and then `sent` is true as well. After that nothing can change it."""
-    body: str | bytes | AsyncIterator[bytes] | None = None
+    body: str | bytes | AsyncIterator[bytes] | None
     """The body that was sent."""
-    content_type: str | None = None
+    content_type: str | None
     """The content type that belongs to the body; a staged `Content-Type` wins over it."""
-    staged: dict[str, str] | None = None
+    staged: dict[str, str] | None
     """Staged headers by lower-case name."""
-    set_cookies: list[str] | None = None
+    set_cookies: list[str] | None
     """Staged `Set-Cookie` values; where there are any, `staged` is not None."""
-    upgrade: Upgrade | None = None
+    upgrade: Upgrade | None
     """What to do on the WebSocket that a response of status 101 opens."""
-    hooks: list[Callable[[int, float], object]] | None = None
+    hooks: list[Callable[[int, float], object]] | None
     """What `on_send` registered; not None where anything has to be done when the response leaves."""
-    varies: tuple[str, ...] = ()
+    varies: tuple[str, ...]
     """Request headers that `Vary` names in the end, whatever is staged under it meanwhile. See `vary`."""
-    tokens: list[Token[Any]] | None = None
+    tokens: list[Token[Any]] | None
     """Of context variables that `set_variable` set, given back when all hooks have run."""
+
+    def __init__(self) -> None:
+        self.sent = self.left = False  # type: ignore[misc]  # read-only for handlers
+        self.status_code = 200  # type: ignore[misc]  # likewise
+        self.body = self.content_type = self.staged = self.set_cookies = None
+        self.hooks = self.tokens = self.upgrade = None
+        self.varies = ()
 
     def __repr__(self) -> str:
         return f"<Response {self.status_code}{' sent' if self.sent else ''}>"
@@ -95,7 +115,7 @@ class Response:
 
     def status(self, code: int, /) -> Self:
         """Set the status: 101 or 200 to 599. Raises ValueError for any other."""
-        if code.__class__ is not int or not (200 <= code <= 599 or code == 101):
+        if type(code) is not int or not (200 <= code <= 599 or code == 101):
             raise ValueError(f"res.status({code!r}): a status is an int from 200 to 599, or 101")
         if self.left:
             raise self._gone("status")
@@ -329,6 +349,16 @@ class Response:
         if self.staged:
             for name in _ABOUT_THE_BODY:
                 self.staged.pop(name, None)
+
+    def state(self) -> dict[str, Any]:
+        """How this response stands, for `restore`."""
+        values = {name: getattr(self, name) for name in _SLOTS}
+        return {name: value.copy() if isinstance(value, dict | list) else value for name, value in values.items()}
+
+    def restore(self, state: dict[str, Any], /) -> None:
+        """Let this response stand as it did when it gave `state`."""
+        for name, value in state.items():
+            setattr(self, name, value)
 
     def keep_varies(self) -> None:
         """Name in `Vary` what `varies` has and the staged header has not: a handler may have replaced it."""

@@ -21,7 +21,7 @@ from core import http
 from core.app import App
 from core.context import EdgeMetadata, ExecutionContext
 from core.errors import CoreError
-from core.request import Request
+from core.request import NO_PARAMS, Request
 from core.response import Response
 
 __all__ = ["AsgiApplication", "AsgiRequest", "BackgroundContext", "asgi"]
@@ -74,7 +74,7 @@ class AsgiRequest(Request[Any, Any, Any]):
 
     _scope: Scope
     _receive: Receive
-    _index: dict[bytes, bytes] | None = None
+    _index: dict[bytes, bytes] | None
 
     @classmethod
     def bound(cls, env: object, ctx: ExecutionContext) -> type[AsgiRequest]:
@@ -184,7 +184,7 @@ def _is_host(text: str) -> bool:
 
 # -- headers as bytes
 
-_TYPES: dict[str, tuple[bytes, bytes]] = {
+_TYPES: dict[str | None, tuple[bytes, bytes]] = {
     text: (b"content-type", text.encode())
     for text in ("application/json", "text/plain;charset=UTF-8", "text/html;charset=UTF-8")
 }
@@ -274,9 +274,11 @@ def asgi(app: App[Any], env: object = None, *, context: BackgroundContext | None
             await _serve_other(scope, receive, send, app, ctx, bound)
             return
         req = new(bound)
+        req.params = NO_PARAMS  # type: ignore[misc]  # read-only for handlers
+        req._query = req._index = None
         req._scope = scope
         req._receive = receive
-        req.method = scope["method"]  # type: ignore[misc]  # read-only for handlers
+        req.method = scope["method"]  # type: ignore[misc]  # as above
         path = scope["path"]
         raw = scope.get("raw_path")
         # `path` was decoded by the server. Where that changed nothing it is as it was sent; the lengths tell.
@@ -289,16 +291,13 @@ def asgi(app: App[Any], env: object = None, *, context: BackgroundContext | None
         res = Response()
         await respond(req, res)
         body: Any = res.body
-        if body.__class__ is str:
+        if type(body) is str:
             body = body.encode()
-        if body is None or body.__class__ is bytes:
-            if body and res.staged is None and res.content_type in _TYPES:
+        if body is None or type(body) is bytes:
+            if body and res.staged is None and (known := _TYPES.get(res.content_type)) is not None:
                 # As `header_pairs` has it, without the call.
                 length = len(body)
-                headers = [
-                    _TYPES[res.content_type],
-                    _LENGTHS[length] if length < 4096 else (b"content-length", b"%d" % length),
-                ]
+                headers = [known, _LENGTHS[length] if length < 4096 else (b"content-length", b"%d" % length)]
             else:
                 headers = header_pairs(res, _length(body, res.status_code, scope["method"]))
             await send({"type": "http.response.start", "status": res.status_code, "headers": headers})
@@ -371,9 +370,11 @@ async def _serve_other(
 
         # The opening handshake is a GET, and runs through the application as one.
         req = new(bound)
+        req.params = NO_PARAMS  # type: ignore[misc]  # read-only for handlers
+        req._query = req._index = None
         req._scope = scope
         req._receive = receive
-        req.method = "GET"  # type: ignore[misc]  # read-only for handlers
+        req.method = "GET"  # type: ignore[misc]  # as above
         raw = scope.get("raw_path")
         req.path = _quoted(scope["path"]) if raw is None else raw.partition(b"?")[0].decode("latin-1")  # type: ignore[misc]  # as above
         req.received = perf_counter()

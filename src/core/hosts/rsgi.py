@@ -20,7 +20,7 @@ from core import http
 from core.app import App
 from core.context import EdgeMetadata, ExecutionContext
 from core.hosts.asgi import BackgroundContext
-from core.request import Request
+from core.request import NO_PARAMS, Params, Request
 from core.response import Response
 
 __all__ = ["RsgiApplication", "RsgiRequest", "rsgi"]
@@ -63,6 +63,8 @@ class RsgiRequest(Request[Any, Any, Any]):
 
     def __init__(self, scope: RsgiScope, protocol: Any, env: object, ctx: BackgroundContext) -> None:
         # Request.__init__ is not called: all of it is here.
+        self.params: Params[Any] = NO_PARAMS
+        self._query = None
         self._scope = scope
         self._protocol = protocol
         self.method: str = scope.method

@@ -113,7 +113,7 @@ class _Timer:
 
     def _expire(self) -> None:
         self.expired = True
-        self._state = _copied(self._res)
+        self._state = self._res.state()
         self._task.cancel()
 
     async def settle(self, error: BaseException | None) -> None:
@@ -151,18 +151,11 @@ class _Timer:
         return count
 
 
-def _copied(res: Response) -> dict[str, Any]:
-    """How a response stands: only what was set on it is in its `__dict__`."""
-    return {name: value.copy() if isinstance(value, dict | list) else value for name, value in vars(res).items()}
-
-
 def _restore(res: Response, state: dict[str, Any]) -> None:
     body = res.body
-    if body is not None and body is not state.get("body") and not isinstance(body, str | bytes):
+    if body is not None and body is not state["body"] and not isinstance(body, str | bytes):
         res.discard()  # closes a stream that was sent too late
-    attributes = vars(res)
-    attributes.clear()
-    attributes.update(state)
+    res.restore(state)
 
 
 async def _limited(

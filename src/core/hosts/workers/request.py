@@ -15,7 +15,7 @@ from typing import Any, Final
 from core import http
 from core.backends.workerd.crossing import bare, bridge, bytes_of, chunks_of, is_null, structured
 from core.context import EdgeMetadata, ExecutionContext
-from core.request import Request
+from core.request import NO_PARAMS, Params, Request
 
 __all__ = ["PLATFORM_IP", "WorkersRequest"]
 
@@ -30,6 +30,8 @@ class WorkersRequest(Request[Any, Any, Any]):
 
     def __init__(self, request: Any, env: object, ctx: Any, ip_header: str | None = PLATFORM_IP) -> None:
         # Request.__init__ is not called: all of it is here, in the order that costs least.
+        self.params: Params[Any] = NO_PARAMS
+        self._query = None
         self._request = request
         self._url: str = request.url
         self.method: str = request.method
