@@ -22,6 +22,9 @@ from core import http
 from core.context import Clock, EdgeMetadata, ExecutionContext, clock_of, system_clock
 from core.errors import CoreError
 
+# By its name: what is asked of a module that answers for names it has not is never found quickly.
+from core.http.json import loads
+
 if TYPE_CHECKING:
     from core.http.forms import Form, FormLimits
 
@@ -78,13 +81,13 @@ class Query:
     Bad escapes stay as they are and invalid UTF-8 becomes U+FFFD, as in a browser's URLSearchParams.
     """
 
-    # Class attributes, so that making one sets nothing but the text.
-    _pairs: list[tuple[str, str]] | None = None
-    _first: dict[str, str] | None = None
+    __slots__ = ("_first", "_pairs", "text")
 
     def __init__(self, text: str) -> None:
         self.text: str = text
         """The query string as it was sent, without the question mark."""
+        self._pairs: list[tuple[str, str]] | None = None
+        self._first: dict[str, str] | None = None
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
@@ -359,7 +362,7 @@ class Request(Generic[E_co, U_co, K_contra]):
                 raise self._spent()
             body = self._body = await self._read()
         try:
-            value = http.json.loads(body)
+            value = loads(body)
         except ValueError:
             raise CoreError(400, "Invalid JSON") from None
         return value if type_ is Any else _structured(value, type_)

@@ -13,6 +13,10 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from core import http
 from core.errors import AlreadySentError
 
+# By their names: what is asked of a module that answers for names it has not is never found quickly.
+from core.http.headers import check_name, check_value
+from core.http.json import dumps
+
 if TYPE_CHECKING:
     from contextvars import ContextVar, Token
     from datetime import datetime
@@ -130,9 +134,9 @@ class Response:
         """
         if self.left:
             raise self._gone("header")
-        key = http.headers.check_name(name)
+        key = check_name(name)
         if value is not None:
-            value = http.headers.check_value(value)
+            value = check_value(value)
         if key == "set-cookie":
             if value is None:
                 self.set_cookies = None
@@ -156,7 +160,7 @@ class Response:
 
         res.append("Vary", "Origin")
         """
-        key = http.headers.check_name(name)
+        key = check_name(name)
         there = None if self.staged is None else self.staged.get(key)
         if there is None or key == "set-cookie":
             return self.header(name, value)
@@ -256,7 +260,7 @@ class Response:
         """
         if self.sent:
             raise self._gone("json")
-        self.body = http.json.dumps(value)
+        self.body = dumps(value)
         self.content_type = _JSON
         self.sent = True  # type: ignore[misc]  # read-only for handlers
         return self
@@ -303,7 +307,7 @@ class Response:
         The headers leave first. When the client goes away, the iterator is closed (`aclose`). An error while
         streaming is logged and cuts the response short, so that the client can tell.
         """
-        return self._send("stream", http.streams.chunks_of(chunks), http.headers.check_value(content_type))
+        return self._send("stream", http.streams.chunks_of(chunks), check_value(content_type))
 
     def sse(self, events: AsyncIterable[Any], /, *, keep_alive: float | None = 15.0) -> Self:
         """Send server-sent events (WHATWG HTML, section 9.2): texts, mappings or `http.sse.Event`s.
