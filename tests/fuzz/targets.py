@@ -50,6 +50,13 @@ def _clean(value: str) -> bool:
 # -- paths
 
 
+def _handed_over(path: str) -> http.Request:
+    """A request whose path stands as a host writes it, who parses no URL."""
+    request = http.Request("https://a.test/")
+    request.path = url.canonical_path(path)
+    return request
+
+
 def _paths() -> Callable[[bytes], None]:
     base = Path(mkdtemp(prefix="core-fuzz-"))
     (base / "public" / "sub").mkdir(parents=True)
@@ -81,7 +88,7 @@ def _paths() -> Callable[[bytes], None]:
         path = "/" + text
         # What a host hands over is unparsed; what a test writes is a URL.
         makers: list[Callable[[], http.Request]] = [
-            lambda: http.Request.received("GET", path, "", [], None),
+            lambda: _handed_over(path),
             lambda: http.Request("https://a.test" + path),
             lambda: http.Request("https://a.test/admin/" + text),
             lambda: http.Request("https://a.test/assets/" + text),

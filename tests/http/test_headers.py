@@ -147,16 +147,6 @@ def test_names_that_a_client_chooses_do_not_fill_the_memory() -> None:
     assert len(headers._NAMES) <= headers._NAMES_MOST
 
 
-def test_what_a_server_parsed_is_taken_as_it_is_and_joined_in_linear_time() -> None:
-    pairs = [(b"a", b"1"), (b"cookie", b"x=1"), (b"a", b"\xe9"), (b"cookie", b"y=2"), (b"set-cookie", b"q=1")]
-    headers = Headers.received(pairs)
-    assert headers["a"] == "1, é"
-    assert headers.get_all("a") == ["1", "é"]
-    assert headers["cookie"] == "x=1; y=2"
-    assert headers.get_set_cookie() == ["q=1"]
-    assert len(Headers.received([(b"a", b"x" * 10)] * 100_000)["a"]) == 1_199_998
-
-
 def test_the_trusted_door_keeps_what_it_is_given_and_raw_gives_all_of_it() -> None:
     values = {"b": "1", "a": "2"}
     headers = Headers.trusted(values, ["c=1", "d=2"])

@@ -9,32 +9,19 @@ from __future__ import annotations
 import builtins
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 from core.http.json import loads
 
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["Body", "BodyInit", "BodyStream", "WholeBody", "body_of"]
+__all__ = ["Body", "BodyInit", "BodyStream", "body_of"]
 
 BodyInit = str | builtins.bytes | bytearray | memoryview | AsyncIterable[builtins.bytes] | None
 """What a body can be made of. A str is sent as UTF-8."""
 
 _USED = "Body has already been used. It can only be used once. Use tee() first if you need to read it twice."
-
-
-@runtime_checkable
-class WholeBody(Protocol):
-    """A host's body that can be had whole with one await, which is cheaper than iterating over it."""
-
-    def __aiter__(self) -> AsyncIterator[bytes]:
-        """The chunks, as they come in."""
-        ...
-
-    async def read_body(self) -> bytes:
-        """All of it."""
-        ...
 
 
 def body_of(init: BodyInit) -> builtins.bytes | AsyncIterable[builtins.bytes] | None:
@@ -125,7 +112,7 @@ class Body:
             raise TypeError(_USED)
         self._used = True
         data = self._body
-        # By its name, not by isinstance: a runtime protocol's check costs more than the reading.
+        # A host's body may be had whole with one await, which is cheaper than iterating over it.
         read = getattr(data, "read_body", None)
         if read is not None:
             whole: bytes = await read()

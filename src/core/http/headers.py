@@ -169,31 +169,6 @@ class Headers(MutableMapping[str, str]):
         self._parts = None
         return self
 
-    @staticmethod
-    def received(pairs: Iterable[tuple[bytes, bytes]]) -> Headers:
-        """Headers of what a server parsed: names in lower case already, values checked by its parser."""
-        self = _new(Headers)
-        self._values = values = {}
-        self._cookies = []
-        self._parts = None
-        repeated: dict[str, list[str]] = {}
-        for raw_name, raw_value in pairs:
-            name = raw_name.decode("latin-1")
-            value = raw_value.decode("latin-1")
-            if name == "set-cookie":
-                self._cookies.append(value)
-            elif name not in values:
-                values[name] = value
-            elif name in repeated:
-                repeated[name].append(value)
-            else:
-                repeated[name] = [values[name], value]
-        if repeated:
-            self._parts = repeated
-            for name, parts in repeated.items():
-                values[name] = _separator(name).join(parts)
-        return self
-
     def raw(self) -> list[tuple[str, str]]:
         """The entries in no order, cookies apart: what a host writes."""
         if self._cookies:

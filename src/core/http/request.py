@@ -1,20 +1,18 @@
 """A request as the Fetch standard has it: what a test builds and a host hands over.
 
-Building one in a test checks everything. A host goes through `Request.received`, which checks nothing that its HTTP
-parser has checked, and decodes headers and writes the URL only when they are asked for.
+Building one checks everything. Hosts that answer many requests derive from `core.Request` instead, which asks their own
+kind of message for what a handler reads.
 """
 
 from __future__ import annotations
 
-import builtins
-from collections.abc import AsyncIterable, Sequence
-from typing import Final, TypeAlias
+from typing import Final
 
 from core.context import EdgeMetadata
 from core.http.body import Body, BodyInit, BodyStream, body_of
-from core.http.headers import Headers, HeadersInit, check_name, is_token
+from core.http.headers import Headers, HeadersInit, is_token
 from core.http.json import dumps
-from core.http.url import URL, canonical_path, split_url
+from core.http.url import URL, split_url
 
 __all__ = ["Request"]
 
@@ -24,19 +22,12 @@ _METHODS: Final = {
     for spelled in (method, method.lower(), method.capitalize())
 }
 
-_Pairs: TypeAlias = Sequence[tuple[builtins.bytes, builtins.bytes]]
-
 
 class _Nothing:
     """Stands for a JSON value that was not given, since None is one."""
 
 
 _NOTHING: Final = _Nothing()
-_NO_PAIRS: Final[_Pairs] = ()
-
-# Header names as bytes, by the spelling that was asked for.
-_BYTE_NAMES: dict[str, builtins.bytes] = {}
-_BYTE_NAMES_MOST = 1024
 
 
 class Request(Body):
@@ -54,17 +45,15 @@ class Request(Body):
     Raises TypeError for a URL, a method, a header or a body that cannot be: GET and HEAD have no body.
     """
 
-    __slots__ = ("_headers", "_host", "_index", "_pairs", "_scheme", "_url", "edge", "method", "path", "query_string")
+    __slots__ = ("_headers", "_url", "edge", "method", "path", "query_string")
 
     method: str
     path: str
     query_string: str
     edge: EdgeMetadata | None
     """Where the request reached the edge, where a host or a test says so."""
-    _url: str | None
+    _url: str
     _headers: Headers | None
-    _pairs: _Pairs
-    _index: dict[builtins.bytes, builtins.bytes] | None
 
     def __init__(
         self,
@@ -93,8 +82,6 @@ class Request(Body):
             self._url, self.path, self.query_string = split_url(str(url))
         self.method = known = "GET" if method is None else _METHODS.get(method) or _other_method(method)
         self._headers = None if headers is None else Headers(headers)
-        self._pairs = _NO_PAIRS
-        self._index = None
         self._used = False
         if body is None and json is _NOTHING:
             self._body = None
@@ -112,90 +99,23 @@ class Request(Body):
         if content_type is not None and "content-type" not in self.headers:
             self.headers["content-type"] = content_type
 
-    @staticmethod
-    def received(
-        method: str,
-        path: str,
-        query_string: str,
-        headers: _Pairs | Headers,
-        body: builtins.bytes | AsyncIterable[builtins.bytes] | None,
-        *,
-        scheme: str = "http",
-        host: str | None = None,
-    ) -> Request:
-        """A request from a host, unchecked.
-
-        `path` is as it came in, still percent-encoded, and is made canonical here. `headers` are pairs of bytes with
-        names in lower case, kept as they are, or ready headers. `body` may have `read_body()` (see `WholeBody`). The
-        URL's host is `host`, else the `Host` header.
-        """
-        self = _new(Request)
-        self.edge = None
-        self.method = method
-        self.path = canonical_path(path)
-        self.query_string = query_string
-        self._url = None
-        self._scheme = scheme
-        self._host = host
-        self._index = None
-        self._body = body
-        self._used = False
-        if isinstance(headers, Headers):
-            self._headers = headers
-            self._pairs = _NO_PAIRS
-        else:
-            self._headers = None
-            self._pairs = headers
-        return self
-
-    _scheme: str
-    _host: str | None
-
     @property
     def url(self) -> str:
         """The URL, absolute and normalised."""
-        url = self._url
-        if url is None:
-            url = self._url = self._write_url()
-        return url
-
-    def _write_url(self) -> str:
-        host = self._host or self.header("host") or "localhost"
-        target = f"{self.path}?{self.query_string}" if self.query_string else self.path
-        try:
-            url = split_url(f"{self._scheme}://{host}/")[0]
-            # The Host header is the client's: whatever else it holds must not become a part of the path.
-            origin = URL(url).origin if url.count("/") > 3 or "@" in url or "?" in url or "#" in url else url[:-1]
-        except TypeError:
-            origin = f"{self._scheme}://localhost"
-        return split_url(f"{origin}{target}")[0]
+        return self._url
 
     @property
     def headers(self) -> Headers:
         """The headers. They can be changed."""
         headers = self._headers
         if headers is None:
-            headers = self._headers = Headers.received(self._pairs)
+            headers = self._headers = Headers()
         return headers
 
     def header(self, name: str) -> str | None:
-        """The value of one header or None: cheaper than `headers.get(name)` where nothing was decoded yet."""
+        """The value of one header or None. Several of one name come joined with `, `."""
         headers = self._headers
-        if headers is not None:
-            return headers.get(name)
-        index = self._index
-        if index is None:
-            pairs = self._pairs
-            index = dict(pairs)
-            if len(index) != len(pairs):
-                # Something comes twice, and has to be joined.
-                return self.headers.get(name)
-            self._index = index
-        key = _BYTE_NAMES.get(name)
-        if key is None:
-            key = _byte_name(name)
-        value = index.get(key)
-        return None if value is None else value.decode("latin-1")
+        return None if headers is None else headers.get(name)
 
     def clone(self) -> Request:
         """A second request with the same content; both can be read. Raises TypeError when this one was read."""
@@ -205,9 +125,7 @@ class Request(Body):
         other.method = self.method
         other.path = self.path
         other.query_string = self.query_string
-        other._url = self.url
-        other._pairs = self._pairs
-        other._index = None
+        other._url = self._url
         other._headers = None if self._headers is None else self._headers.copy()
         other._body = body
         other._used = False
@@ -228,11 +146,3 @@ def _other_method(method: object) -> str:
         # It names a host and no URL.
         raise TypeError(f"Invalid HTTP method string: {method}")
     return _METHODS.get(upper, method)
-
-
-def _byte_name(name: str) -> builtins.bytes:
-    key = check_name(name, "get").encode()
-    if len(_BYTE_NAMES) >= _BYTE_NAMES_MOST:
-        _BYTE_NAMES.clear()
-    _BYTE_NAMES[name] = key
-    return key
