@@ -82,10 +82,12 @@ class ClassRef:
 
     @property
     def body(self) -> Scope:
+        """What stands inside it: its fields, methods and inner classes."""
         return self.scope.children[self.node]
 
     @property
     def module(self) -> Module:
+        """The module it stands in."""
         return self.scope.module
 
     @property

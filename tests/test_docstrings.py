@@ -1,0 +1,87 @@
+"""Every public function, method and property says what it does: read from the sources, inherited words counted.
+
+Not asked for are overloads and setters, whose words stand with the function itself, and special methods, whose words
+Python has.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import pkgutil
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import core
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+MODULES = sorted(
+    module.name
+    for module in pkgutil.walk_packages(core.__path__, "core.")
+    if not module.name.endswith("__main__") and not any(part.startswith("_") for part in module.name.split("."))
+)
+
+
+def statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """What stands in a body, also below an `if`: properties for type checkers are written there."""
+    for node in body:
+        if isinstance(node, ast.If):
+            yield from statements([*node.body, *node.orelse])
+        elif isinstance(node, ast.Try):
+            yield from statements([*node.body, *(line for handler in node.handlers for line in handler.body)])
+        else:
+            yield node
+
+
+def wordless(node: Function) -> bool:
+    """Whether a function has no docstring, and is neither an overload nor a setter."""
+    if ast.get_docstring(node):
+        return False
+    marks = {ast.unparse(decorator).rpartition(".")[2] for decorator in node.decorator_list}
+    return not marks & {"overload", "setter", "deleter"}
+
+
+def is_ours(class_: type) -> bool:
+    """Whether a class is the framework's."""
+    return class_.__module__.partition(".")[0] == "core"
+
+
+def undocumented(name: str) -> Iterator[str]:
+    """The public functions of a module, and of its public classes, without a word anywhere."""
+    module = import_module(name)
+    source = Path(str(module.__file__)).read_text("utf-8")
+    public: set[str] = set(getattr(module, "__all__", ()))
+    for node in statements(ast.parse(source).body):
+        if isinstance(node, Function) and node.name in public and wordless(node):
+            yield node.name
+        elif isinstance(node, ast.ClassDef) and node.name in public:
+            class_: Any = getattr(module, node.name)
+            if not ast.get_docstring(node) and not class_.__doc__:
+                yield node.name
+            documented = {
+                member.name
+                for member in statements(node.body)
+                if isinstance(member, Function) and ast.get_docstring(member)
+            }
+            for member in statements(node.body):
+                if not isinstance(member, Function) or member.name.startswith("_") or not wordless(member):
+                    continue
+                if member.name in documented or inspect.getdoc(getattr(class_, member.name, None)):
+                    continue
+                # What overrides a method of another package is described there; compiled packages leave it out.
+                if not any(member.name in vars(base) for base in class_.__mro__[1:] if not is_ours(base)):
+                    yield f"{node.name}.{member.name}"
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_public_function_method_and_property_has_a_docstring(name: str) -> None:
+    assert list(undocumented(name)) == []
+
+
+def test_a_function_without_a_docstring_would_be_found() -> None:
+    tree = ast.parse("@overload\ndef a(): ...\n@x.setter\ndef b(self): ...\ndef c(): 'Words.'\ndef d(): ...")
+    assert [node.name for node in tree.body if isinstance(node, Function) and wordless(node)] == ["d"]
