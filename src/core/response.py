@@ -399,11 +399,12 @@ class Response:
         headers = self.staged if self.staged is not None else {}
         if self.content_type is not None and "content-type" not in headers:
             headers["content-type"] = self.content_type
-        return http.Response.assembled(
-            self.status_code,
-            http.Headers.trusted(headers, self.set_cookies or []),
-            body.encode() if isinstance(body, str) else body,
+        return _assembled(
+            self.status_code, (headers, self.set_cookies or []), body.encode() if isinstance(body, str) else body
         )
+
+
+_assembled = http.Response.assembled
 
 
 def _location(url: str) -> str:

@@ -154,9 +154,12 @@ class Headers(MutableMapping[str, str]):
     def _add(self, pairs: Iterable[tuple[str, str]]) -> None:
         values = self._values
         for name, value in pairs:
-            lowered = check_name(name, "append")
+            # As `check_name` and `check_value` have it for nearly every header, without the calls.
+            lowered = _NAMES.get(name) or check_name(name, "append")
             if lowered in values or lowered == "set-cookie":
                 self.append(name, value)
+            elif type(value) is str and value.isascii() and value.isprintable():
+                values[lowered] = value.strip(" ")
             else:
                 values[lowered] = check_value(value)
 

@@ -33,14 +33,14 @@ class Response(Body):
     have none.
     """
 
-    __slots__ = ("headers", "status", "status_text")
+    __slots__ = ("_headers", "status", "status_text")
 
     type: ClassVar[str] = "default"
     redirected: ClassVar[bool] = False
 
     status: int
     status_text: str
-    headers: Headers
+    _headers: Headers | tuple[dict[str, str], list[str]]
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class Response(Body):
     ) -> None:
         self.status = _check_status(status)
         self.status_text = _check_status_text(status_text) if status_text else status_text
-        self.headers = Headers(headers)
+        self._headers = Headers(headers)
         self._used = False
         self._body = body_of(body)
         if body is None:
@@ -67,13 +67,18 @@ class Response(Body):
 
     @staticmethod
     def assembled(
-        status: int, headers: Headers, body: builtins.bytes | AsyncIterable[builtins.bytes] | None
+        status: int,
+        headers: Headers | tuple[dict[str, str], list[str]],
+        body: builtins.bytes | AsyncIterable[builtins.bytes] | None,
     ) -> Response:
-        """A response of parts that were checked before; they are kept, not copied."""
+        """A response of parts that were checked before; they are kept, not copied.
+
+        In the place of headers may stand what `Headers.trusted` makes them of when they are asked for.
+        """
         self = _new(Response)
         self.status = status
         self.status_text = ""
-        self.headers = headers
+        self._headers = headers
         self._body = body
         self._used = False
         return self
@@ -112,10 +117,18 @@ class Response(Body):
         self = _new(_ErrorResponse)
         self.status = 0
         self.status_text = ""
-        self.headers = Headers()
+        self._headers = Headers()
         self._body = None
         self._used = False
         return self
+
+    @property
+    def headers(self) -> Headers:
+        """The headers. They can be changed."""
+        headers = self._headers
+        if isinstance(headers, tuple):
+            headers = self._headers = Headers.trusted(*headers)
+        return headers
 
     @property
     def ok(self) -> bool:
@@ -128,7 +141,7 @@ class Response(Body):
         other = _new(type(self))
         other.status = self.status
         other.status_text = self.status_text
-        other.headers = self.headers.copy()
+        other._headers = self.headers.copy()
         other._body = body
         other._used = False
         return other
