@@ -7,9 +7,9 @@ never is. https://fetch.spec.whatwg.org/#headers-class
 from __future__ import annotations
 
 from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, MutableMapping, ValuesView
-from typing import TypeVar, cast, overload
+from typing import Any, TypeVar, cast, overload
 
-__all__ = ["Headers", "HeadersInit", "check_name", "check_value", "is_token"]
+__all__ = ["Headers", "HeadersInit", "check_name", "check_value", "is_token", "plain_values"]
 
 _D = TypeVar("_D")
 
@@ -75,6 +75,26 @@ def check_value(value: str) -> str:
     return value
 
 
+def plain_values(init: Any) -> dict[str, str] | None:
+    """The headers of a dict by lower-case name, checked.
+
+    None where one comes twice, where a cookie is among them, and for whatever is no dict. Raises TypeError as `Headers`
+    does.
+    """
+    given: dict[str, str] = init  # before the check, which would narrow it to a dict of unknown types
+    if type(init) is not dict:
+        return None
+    values: dict[str, str] = {}
+    for name, value in given.items():
+        # As `check_name` and `check_value` have it for nearly every header, without the calls.
+        lowered = _NAMES.get(name) or check_name(name, "append")
+        if type(value) is str and value.isascii() and value.isprintable():
+            values[lowered] = value.strip(" ")
+        else:
+            values[lowered] = check_value(value)
+    return values if len(values) == len(given) and "set-cookie" not in values else None
+
+
 class _Keys(KeysView[str]):
     """The names of the entries, sorted; `set-cookie` once for each."""
 
@@ -137,7 +157,10 @@ class Headers(MutableMapping[str, str]):
         if init is None:
             return
         # The plain types first: an isinstance() of an abstract class costs more than a whole header.
-        if type(init) is dict:
+        values = plain_values(init)
+        if values is not None:
+            self._values = values
+        elif type(init) is dict:
             self._add(cast("dict[str, str]", init).items())
         elif type(init) is list:
             self._add(cast("list[tuple[str, str]]", init))
@@ -154,12 +177,9 @@ class Headers(MutableMapping[str, str]):
     def _add(self, pairs: Iterable[tuple[str, str]]) -> None:
         values = self._values
         for name, value in pairs:
-            # As `check_name` and `check_value` have it for nearly every header, without the calls.
-            lowered = _NAMES.get(name) or check_name(name, "append")
+            lowered = check_name(name, "append")
             if lowered in values or lowered == "set-cookie":
                 self.append(name, value)
-            elif type(value) is str and value.isascii() and value.isprintable():
-                values[lowered] = value.strip(" ")
             else:
                 values[lowered] = check_value(value)
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from core.context import EdgeMetadata
 from core.http.body import Body, BodyInit, BodyStream, body_of
-from core.http.headers import Headers, HeadersInit, is_token
+from core.http.headers import Headers, HeadersInit, is_token, plain_values
 from core.http.json import dumps
 from core.http.url import URL, split_url
 
@@ -53,7 +53,7 @@ class Request(Body):
     edge: EdgeMetadata | None
     """Where the request reached the edge, where a host or a test says so."""
     _url: str
-    _headers: Headers | None
+    _headers: Headers | dict[str, str] | None
 
     def __init__(
         self,
@@ -81,7 +81,9 @@ class Request(Body):
         else:
             self._url, self.path, self.query_string = split_url(str(url))
         self.method = known = "GET" if method is None else _METHODS.get(method) or _other_method(method)
-        self._headers = None if headers is None else Headers(headers)
+        # None where they are no dict, or none that is plain.
+        values = None if headers is None else plain_values(headers)
+        self._headers = values if values is not None or headers is None else Headers(headers)
         self._used = False
         if body is None and json is _NOTHING:
             self._body = None
@@ -108,14 +110,14 @@ class Request(Body):
     def headers(self) -> Headers:
         """The headers. They can be changed."""
         headers = self._headers
-        if headers is None:
-            headers = self._headers = Headers()
+        if headers is None or isinstance(headers, dict):
+            # Made when they are asked for: the values are checked already.
+            headers = self._headers = Headers.trusted(headers or {}, [])
         return headers
 
     def header(self, name: str) -> str | None:
         """The value of one header or None. Several of one name come joined with `, `."""
-        headers = self._headers
-        return None if headers is None else headers.get(name)
+        return None if self._headers is None else self.headers.get(name)
 
     def clone(self) -> Request:
         """A second request with the same content; both can be read. Raises TypeError when this one was read."""
@@ -126,7 +128,7 @@ class Request(Body):
         other.path = self.path
         other.query_string = self.query_string
         other._url = self._url
-        other._headers = None if self._headers is None else self._headers.copy()
+        other._headers = None if self._headers is None else self.headers.copy()
         other._body = body
         other._used = False
         return other

@@ -131,8 +131,9 @@ def split_url(text: str) -> tuple[str, str, str]:
     """
     slash = text.find("/", 8)
     if slash > 0:
-        mark = text.find("?", slash)
-        path, query = (text[slash:], "") if mark < 0 else (text[slash:mark], text[mark + 1 :])
+        path, query = text[slash:], ""
+        if "?" in path:
+            path, _, query = path.partition("?")
         if odd_in_path(path) is None and "/." not in path and (not query or re.search(_ODD_IN_QUERY, query) is None):
             origin = text[:slash]
             if origin in _ORIGINS or _remember_origin(origin):
