@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from core.http.websocket import Upgrade
 
-__all__ = ["NULL_BODY_STATUSES", "Response"]
+__all__ = ["Block", "NULL_BODY_STATUSES", "Response"]
 
 NULL_BODY_STATUSES = frozenset((101, 204, 205, 304))
 """Statuses whose responses never carry a body (RFC 9110, Fetch)."""
@@ -50,6 +50,7 @@ _HTML = "text/html;charset=UTF-8"
 Body = str | bytes | AsyncIterable[bytes] | AsyncIterable[str] | None
 
 _SLOTS = (
+    "block",
     "body",
     "content_type",
     "hooks",
@@ -62,6 +63,19 @@ _SLOTS = (
     "upgrade",
     "varies",
 )
+
+
+class Block:
+    """Headers that a middleware puts on every response alike: a host writes them as bytes once. See `Response.put`."""
+
+    __slots__ = ("names", "values", "written")
+
+    def __init__(self, values: dict[str, str]) -> None:
+        self.values: dict[str, str] = values
+        """By lower-case name, checked; none is `set-cookie`."""
+        self.names: frozenset[str] = frozenset(values)
+        self.written: list[tuple[bytes, bytes]] | None = None
+        """What a host made of them."""
 
 
 class Response:
@@ -93,7 +107,9 @@ class Response:
     content_type: str | None
     """The content type that belongs to the body; a staged `Content-Type` wins over it."""
     staged: dict[str, str] | None
-    """Staged headers by lower-case name."""
+    """Staged headers by lower-case name; not None where there is a block."""
+    block: Block | None
+    """Staged headers that are the same on every response. A name that is in `staged` too is the one there."""
     set_cookies: list[str] | None
     """Staged `Set-Cookie` values; where there are any, `staged` is not None."""
     upgrade: Upgrade | None
@@ -109,7 +125,7 @@ class Response:
         self.sent = self.left = False  # type: ignore[misc]  # read-only for handlers
         self.status_code = 200  # type: ignore[misc]  # likewise
         self.body = self.content_type = self.staged = self.set_cookies = None
-        self.hooks = self.tokens = self.upgrade = None
+        self.hooks = self.tokens = self.upgrade = self.block = None
         self.varies = ()
 
     def __repr__(self) -> str:
@@ -148,7 +164,7 @@ class Response:
                 self.set_cookies.append(value)
         elif value is None:
             if self.staged is not None:
-                self.staged.pop(key, None)
+                self.unblocked().pop(key, None)
         elif self.staged is None:
             self.staged = {key: value}
         else:
@@ -161,7 +177,7 @@ class Response:
         res.append("Vary", "Origin")
         """
         key = check_name(name)
-        there = None if self.staged is None else self.staged.get(key)
+        there = None if self.staged is None else self.unblocked().get(key)
         if there is None or key == "set-cookie":
             return self.header(name, value)
         if value.lower() in (part.strip().lower() for part in there.split(",")):
@@ -171,13 +187,12 @@ class Response:
     @property
     def headers(self) -> http.Headers:
         """The staged headers, live: what is written here is staged as `header` stages it."""
-        if self.staged is None:
-            self.staged = {}
+        staged = self.unblocked()
         if self.set_cookies is None:
             self.set_cookies = []
         if self.content_type is not None:
-            self.staged.setdefault("content-type", self.content_type)
-        return http.Headers.trusted(self.staged, self.set_cookies)
+            staged.setdefault("content-type", self.content_type)
+        return http.Headers.trusted(staged, self.set_cookies)
 
     def cookie(
         self,
@@ -227,6 +242,28 @@ class Response:
         self.varies = (*self.varies, name) if self.varies else (name,)
         if self.hooks is None:
             self.hooks = []
+
+    def put(self, block: Block, /) -> None:
+        """Stage all headers of a block, in the place of what was staged under their names."""
+        staged = self.staged
+        if staged is None:
+            self.staged = {}
+            self.block = block
+        elif self.block is None and block.names.isdisjoint(staged):
+            self.block = block
+        else:
+            staged.update(block.values)
+
+    def unblocked(self) -> dict[str, str]:
+        """All staged headers in `staged` itself, for whoever reads or removes what might be in a block."""
+        staged = self.staged
+        if self.block is not None:
+            staged = {**self.block.values, **(staged or {})}
+            self.block = None
+        elif staged is None:
+            staged = {}
+        self.staged = staged
+        return staged
 
     def set_variable(self, variable: ContextVar[Any], value: object, /) -> None:
         """Set a context variable until the response has left and all hooks have run."""
@@ -380,6 +417,7 @@ class Response:
 
     def keep_for_upgrade(self) -> None:
         """Leave only the headers of a handshake: what middleware stages on every response is none of an upgrade's."""
+        self.block = None
         if self.staged:
             self.staged = {
                 name: value
@@ -396,7 +434,7 @@ class Response:
     def to_http(self) -> http.Response:
         """The standard value of this response."""
         body = self.body
-        headers = self.staged if self.staged is not None else {}
+        headers = self.unblocked()
         if self.content_type is not None and "content-type" not in headers:
             headers["content-type"] = self.content_type
         return _assembled(

@@ -239,7 +239,15 @@ def header_pairs(res: Response, length: int | None) -> list[tuple[bytes, bytes]]
         if length is not None:
             pairs.append(_LENGTHS[length] if length < 4096 else (b"content-length", b"%d" % length))
     else:
-        pairs = [*map(_pair, staged.items())]
+        block = res.block
+        if block is None:
+            pairs = [*map(_pair, staged.items())]
+        elif block.names.isdisjoint(staged):
+            if block.written is None:
+                block.written = [*map(_pair, block.values.items())]
+            pairs = [*block.written, *map(_pair, staged.items())]
+        else:
+            pairs = [*map(_pair, res.unblocked().items())]
         if content_type is not None and "content-type" not in staged:
             pairs.append(_TYPES.get(content_type) or _pair(("content-type", content_type)))
         if length is not None and "content-length" not in staged:

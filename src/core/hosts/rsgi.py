@@ -201,7 +201,7 @@ def rsgi(app: App[Any], env: object = None, *, context: BackgroundContext | None
 
 
 def _header_pairs(res: Response) -> list[tuple[str, str]]:
-    staged: Mapping[str, str] = res.staged or {}
+    staged: Mapping[str, str] = res.unblocked()
     pairs = [*staged.items()]
     if res.content_type is not None and "content-type" not in staged:
         pairs.append(("content-type", res.content_type))

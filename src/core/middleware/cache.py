@@ -203,10 +203,10 @@ def cache(
             if found is not None:
                 _give(found, req, res, name)
                 return
-        before: dict[str, str] = {} if res.staged is None else res.staged.copy()
+        before: dict[str, str] = res.unblocked().copy()
         cookies = len(res.set_cookies or ())
         await next()
-        after: dict[str, str] = {} if res.staged is None else res.staged
+        after: dict[str, str] = res.unblocked()
         own = {header: value for header, value in after.items() if before.get(header) != value}
         res.header("cache-status", f"{name}; fwd=miss")
         if req.method != "GET" or len(res.set_cookies or ()) != cookies:

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, TypeAlias
 from core.handlers import Middleware, before
 from core.middleware import options
 from core.request import Request
-from core.response import Response
+from core.response import Block, Response
 
 __all__ = [
     "Directives",
@@ -102,11 +102,9 @@ def secure_hdrs(
 
     def secure(req: Request[Any, Any, Any], res: Response) -> None:
         # Staged before the chain, so that a header of a handler's own takes the place of the one here.
-        if res.staged is None:
-            res.staged = pairs.copy()
-        else:
-            res.staged.update(pairs)
+        res.put(block)
 
+    block = Block(pairs)
     if not with_nonce and not override:
         return before(secure, name="secure_hdrs")
 

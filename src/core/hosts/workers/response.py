@@ -33,8 +33,9 @@ def js_response(res: Response, ctx: ExecutionContext) -> Any:
         given = {"status": 101, "headers": _js_headers(headers), "webSocket": open_socket(res.upgrade, ctx)}
         return across.js.Response.new(None, **given)
     body = res.body
-    fields = list(res.staged.items()) if res.staged is not None else []
-    if res.content_type is not None and (res.staged is None or "content-type" not in res.staged):
+    staged = res.unblocked()
+    fields = list(staged.items())
+    if res.content_type is not None and "content-type" not in staged:
         fields.append(("content-type", res.content_type))
     if res.set_cookies is not None:
         fields += [("set-cookie", value) for value in res.set_cookies]
