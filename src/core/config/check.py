@@ -17,6 +17,7 @@ import attrs
 
 from core.config.model import KINDS, Binding, Configuration, DurableObjectTable
 from core.errors import ConfigurationError
+from core.values import frozen
 
 __all__ = [
     "CODES",
@@ -56,7 +57,7 @@ class Location:
     column: int = 0
 
 
-@attrs.frozen
+@frozen
 class Finding:
     """One thing that cannot work. `environment` is the named environment it belongs to, None for the top level."""
 
@@ -82,7 +83,7 @@ def sort_findings(findings: Iterable[Finding]) -> list[Finding]:
 # Env ----------------------------------------------------------------------------------------------------------------
 
 
-@attrs.frozen
+@frozen
 class EnvAttribute:
     """One attribute of an Env class, as a face reads it.
 
@@ -107,7 +108,7 @@ class EnvAttribute:
     inherited: bool = False
 
 
-@attrs.frozen
+@frozen
 class EnvShape:
     """An Env class, as a face reads it. `partial`: another Env derives from it, so it need not have every binding."""
 
@@ -121,7 +122,7 @@ class EnvShape:
         return next((attribute for attribute in self.attributes if attribute.name == name), None)
 
 
-@attrs.frozen
+@frozen
 class _Problem:
     """A finding before environments are put together: problems of one `key` in several environments are one finding."""
 

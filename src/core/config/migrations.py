@@ -17,6 +17,7 @@ from typing import Final
 import attrs
 
 from core.config.sql_text import StatementText, Token, culprit, statements_of, words
+from core.values import frozen
 
 __all__ = [
     "Migrated",
@@ -57,7 +58,7 @@ _STEPS_AT_MOST: Final = 20_000_000
 """Virtual machine steps that one statement of a migration may take: a second or two."""
 
 
-@attrs.frozen
+@frozen
 class MigrationProblem:
     """A statement that SQLite, or D1, does not take. `line` counts from 1."""
 
@@ -73,7 +74,7 @@ def problem_text(problem: MigrationProblem, directory: Path) -> str:
     return f"{shown.as_posix()}:{problem.line}: {problem.message}. Until it is corrected, no table counts as known"
 
 
-@attrs.frozen
+@frozen
 class TableColumn:
     """A column as its table declares it. `nullable` is False where it cannot be told."""
 
@@ -88,7 +89,7 @@ def _places(table: TableInfo) -> Mapping[str, int]:
     return {column.name.lower(): at for at, column in enumerate(table.columns)}
 
 
-@attrs.frozen
+@frozen
 class TableInfo:
     """A table or view. Where it was created is told by `file` and `line`, as far as it is known."""
 
@@ -109,7 +110,7 @@ class TableInfo:
         return None if at is None else self.columns[at]
 
 
-@attrs.frozen
+@frozen
 class Migrated:
     """What the migrations have made: the tables by their names in lower case, and a connection to be asked.
 

@@ -12,6 +12,8 @@ from typing import Any, Final, Literal, TypeAlias
 
 import attrs
 
+from core.values import frozen
+
 __all__ = [
     "AiServer",
     "AiTable",
@@ -71,7 +73,7 @@ Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | Non
 # Tables of bindings -------------------------------------------------------------------------------------------------
 
 
-@attrs.frozen
+@frozen
 class KVTable:
     """`[[kv_namespaces]]`: a key-value namespace."""
 
@@ -81,7 +83,7 @@ class KVTable:
     remote: bool = False
 
 
-@attrs.frozen
+@frozen
 class D1Table:
     """`[[d1_databases]]`: a SQL database. `migrations_dir` is relative to the configuration file."""
 
@@ -95,7 +97,7 @@ class D1Table:
     remote: bool = False
 
 
-@attrs.frozen
+@frozen
 class R2Table:
     """`[[r2_buckets]]`: an object bucket."""
 
@@ -106,7 +108,7 @@ class R2Table:
     remote: bool = False
 
 
-@attrs.frozen
+@frozen
 class QueueProducer:
     """`[[queues.producers]]`: where messages are sent. `delivery_delay` is in seconds, 0 to 86,400."""
 
@@ -116,7 +118,7 @@ class QueueProducer:
     remote: bool = False
 
 
-@attrs.frozen
+@frozen
 class QueueConsumer:
     """`[[queues.consumers]]`: a queue that this worker consumes. Defaults are the platform's.
 
@@ -135,7 +137,7 @@ class QueueConsumer:
     retry_delay: int = 0
 
 
-@attrs.frozen
+@frozen
 class Queues:
     """`[queues]`."""
 
@@ -143,7 +145,7 @@ class Queues:
     consumers: Sequence[QueueConsumer] = ()
 
 
-@attrs.frozen
+@frozen
 class AiTable:
     """`[ai]`: the models of the platform."""
 
@@ -152,7 +154,7 @@ class AiTable:
     remote: bool = False
 
 
-@attrs.frozen
+@frozen
 class DurableObjectTable:
     """`[[durable_objects.bindings]]`: the objects of a class. With `script_name` the class is another worker's."""
 
@@ -162,14 +164,14 @@ class DurableObjectTable:
     environment: str | None = None
 
 
-@attrs.frozen
+@frozen
 class DurableObjects:
     """`[durable_objects]`."""
 
     bindings: Sequence[DurableObjectTable] = ()
 
 
-@attrs.frozen
+@frozen
 class RenamedClass:
     """An entry of `renamed_classes`: `from` and `to`."""
 
@@ -177,7 +179,7 @@ class RenamedClass:
     to: str
 
 
-@attrs.frozen
+@frozen
 class DurableObjectMigration:
     """`[[migrations]]`: what became of the classes of Durable Objects, step by step."""
 
@@ -188,7 +190,7 @@ class DurableObjectMigration:
     deleted_classes: Sequence[str] = ()
 
 
-@attrs.frozen
+@frozen
 class ServiceTable:
     """`[[services]]`: another worker."""
 
@@ -200,7 +202,7 @@ class ServiceTable:
     remote: bool = False
 
 
-@attrs.frozen
+@frozen
 class SimpleLimit:
     """`simple` of a rate limit: `limit` requests in `period` seconds, 10 or 60."""
 
@@ -208,7 +210,7 @@ class SimpleLimit:
     period: int
 
 
-@attrs.frozen
+@frozen
 class RateLimitTable:
     """`[[ratelimits]]`: a rate limiter of the platform."""
 
@@ -217,7 +219,7 @@ class RateLimitTable:
     simple: SimpleLimit
 
 
-@attrs.frozen
+@frozen
 class VectorizeTable:
     """`[[vectorize]]`: a vector index."""
 
@@ -226,7 +228,7 @@ class VectorizeTable:
     remote: bool = False
 
 
-@attrs.frozen
+@frozen
 class AnalyticsEngineTable:
     """`[[analytics_engine_datasets]]`: a dataset for data points."""
 
@@ -234,7 +236,7 @@ class AnalyticsEngineTable:
     dataset: str | None = None
 
 
-@attrs.frozen
+@frozen
 class HyperdriveTable:
     """`[[hyperdrive]]`: a pool of connections to a database elsewhere."""
 
@@ -243,14 +245,14 @@ class HyperdriveTable:
     localConnectionString: str | None = None  # the key's own spelling
 
 
-@attrs.frozen
+@frozen
 class WorkflowLimits:
     """`limits` of a workflow."""
 
     steps: int | None = None
 
 
-@attrs.frozen
+@frozen
 class WorkflowTable:
     """`[[workflows]]`: a class of durable, many-step runs."""
 
@@ -262,7 +264,7 @@ class WorkflowTable:
     limits: WorkflowLimits | None = None
 
 
-@attrs.frozen
+@frozen
 class SendEmailTable:
     """`[[send_email]]`: where mail may be sent to."""
 
@@ -273,7 +275,7 @@ class SendEmailTable:
     remote: bool = False
 
 
-@attrs.frozen
+@frozen
 class NamedTable:
     """A table with a binding's name and nothing else: `[images]`, `[browser]`, `[version_metadata]`."""
 
@@ -281,7 +283,7 @@ class NamedTable:
     remote: bool = False
 
 
-@attrs.frozen
+@frozen
 class MtlsCertificateTable:
     """`[[mtls_certificates]]`: a client certificate for outgoing requests."""
 
@@ -290,7 +292,7 @@ class MtlsCertificateTable:
     remote: bool = False
 
 
-@attrs.frozen
+@frozen
 class Outbound:
     """`outbound` of a dispatch namespace: the worker that its outgoing requests pass."""
 
@@ -299,7 +301,7 @@ class Outbound:
     parameters: Sequence[str] = ()
 
 
-@attrs.frozen
+@frozen
 class DispatchNamespaceTable:
     """`[[dispatch_namespaces]]`: workers of one's own users."""
 
@@ -309,7 +311,7 @@ class DispatchNamespaceTable:
     remote: bool = False
 
 
-@attrs.frozen
+@frozen
 class Assets:
     """`[assets]`: static files. `directory` is relative to the configuration file; `binding` is optional."""
 
@@ -322,7 +324,7 @@ class Assets:
     run_worker_first: bool | Sequence[str] = False
 
 
-@attrs.frozen
+@frozen
 class SecretsStoreTable:
     """`[[secrets_store_secrets]]`: a secret that several workers share."""
 
@@ -331,7 +333,7 @@ class SecretsStoreTable:
     secret_name: str
 
 
-@attrs.frozen
+@frozen
 class UnsafeBinding:
     """`[[unsafe.bindings]]`: a binding that the platform knows and its tools do not. `options` are its further keys."""
 
@@ -340,7 +342,7 @@ class UnsafeBinding:
     options: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
 
 
-@attrs.frozen
+@frozen
 class Unsafe:
     """`[unsafe]`."""
 
@@ -352,21 +354,21 @@ class Unsafe:
 # Other tables -------------------------------------------------------------------------------------------------------
 
 
-@attrs.frozen
+@frozen
 class Secrets:
     """`[secrets]`: the names of the secrets that the worker cannot do without."""
 
     required: Sequence[str] = ()
 
 
-@attrs.frozen
+@frozen
 class Triggers:
     """`[triggers]`: cron expressions of five fields."""
 
     crons: Sequence[str] = ()
 
 
-@attrs.frozen
+@frozen
 class Route:
     """An entry of `routes`: a pattern, and the zone or custom domain that it belongs to."""
 
@@ -376,7 +378,7 @@ class Route:
     custom_domain: bool = False
 
 
-@attrs.frozen
+@frozen
 class Limits:
     """`[limits]`: CPU time in milliseconds, and outgoing requests, for each request."""
 
@@ -384,7 +386,7 @@ class Limits:
     subrequests: int | None = None
 
 
-@attrs.frozen
+@frozen
 class Placement:
     """`[placement]`."""
 
@@ -395,7 +397,7 @@ class Placement:
     hostname: str | None = None
 
 
-@attrs.frozen
+@frozen
 class ObservabilityPart:
     """`[observability.logs]` and `[observability.traces]`."""
 
@@ -406,7 +408,7 @@ class ObservabilityPart:
     destinations: Sequence[str] = ()
 
 
-@attrs.frozen
+@frozen
 class Observability:
     """`[observability]`. Sampling rates are 0 to 1."""
 
@@ -416,7 +418,7 @@ class Observability:
     traces: ObservabilityPart | None = None
 
 
-@attrs.frozen
+@frozen
 class TailConsumer:
     """`[[tail_consumers]]`: a worker that gets this one's logs."""
 
@@ -424,7 +426,7 @@ class TailConsumer:
     environment: str | None = None
 
 
-@attrs.frozen
+@frozen
 class Build:
     """`[build]`: a command that runs before the worker is started or deployed."""
 
@@ -433,7 +435,7 @@ class Build:
     watch_dir: str | Sequence[str] | None = None
 
 
-@attrs.frozen
+@frozen
 class Dev:
     """`[dev]`: the address of the local server."""
 
@@ -448,7 +450,7 @@ class Dev:
     generate_types: bool = False
 
 
-@attrs.frozen
+@frozen
 class AiServer:
     """`[core.ai]`: an OpenAI-compatible server that stands in for the platform's models.
 
@@ -462,7 +464,7 @@ class AiServer:
     models: Mapping[str, str] = attrs.field(factory=dict[str, str])
 
 
-@attrs.frozen
+@frozen
 class CoreSettings:
     """`[core]`: what only the framework reads. The platform's own tools say that they do not know it, and go on.
 
@@ -475,7 +477,7 @@ class CoreSettings:
     ai: AiServer | None = None
 
 
-@attrs.frozen
+@frozen
 class Worker:
     """The configuration of one environment, with what it inherits."""
 
@@ -528,7 +530,7 @@ class Worker:
 # Kinds --------------------------------------------------------------------------------------------------------------
 
 
-@attrs.frozen
+@frozen
 class Kind:
     """A kind of binding: which table declares it and which Protocol of `core.bindings` it has on Env.
 
@@ -728,7 +730,7 @@ UNCHECKED_KEYS: Final = frozenset(
 # What a loaded file gives ------------------------------------------------------------------------------------------
 
 
-@attrs.frozen
+@frozen
 class Binding:
     """One name that the worker finds on its Env, and where it is declared.
 
@@ -756,7 +758,7 @@ class Binding:
         return f"{where} {self.table}" if self.table else where
 
 
-@attrs.frozen
+@frozen
 class SecretName:
     """A secret's name in `.dev.vars` or `.env`; its value stays in the file."""
 
@@ -765,7 +767,7 @@ class SecretName:
     line: int
 
 
-@attrs.frozen
+@frozen
 class Unchecked:
     """A part of the file that the framework reads and does not check."""
 
@@ -774,7 +776,7 @@ class Unchecked:
     reason: str
 
 
-@attrs.frozen
+@frozen
 class Configuration:
     """One environment of a configuration file.
 

@@ -10,11 +10,10 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
-import attrs
-
 from core.config.check import order_problem
 from core.errors import PathError
 from core.routing.pattern import Pattern, parse
+from core.values import frozen
 
 __all__ = ["METHODS", "MIDDLEWARE", "Placed", "Promise", "parameters_of", "path_problem", "reversals"]
 
@@ -22,7 +21,7 @@ METHODS: Final = frozenset(["all", "delete", "get", "head", "options", "patch", 
 """The methods of a router that register a route by its path alone. `on` takes the method first."""
 
 
-@attrs.frozen
+@frozen
 class Promise:
     """What a middleware of the framework reads of a request, and what it puts there."""
 
@@ -56,7 +55,7 @@ def path_problem(path: str) -> str | None:
     return None
 
 
-@attrs.frozen
+@frozen
 class Placed:
     """A middleware where it is registered: under a prefix, or on a route's own path. `place` is the face's own."""
 

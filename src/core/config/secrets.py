@@ -11,11 +11,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-import attrs
-
 from core.bindings.secret import Secret
 from core.config.model import Configuration, SecretName
 from core.errors import ConfigurationError
+from core.values import frozen
 
 __all__ = ["LocalSecrets", "SecretLine", "missing_secrets", "parse_dotenv", "read_local_secrets"]
 
@@ -39,7 +38,7 @@ _OPENING: Final = re.compile(r"(?:export[ \t]+)?[A-Za-z_][\w.-]*[ \t]*(?:=|:[ \t
 _KEY: Final = re.compile(r"[ \t]*(?:export[ \t]+)?(?P<key>[^=\s]*)")
 
 
-@attrs.frozen
+@frozen
 class SecretLine:
     """One entry of a file of secrets."""
 
@@ -48,7 +47,7 @@ class SecretLine:
     line: int
 
 
-@attrs.frozen
+@frozen
 class LocalSecrets:
     """The secrets of this machine for one environment. `files` are those that were read, the first one winning."""
 

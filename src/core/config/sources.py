@@ -16,10 +16,11 @@ __all__ = ["Sources", "defined_names", "read_sources"]
 
 FILES_AT_MOST: Final = 4_000
 
-_CLASS: Final = re.compile(rb"^[ \t]*class\s+\w+\s*(?:\[[^\]]*\])?\(([^)]*)\)", re.MULTILINE)
-_PREFIX: Final = re.compile(rb"\buse\(\s*[rRuU]?(?:\"([^\"\n]*)\"|'([^'\n]*)')")
+# Each begins with a text, which is searched for many times faster than a place: what stands before it is asked behind it.
+_CLASS: Final = re.compile(rb"class\s(?<![^\s]class\s)\s*\w+\s*(?:\[[^\]]*\])?\(([^)]*)\)")
+_PREFIX: Final = re.compile(rb"use\((?<!\wuse\()\s*[rRuU]?(?:\"([^\"\n]*)\"|'([^'\n]*)')")
 _CONSTANT: Final = re.compile(rb"=\s*[rRuUfF]*(?:\"(/[^\"\n]*)\"|'(/[^'\n]*)')")
-_FORMATTED: Final = re.compile(rb"\buse\(\s*[fF][\"']")
+_FORMATTED: Final = re.compile(rb"use\((?<!\wuse\()\s*[fF][\"']")
 _NAME: Final = re.compile(r"[^\W\d]\w*")
 _PARAMETER: Final = re.compile(r"/:([^/\"'\s]+)")
 _LEFT_OUT: Final = frozenset(

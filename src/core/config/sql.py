@@ -47,6 +47,7 @@ from core.config.sql_text import (
     statements_of,
     words,
 )
+from core.values import frozen
 
 __all__ = [
     "Column",
@@ -81,7 +82,7 @@ Storage = Literal["integer", "real", "text", "blob"]
 """What SQLite calls a storage class: the kind of a value, not of its column."""
 
 
-@attrs.frozen
+@frozen
 class SqlProblem:
     """A mistake in a statement. `line` counts from 0, within the statement's own text."""
 
@@ -89,7 +90,7 @@ class SqlProblem:
     line: int = 0
 
 
-@attrs.frozen
+@frozen
 class Column:
     """A column of a result.
 
@@ -104,7 +105,7 @@ class Column:
     null: str = ""
 
 
-@attrs.frozen
+@frozen
 class Statement:
     """What is known of a text given to `prepare`.
 
@@ -673,7 +674,7 @@ def _names(given: Sequence[str]) -> list[str]:
 # The copy -----------------------------------------------------------------------------------------------------------
 
 
-@attrs.frozen
+@frozen
 class _Tag:
     """Where a column of a result comes from: a table in lower case, its column, and the item of the FROM clause."""
 
@@ -800,7 +801,7 @@ _FROM: Final[dict[str, frozenset[Storage]]] = {
 _FITS: Final[dict[Storage, str]] = {"integer": "int", "real": "float", "text": "str", "blob": "bytes"}
 
 
-@attrs.frozen
+@frozen
 class RowField:
     """A field of the class that rows become. `shown` is its type as written; `required` says that it has no default."""
 

@@ -383,7 +383,7 @@ def index_of(tree: MypyFile) -> Index:
     """The index of a module, made when it is first asked for, and anew when a daemon has read the module again."""
     index = _kept.get(tree.fullname)
     if index is None or index.defs is not tree.defs:
-        if len(_kept) >= 64:
+        if len(_kept) >= 2:
             _kept.clear()
         index = _kept[tree.fullname] = Index(tree)
     return index

@@ -139,22 +139,22 @@ class Facts(NamedTuple):
     classes: frozenset[str]
 
 
-_ENV: Final = re.compile(rb"@[\w.]*(?:frozen|define|mutable|attributes|dataclass|attrs|\bs\b)")
-_SQL: Final = re.compile(rb"\.prepare\(")
-_PARAMS: Final = re.compile(rb"\bparams\b|\bLiteral\b")
-_QUEUE: Final = re.compile(rb"\.queue\(")
-_CLASSES: Final = re.compile(rb"^[ \t]*class\s+(\w+)", re.MULTILINE)
+_MAKERS: Final = (b"frozen", b"define", b"dataclass", b"mutable", b"attrs", b"attributes", b"@attr.s", b"@s")
+_CLASSES: Final = re.compile(rb"class\s+(\w+)")
 _MAIN: Final = re.compile(r"^\s*[\"']?main[\"']?\s*[=:]\s*[\"']([^\"']+)[\"']", re.MULTILINE)
 _FOLDER: Final = re.compile(r"migrations_dir[\"']?\s*[=:]\s*[\"']([^\"']+)[\"']")
 
 
 def facts_of(text: bytes) -> Facts:
-    """Read a module's text."""
-    env = b"class " in text and _ENV.search(text) is not None
+    """Read a module's text. A fact too many is only one more reason to check the module again, so words are enough."""
+    env = b"class " in text and b"@" in text and any(maker in text for maker in _MAKERS)
     names: list[bytes] = _CLASSES.findall(text) if env else []
-    classes = frozenset(name.decode("utf-8", "replace") for name in names)
     return Facts(
-        env, _SQL.search(text) is not None, _QUEUE.search(text) is not None, _PARAMS.search(text) is not None, classes
+        env,
+        b".prepare" in text,
+        b".queue" in text,
+        b"params" in text or b"Literal" in text,
+        frozenset(name.decode("utf-8", "replace") for name in names),
     )
 
 
