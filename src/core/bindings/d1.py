@@ -8,7 +8,7 @@ Python's spelling of the platform's API. No implementation is here: the embedded
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Generic, Literal, Protocol, TypeAlias, overload, runtime_checkable
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeAlias, overload, runtime_checkable
 
 from typing_extensions import TypeForm, TypeVar
 
@@ -75,6 +75,18 @@ class D1Result(Generic[R]):
     results: list[R]
     meta: D1Meta
     success: bool = True
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            # The meta takes as long to make as a row to write, and few ask for it: a backend may leave `_meta` in its
+            # place, a function and what it makes the meta of.
+            late = self.__dict__.pop("_meta", None) if name == "meta" else None
+            if late is None:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            make, given = late
+            meta = self.__dict__["meta"] = make(given)
+            return meta
 
 
 @frozen

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import datetime as dt
+import pickle
 import sqlite3
 from pathlib import Path
 from typing import Any, cast
 
+import attrs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.backends.embedded.d1 import EmbeddedD1Database
 from core.backends.embedded.store import Store
-from core.bindings.d1 import D1Database, D1DatabaseSession, D1PreparedStatement
+from core.bindings.d1 import D1Database, D1DatabaseSession, D1PreparedStatement, D1Result
 from core.errors import D1Error, D1TypeError
 from core.testing.clock import FakeClock
 
@@ -200,3 +203,14 @@ def test_every_value_comes_back_equal(given_value: Any) -> None:
                 assert found == given_value
 
     asyncio.run(run())
+
+
+async def test_a_meta_that_nobody_asked_for_yet_is_there_for_whatever_reads_the_result(db: EmbeddedD1Database) -> None:
+    result = await db.prepare("SELECT 1 AS one").run()
+    assert copy.deepcopy(result) == pickle.loads(pickle.dumps(result)) == result
+    assert D1Result([{"one": 1}], result.meta) == result
+    assert attrs.asdict(await db.prepare("SELECT 1 AS one").run())["meta"]["served_by"] == "core.embedded"
+    assert "D1Meta(served_by='core.embedded'" in repr(await db.prepare("SELECT 1 AS one").run())
+    assert attrs.evolve(await db.prepare("SELECT 1 AS one").run(), results=[]).meta.rows_read == 1
+    with pytest.raises(AttributeError, match="'D1Result' object has no attribute 'nope'"):
+        _ = result.nope  # type: ignore[attr-defined]  # that is what is asked

@@ -163,13 +163,14 @@ class EmbeddedD1PreparedStatement:
     def bind(self, *values: D1Value) -> EmbeddedD1PreparedStatement:
         """Return a new statement with `values`. See `D1PreparedStatement.bind`."""
         bound: list[Any] = []
+        value: Any
         for value in values:
             # The most usual kinds first: this runs before every query.
             kind = value.__class__
             if kind is str or value is None:
                 bound.append(value)
-            elif kind is int and -MAX_SAFE_INTEGER <= cast("int", value) <= MAX_SAFE_INTEGER:
-                bound.append(float(cast("int", value)))
+            elif kind is int and -MAX_SAFE_INTEGER <= value <= MAX_SAFE_INTEGER:
+                bound.append(float(value))
             else:
                 bound.append(_bindable(value))
         return EmbeddedD1PreparedStatement(self._database, self.sql, tuple(bound), self._session)
@@ -213,7 +214,17 @@ class EmbeddedD1PreparedStatement:
 
     async def run(self) -> D1Result[D1Row]:
         """Run the statement. See `D1PreparedStatement.run`."""
-        return _result(await self._database._answer(self, "run", ()))
+        database = self._database
+        if database._gate is not None:
+            return _result(await database._answer(self, "run", ()))
+        # As `_answer` has it, without a coroutine more: most writes are runs, and most end here.
+        try:
+            answer = database.engine.single(self.sql, self.values)
+        except (Refused, sqlite3.Error) as error:
+            answer = await database._failed(self, error)
+        if self._session is not None:
+            self._session._moved()
+        return _result(answer)
 
     async def raw(self, column_names: bool = False) -> list[list[Any]]:
         """Return every row as a list of its values. See `D1PreparedStatement.raw`."""
@@ -301,15 +312,19 @@ class EmbeddedD1Database:
             await self._gate(method, (sql, *values), {"args": args} if args else {})
         try:
             answer = self.engine.single(sql, values)
-        except Refused as refused:
-            raise _error("D1_ERROR: ", str(refused)) from None
-        except sqlite3.Error as error:
-            if not is_busy(error):
-                raise _error("D1_ERROR: ", self.engine.explain(error)) from error
-            answer = await self._perform(lambda: self.engine.single(sql, values))
+        except (Refused, sqlite3.Error) as error:
+            answer = await self._failed(statement, error)
         if statement._session is not None:
             statement._session._moved()
         return answer
+
+    async def _failed(self, statement: EmbeddedD1PreparedStatement, error: Refused | sqlite3.Error) -> Answer:
+        """The answer to a statement that failed once, where only another process stood in its way."""
+        if isinstance(error, Refused):
+            raise _error("D1_ERROR: ", str(error)) from None
+        if not is_busy(error):
+            raise _error("D1_ERROR: ", self.engine.explain(error)) from error
+        return await self._perform(lambda: self.engine.single(statement.sql, statement.values))
 
     async def _perform(self, action: Callable[[], T], prefix: str = "D1_ERROR: ") -> T:
         """Do it as soon as other processes let us; every failure becomes the platform's."""
@@ -478,7 +493,15 @@ class Engine:
         cursor: sqlite3.Cursor | None = None
         self._trusted = False
         try:
-            cursor = self._execute(step, values)
+            if step.plain and step.checked >= self._schema:
+                # As `_execute` has it, without the call.
+                self._step = step
+                try:
+                    cursor = connection.execute(step.sql, values)
+                except UnicodeEncodeError:
+                    cursor = self._execute(step, values)
+            else:
+                cursor = self._execute(step, values)
             described = cursor.description
             if described is None:
                 columns, rows = [], []
@@ -1003,9 +1026,19 @@ def _number(value: Any) -> Any:
 
 def _result(answer: Answer) -> D1Result[D1Row]:
     columns, rows, numbers = answer
-    # By position, and no comprehension where there is nothing: most writes end here.
-    meta = D1Meta(SERVED_BY, *numbers, None, True)
-    return D1Result([dict(zip(columns, row, strict=True)) for row in rows] if rows else [], meta)
+    result: D1Result[D1Row] = _new(D1Result)
+    # No comprehension where there is nothing: most writes end here. The meta is made when somebody asks for it.
+    results = [dict(zip(columns, row, strict=True)) for row in rows] if rows else []
+    _put(result, "__dict__", {"results": results, "success": True, "_meta": (_meta_of, numbers)})
+    return result
+
+
+def _meta_of(numbers: _Numbers) -> D1Meta:
+    return D1Meta(SERVED_BY, *numbers, None, True)
+
+
+_new: Final[Callable[[Any], Any]] = object.__new__
+_put: Final = object.__setattr__
 
 
 def _beyond(piece: Piece) -> bool:
