@@ -307,7 +307,7 @@ def asgi(app: App[Any], env: object = None, *, context: BackgroundContext | None
                 length = len(body)
                 headers = [known, _LENGTHS[length] if length < 4096 else (b"content-length", b"%d" % length)]
             else:
-                headers = header_pairs(res, _length(body, res.status_code, scope["method"]))
+                headers = header_pairs(res, len(body) if body else _length_of_none(res.status_code, scope["method"]))
             await send({"type": "http.response.start", "status": res.status_code, "headers": headers})
             await send({"type": "http.response.body", "body": body or b""})
         else:
@@ -317,10 +317,8 @@ def asgi(app: App[Any], env: object = None, *, context: BackgroundContext | None
     return serve  # type: ignore[return-value]  # as above
 
 
-def _length(body: bytes | None, status: int, method: str) -> int | None:
-    """The `Content-Length`. 101, 204 and 304 have none (RFC 9110, section 8.6), nor has an answer to HEAD of its own."""
-    if body:
-        return len(body)
+def _length_of_none(status: int, method: str) -> int | None:
+    """The length of no body. 101, 204 and 304 have none (RFC 9110, section 8.6), nor has an answer to HEAD of its own."""
     return None if status in (101, 204, 304) or method == "HEAD" else 0
 
 
