@@ -203,3 +203,53 @@ async def f(env: Env, other: HasLog, db: D1Database) -> None:
 """,
     )
     project.check()
+
+
+def test_an_object_knows_the_databases_of_its_own_env(project: Project) -> None:
+    project.usual().write(
+        "app.py",
+        HEAD
+        + """
+from core import DurableObject, DurableObjectState
+
+class Room(DurableObject[Env]):
+    async def read(self) -> None:
+        await self.env.DB.prepare("SELECT nmae FROM users").all()
+        #^ core-sql: DB: no such column: nmae. Did you mean name?
+        env = self.env
+        await env.DB.prepare("SELECT x FROM users").all()
+        #^ core-sql: DB: no such column: x. users has id, name, email, score
+        db = self.env.DB
+        await db.prepare("SELECT id FROM users WHERE id = ?").all()
+        #^ core-sql: DB: the statement takes 1 value, and nothing was bound. Call bind() with it
+
+class Hall(Room):
+    async def more(self) -> None:
+        self.env.DB.prepare("SELECT nmae FROM users")
+        #^ core-sql: DB: no such column: nmae. Did you mean name?
+
+class Service:
+    def __init__(self, state: DurableObjectState, env: Env) -> None:
+        self.state = state
+        self.env = env
+
+    def read(self) -> None:
+        self.env.DB.prepare("SELECT nmae FROM users")
+        #^ core-sql: DB: no such column: nmae. Did you mean name?
+
+class Declared:
+    env: "Env"
+
+    def read(self) -> None:
+        self.env.DB.prepare("SELECT nmae FROM users")
+        #^ core-sql: DB: no such column: nmae. Did you mean name?
+
+class Other:
+    def __init__(self, env: object) -> None:
+        self.env: Any = env
+
+    def read(self) -> None:
+        self.env.DB.prepare("SELECT nmae FROM users")
+""",
+    )
+    project.check()

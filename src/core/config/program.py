@@ -53,6 +53,7 @@ _REGISTERS: Final = _ROUTES | {"use", "queue"}
 _RATE_LIMIT: Final = frozenset(["core.middleware.rate_limit.rate_limit"])
 _APPS: Final = frozenset(["core.create_app", "core.app.create_app", "core.App", "core.app.App"])
 _ROUTERS: Final = frozenset(["core.Router", "core.router.Router"])
+_OBJECTS: Final = frozenset(["core.DurableObject", "core.bindings.durable_object.DurableObject"])
 _REQUESTS: Final = frozenset(["core.Request", "core.request.Request"])
 _BATCHES: Final = frozenset(["core.MessageBatch", "core.bindings.queue.MessageBatch"])
 _DEEPEST: Final = 30
@@ -760,6 +761,9 @@ class _Queries:
                 return None
             annotation = resolved.definition.annotation
             if annotation is None:
+                own = self._own_class(resolved)
+                if own is not None:
+                    return self._kept_env(own)
                 registrations = self.program.routes.get(resolved.scope.node, ())
                 envs = {self.program.env_of(registration.router) for registration in registrations}
                 first = _first_parameter(resolved.scope) == resolved.definition.node.arg
@@ -775,6 +779,35 @@ class _Queries:
             resolved = self.program.modules.resolve(value, scope)
             if isinstance(resolved, Local) and resolved.definition.annotation is not None:
                 return self.program.reader.class_of(resolved.definition.annotation, resolved.scope)
+        return None
+
+    def _own_class(self, parameter: Local) -> ClassRef | None:
+        """The class that a parameter is an instance of, being the first one of a method."""
+        method, around = parameter.scope.node, parameter.scope.parent
+        if around is None or around.parent is None or not isinstance(around.node, ast.ClassDef):
+            return None
+        if not isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef) or method.decorator_list:
+            return None
+        first = _first_parameter(parameter.scope)
+        named = isinstance(parameter.definition.node, ast.arg) and parameter.definition.node.arg == first
+        return ClassRef(around.node, around.parent) if named else None
+
+    def _kept_env(self, class_: ClassRef) -> ClassRef | None:
+        """What `self.env` is: as it is declared, as `__init__` was given it, or as a Durable Object has it."""
+        reader = self.program.reader
+        for owner in reader.ancestors(class_):
+            for definition in owner.body.names.get("env", ()):
+                return reader.class_of(definition.annotation, owner.body) if definition.annotation else None
+            for scope in owner.body.children.values():
+                if isinstance(scope.node, ast.FunctionDef) and scope.node.name == "__init__":
+                    given = _given(scope, "env")
+                    if given is not None:
+                        return reader.class_of(given, scope)
+            for base in owner.node.bases:
+                if isinstance(base, ast.Subscript):
+                    resolved = self.program.modules.resolve(base.value, owner.scope)
+                    if isinstance(resolved, External) and resolved.name in _OBJECTS:
+                        return reader.class_of(base.slice, owner.scope)
         return None
 
     def _follow(self, node: ast.expr, statement: Statement, *, bound: bool) -> None:
@@ -887,6 +920,21 @@ def _first_parameter(scope: Scope) -> str | None:
     if not arguments or len(scope.names.get(arguments[0].arg, ())) != 1:
         return None
     return arguments[0].arg
+
+
+def _given(scope: Scope, name: str) -> ast.expr | None:
+    """The annotation of the parameter that a method keeps as it is: `self.name = parameter`."""
+    own = _first_parameter(scope)
+    for node in ast.walk(scope.node):
+        match node:
+            case ast.Assign(
+                targets=[ast.Attribute(value=ast.Name(id=target), attr=attribute)], value=ast.Name(id=parameter)
+            ) if target == own and attribute == name:
+                found = scope.names.get(parameter, ())
+                return found[0].annotation if len(found) == 1 else None
+            case _:
+                pass
+    return None
 
 
 def _spelt(expression: ast.expr) -> str:
