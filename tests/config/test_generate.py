@@ -224,6 +224,68 @@ def test_what_an_environment_now_lacks_becomes_optional(root: Path) -> None:
     assert check_program(load_all(root / "wrangler.toml")) == []
 
 
+REMARKS = '''\
+import attrs
+
+from core import Bindings, D1Database, KVNamespace
+
+
+@attrs.frozen
+class Env(Bindings):
+    # Who is signed in.
+    # Entries live for an hour.
+    SESSIONS: KVNamespace  # one for all regions
+    """By the id of the session.
+
+        not shared
+    """
+
+    # These two are the shop's.
+    DB: D1Database
+    ORIGIN: str
+
+    # Asked for by the gateway.
+    LIMIT: int
+    """Requests in a minute."""
+'''
+
+
+def test_what_is_said_about_an_attribute_goes_with_it(root: Path) -> None:
+    toml = """\
+main = "main.py"
+
+[vars]
+ORIGIN = "x"
+
+[env.staging]
+kv_namespaces = [{ binding = "SESSIONS" }]
+d1_databases = [{ binding = "DB" }]
+vars = { ORIGIN = "x", LIMIT = 1 }
+"""
+    text = updated(root, toml, REMARKS)
+    assert (
+        text[text.index("class Env") :]
+        == '''\
+class Env(Bindings):
+
+    # These two are the shop's.
+    ORIGIN: str
+
+    # Who is signed in.
+    # Entries live for an hour.
+    SESSIONS: KVNamespace | None = None  # one for all regions
+    """By the id of the session.
+
+        not shared
+    """
+    DB: D1Database | None = None
+    # Asked for by the gateway.
+    LIMIT: int | None = None
+    """Requests in a minute."""
+'''
+    )
+
+
 def test_inherited_attributes_are_left_to_their_class(root: Path) -> None:
     env = (
         "import attrs\nfrom core import Bindings, KVNamespace\n\n@attrs.frozen\nclass HasSessions(Bindings):\n"

@@ -153,6 +153,7 @@ def update_env(source: str, shape: EnvShape, configurations: Sequence[Configurat
     types: set[str] = set()
     edits: list[tuple[int, int, list[str]]] = []  # from line, to line (exclusive), the new lines
     moved: list[str] = []
+    indent = " " * _indent(class_, lines)
     for attribute in shape.attributes:
         statement = _statement(class_, attribute.attribute or attribute.name)
         if statement is None:
@@ -173,13 +174,18 @@ def update_env(source: str, shape: EnvShape, configurations: Sequence[Configurat
         elif item.optional and not attribute.optional:
             # Some environment lacks it, so it needs a default, and a place after those without.
             annotation = ast.get_source_segment(source, statement.annotation) or item.annotation
-            edits.append((start, end, []))
-            moved.append(f"{_name(statement)}: {annotation} | None = None")
+            first_line, last_line = _with_remarks(class_, statement, lines)
+            line = lines[end - 1]
+            edits.append((first_line, last_line, []))
+            moved += (text.removeprefix(indent) for text in lines[first_line:start])
+            moved.append(
+                f"{_name(statement)}: {annotation} | None = None{line[_cut(line, statement.end_col_offset or 0) :]}"
+            )
+            moved += (text.removeprefix(indent) for text in lines[end:last_line])
     new = [item for name, item in wanted.items() if name not in names]
     if new or moved:
-        indent = " " * _indent(class_, lines)
         required = [f"{indent}{item.line}" for item in new if not item.optional]
-        optional = [f"{indent}{line}" for line in (*moved, *(item.line for item in new if item.optional))]
+        optional = [indent + line if line else line for line in (*moved, *(item.line for item in new if item.optional))]
         first = _first_with_default(class_)
         end = _last_attribute(class_)
         if required:
@@ -218,6 +224,28 @@ def _attributes(class_: ast.ClassDef) -> Iterator[ast.AnnAssign]:
     yield from (statement for statement in class_.body if isinstance(statement, ast.AnnAssign))
 
 
+def _end(class_: ast.ClassDef, statement: ast.AnnAssign) -> int:
+    """The line after an attribute and the text below it that describes it."""
+    at = class_.body.index(statement) + 1
+    below = class_.body[at] if at < len(class_.body) else statement
+    if not isinstance(below, ast.Expr) or not isinstance(below.value, ast.Constant):
+        below = statement
+    return below.end_lineno or below.lineno
+
+
+def _with_remarks(class_: ast.ClassDef, statement: ast.AnnAssign, lines: Sequence[str]) -> tuple[int, int]:
+    """The lines of an attribute with what is said about it: the text below it, and the comments above it.
+
+    A comment above several attributes in a row is about all of them, and stays.
+    """
+    start, end = statement.lineno - 1, _end(class_, statement)
+    follows = lines[end].strip() if end < len(lines) else ""
+    if not follows or follows.startswith("#") or statement is list(_attributes(class_))[-1]:
+        while start > class_.lineno and lines[start - 1].strip().startswith("#"):
+            start -= 1
+    return start, end
+
+
 def _first_with_default(class_: ast.ClassDef) -> ast.AnnAssign | None:
     return next((statement for statement in _attributes(class_) if statement.value is not None), None)
 
@@ -226,7 +254,7 @@ def _last_attribute(class_: ast.ClassDef) -> int:
     """The line after the last attribute, or after the docstring, or after the line of `class`."""
     attributes = list(_attributes(class_))
     if attributes:
-        return attributes[-1].end_lineno or attributes[-1].lineno
+        return _end(class_, attributes[-1])
     first = class_.body[0]
     if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
         return first.end_lineno or first.lineno
