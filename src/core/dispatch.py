@@ -450,7 +450,7 @@ def _leave(req: Request[Any, Any, Any], res: Response, hooks: list[Callable[[int
     res.left = True
     if hooks:
         status = res.status_code
-        duration = (req.clock.monotonic() - req.received) * 1000.0
+        duration = (req._clock.monotonic() - req.received) * 1000.0
         for hook in hooks:
             try:
                 hook(status, duration)
