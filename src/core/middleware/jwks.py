@@ -2,13 +2,15 @@
 
 Decided here: how often the issuer is asked. Once for everyone who waits at the same time; again when
 the keys are old, or when a token names a key that is not there, but then at most every half minute,
-so that made-up key names cannot turn this server against the issuer.
+so that made-up key names cannot turn this server against the issuer. In a worker no request may wait
+for what another one began: those that come while there are no keys yet ask each for themselves.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -50,6 +52,7 @@ class KeySet:
         self._tried: float | None = None
         self._misses: set[str] = set()
         self._under_way: asyncio.Task[None] | None = None
+        self._asking = False
 
     async def find(self, kid: str | None, algorithm: str, clock: Clock) -> Any:
         """The key for a token, prepared for `algorithm`, or None. Raises CoreError(503) while there are no keys at all."""
@@ -82,10 +85,8 @@ class KeySet:
         number, key = fitting[0]
         prepared = self._prepared.get((number, algorithm))
         if prepared is None:
-            from jwt import PyJWK
-
             try:
-                prepared = PyJWK(key, algorithm).key
+                prepared = _prepare(key, algorithm)
             except Exception as error:
                 log.warning("%s has a key that cannot be used: %s", self.url, error)
                 return None
@@ -94,6 +95,8 @@ class KeySet:
 
     async def _refresh(self, clock: Clock) -> bool:
         """Fetch the keys, or wait for who does already. Whether they are new."""
+        if sys.platform == "emscripten":
+            return await self._refresh_alone(clock)
         if self._under_way is None:
             now = clock.monotonic()
             if self._tried is not None and now - self._tried < _PAUSE_SECONDS:
@@ -103,6 +106,20 @@ class KeySet:
             self._under_way.add_done_callback(self._landed)
         # Whoever started it may go away; the others still wait for it.
         await asyncio.shield(self._under_way)
+        return True
+
+    async def _refresh_alone(self, clock: Clock) -> bool:
+        """As `_refresh`, in a worker: the runtime ends a request that waits for another one's work."""
+        now = clock.monotonic()
+        if self._tried is not None and now - self._tried < _PAUSE_SECONDS:
+            # Who asks may have been ended meanwhile, and will not say so; the time that an answer may take tells.
+            others_ask = self._asking and now - self._tried < _TIMEOUT_SECONDS
+            if self._fetched is not None or not others_ask:
+                return False
+        self._tried = now
+        self._asking = True
+        await self._load(now)
+        self._asking = False
         return True
 
     def _landed(self, task: asyncio.Task[None]) -> None:
@@ -128,18 +145,30 @@ class KeySet:
         self._fetched = now
 
 
+def _prepare(key: dict[str, Any], algorithm: str) -> Any:
+    """A key of the set as `jwt_auth` wants it for `algorithm`. Raises for one that is none."""
+    if sys.platform == "emscripten":
+        from core.middleware.webcrypto import algorithms
+
+        return algorithms()[algorithm].from_jwk(key)
+    from jwt import PyJWK
+
+    return PyJWK(key, algorithm).key
+
+
 async def fetch_text(url: str) -> bytes:
     """The text under an https URL, by the runtime's `fetch` in a worker and by the standard library elsewhere.
 
     Redirects are not followed, an answer takes at most five seconds and one MiB. Raises for all but a 200.
     """
-    import sys
-
     if sys.platform == "emscripten":
-        from js import fetch  # the runtime's own
+        import js
 
-        response: Any = await fetch(url)
-        if int(response.status) != 200 or str(response.url or url) != url:
+        runtime: Any = js
+        response: Any = await runtime.fetch(
+            url, redirect="manual", signal=runtime.AbortSignal.timeout(int(_TIMEOUT_SECONDS * 1000))
+        )
+        if int(response.status) != 200:
             raise OSError(f"it answered with the status {response.status}")
         return str(await response.text()).encode()
     return await asyncio.to_thread(_fetch_blocking, url)

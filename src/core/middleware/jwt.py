@@ -1,8 +1,9 @@
 """JSON Web Tokens as `Authorization: Bearer`, checked before anything in them is believed.
 
 Decided here: what a token must look like, which algorithms and claims are accepted, and that a client
-learns nothing but yes or no. PyJWT (`core-edge[jwt]`) does the cryptography. Parsing is stricter than
-PyJWT's own: no foreign characters in base64, no duplicate names and no `NaN` in the JSON.
+learns nothing but yes or no. PyJWT (`core-edge[jwt]`) does the cryptography, in a worker with the runtime's
+WebCrypto for public keys. Parsing is stricter than PyJWT's own: no foreign characters in base64, no
+duplicate names and no `NaN` in the JSON.
 RFC 7515, 7519; RFC 8725 for what to be afraid of.
 """
 
@@ -10,8 +11,9 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, cast, overload
+from typing import Any, cast, overload
 
 import attrs
 from typing_extensions import TypeForm, TypeVar
@@ -22,9 +24,6 @@ from core.middleware import options
 from core.middleware.authentication import Authentication, refused, secret_bytes
 from core.middleware.jwks import JWKSFetch, KeySet
 from core.request import Request
-
-if TYPE_CHECKING:
-    from jwt.algorithms import Algorithm
 
 __all__ = ["JWTUser", "jwt_auth"]
 
@@ -184,7 +183,7 @@ def jwt_auth(
         key = await key_for(header, algorithm, req)
         signed = f"{token[1]}.{token[2]}".encode()
         try:
-            valid = known[algorithm].verify(signed, key, signature)
+            valid = await options.awaited(known[algorithm].verify(signed, key, signature))
         except Exception:
             valid = False
         if valid is not True:
@@ -245,13 +244,18 @@ def _names(option: str, value: object) -> frozenset[str] | None:
     return names
 
 
-def _algorithms() -> dict[str, Algorithm]:
+def _algorithms() -> dict[str, Any]:
     try:
         from jwt.algorithms import get_default_algorithms
     except ImportError:
         raise MissingExtraError("pip install 'core-edge[jwt]'") from None
-    known = get_default_algorithms()
+    known: dict[str, Any] = get_default_algorithms()
     known.pop("none", None)
+    if sys.platform == "emscripten":
+        # PyJWT proves shared secrets there, and has no cryptography for anything else.
+        from core.middleware.webcrypto import algorithms
+
+        known.update(algorithms())
     return known
 
 

@@ -1,0 +1,95 @@
+"""Signatures of public keys, proven by the runtime's WebCrypto: PyJWT's own cryptography is native code, which no worker
+can load.
+
+Decided here: what each algorithm of JSON Web Tokens is in WebCrypto, and that a key is taken for its own algorithm alone.
+It stands where PyJWT's algorithms stand, but for `verify`, which is awaited. https://www.w3.org/TR/WebCryptoAPI/
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["SubtleAlgorithm", "SubtleKey", "algorithms"]
+
+# RFC 7518, section 3.3.
+_LEAST_RSA_BITS = 2048
+_MEMBERS = {"RSA": ("kty", "n", "e"), "EC": ("kty", "crv", "x", "y"), "OKP": ("kty", "crv", "x")}
+
+
+class SubtleKey:
+    """A public key, handed to the runtime when the first signature is to be proven with it."""
+
+    __slots__ = ("data", "form", "imported")
+
+    def __init__(self, form: str, data: Mapping[str, str] | bytes) -> None:
+        self.form: str = form
+        """`jwk` or `spki`."""
+        self.data: Mapping[str, str] | bytes = data
+        self.imported: Any = None
+
+
+class SubtleAlgorithm:
+    """One algorithm: what kind of key it wants, and how WebCrypto calls key and signature."""
+
+    __slots__ = ("_key", "_signature", "kty")
+
+    def __init__(self, kty: str, key: Mapping[str, str], signature: Mapping[str, str | int]) -> None:
+        self.kty: str = kty
+        self._key = key
+        self._signature = signature
+
+    def prepare_key(self, pem: bytes) -> SubtleKey:
+        """A key that is given as PEM ("BEGIN PUBLIC KEY"). Raises ValueError for what is none."""
+        from base64 import b64decode
+
+        lines = pem.decode("ascii").strip().splitlines()
+        if len(lines) < 3 or lines[0] != "-----BEGIN PUBLIC KEY-----" or lines[-1] != "-----END PUBLIC KEY-----":
+            raise ValueError("in a worker it must be PEM that begins with -----BEGIN PUBLIC KEY-----")
+        return SubtleKey("spki", b64decode("".join(lines[1:-1]), validate=True))
+
+    def from_jwk(self, jwk: Mapping[str, Any]) -> SubtleKey:
+        """A key of a set (RFC 7517). Raises ValueError for one of another kind. What is in it is read when it is used."""
+        if jwk.get("kty") != self.kty:
+            raise ValueError(f"its kty is not {self.kty}")
+        # A private key in a public set is not ours to use, and what else it says of itself was asked before.
+        return SubtleKey("jwk", {name: str(jwk[name]) for name in _MEMBERS[self.kty] if name in jwk})
+
+    async def verify(self, signed: bytes, key: SubtleKey, signature: bytes) -> bool:
+        """Whether `signature` is this key's of `signed`. Raises what the runtime raises for a key that is none."""
+        import js
+        from pyodide import ffi
+
+        runtime: Any = js
+        to_js: Any = ffi.to_js
+        subtle = runtime.crypto.subtle
+
+        def across(value: Mapping[str, Any]) -> Any:
+            return to_js(dict(value), dict_converter=runtime.Object.fromEntries)
+
+        imported = key.imported
+        if imported is None:
+            data = to_js(key.data) if isinstance(key.data, bytes) else across(key.data)
+            imported = await subtle.importKey(key.form, data, across(self._key), False, to_js(["verify"]))
+            if self.kty == "RSA" and int(imported.algorithm.modulusLength) < _LEAST_RSA_BITS:
+                raise ValueError(f"the key has fewer than {_LEAST_RSA_BITS} bits")
+            key.imported = imported
+        valid = await subtle.verify(across(self._signature), imported, to_js(signature), to_js(signed))
+        return valid is True
+
+
+def algorithms() -> dict[str, SubtleAlgorithm]:
+    """Every algorithm of RFC 7518 and RFC 8037 that WebCrypto has, by its name in a token."""
+    known = {"EdDSA": SubtleAlgorithm("OKP", {"name": "Ed25519"}, {"name": "Ed25519"})}
+    for bits, curve in ((256, "P-256"), (384, "P-384"), (512, "P-521")):
+        digest = f"SHA-{bits}"
+        known[f"RS{bits}"] = SubtleAlgorithm(
+            "RSA", {"name": "RSASSA-PKCS1-v1_5", "hash": digest}, {"name": "RSASSA-PKCS1-v1_5"}
+        )
+        known[f"PS{bits}"] = SubtleAlgorithm(
+            "RSA", {"name": "RSA-PSS", "hash": digest}, {"name": "RSA-PSS", "saltLength": bits // 8}
+        )
+        known[f"ES{bits}"] = SubtleAlgorithm(
+            "EC", {"name": "ECDSA", "namedCurve": curve}, {"name": "ECDSA", "hash": digest}
+        )
+    return known

@@ -1,0 +1,32 @@
+"""An application whose users bring tokens that an issuer signed. The test writes `issuer`, when it knows where that is."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import jwt  # noqa: F401  # pyright: ignore[reportUnusedImport]  # so that it goes into the bundle
+
+from core import Request, Response, create_app
+from core.middleware.jwt import JWTUser, jwt_auth
+
+ISSUER = "https://issuer.test"
+settings: Any = import_module("issuer")
+url: str = settings.URL
+key: bytes = settings.PEM
+
+app = create_app()
+users = app.authenticated(jwt_auth(jwks=url, algorithms=["RS256", "PS256", "ES256", "ES384", "EdDSA"], issuer=ISSUER))
+known = app.authenticated(jwt_auth(secret=lambda req: key, algorithms=["ES256"], issuer=ISSUER))
+
+
+@users.get("/me")
+async def me(req: Request[object, JWTUser], res: Response) -> None:
+    """Who the token speaks for."""
+    res.json({"sub": req.user.sub})
+
+
+@known.get("/pem")
+async def pem(req: Request[object, JWTUser], res: Response) -> None:
+    """Who the token speaks for, by the one key that the application has."""
+    res.json({"sub": req.user.sub})
