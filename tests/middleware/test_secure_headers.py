@@ -9,6 +9,7 @@ import pytest
 
 from core.app import App
 from core.errors import CoreError, OptionError
+from core.hosts.asgi import asgi
 from core.middleware.cors import cors
 from core.middleware.rate_limit import rate_limit
 from core.middleware.secure_headers import NONCE, secure_hdrs, secure_headers
@@ -208,3 +209,69 @@ def test_values_with_cr_or_lf_are_refused_at_registration(option: str, value: st
 def test_a_bad_option_is_a_clear_error_when_it_is_built(options: Any) -> None:
     with pytest.raises(OptionError, match=rf"^secure_hdrs\({next(iter(options))}="):
         secure_hdrs(**options)
+
+
+async def keep_all(req: Request[Any], res: Response) -> None:
+    res.json({})
+
+
+async def replace_one(req: Request[Any], res: Response) -> None:
+    res.header("X-Frame-Options", "SAMEORIGIN").json({})
+
+
+async def remove_one(req: Request[Any], res: Response) -> None:
+    res.header("X-Frame-Options", None).json({})
+
+
+async def add_to_one(req: Request[Any], res: Response) -> None:
+    res.append("X-Frame-Options", "SAMEORIGIN").json({})
+
+
+async def change_what_is_read(req: Request[Any], res: Response) -> None:
+    res.headers["x-frame-options"] = res.headers["x-frame-options"].lower()
+    res.json({})
+
+
+@pytest.mark.parametrize("twice", [False, True])
+@pytest.mark.parametrize(
+    ("handler", "value"),
+    [
+        (keep_all, "DENY"),
+        (replace_one, "SAMEORIGIN"),
+        (remove_one, None),
+        (add_to_one, "DENY, SAMEORIGIN"),
+        (change_what_is_read, "deny"),
+    ],
+)
+async def test_a_handlers_word_on_one_of_the_headers_counts_on_every_way_out(
+    handler: Any, value: str | None, twice: bool
+) -> None:
+    app: App[Any] = App()
+    app.use(secure_hdrs())
+    if twice:
+        app.use(secure_hdrs())
+    app.get("/", handler)
+    expected = {name.replace("_", "-"): given for name, given in DEFAULTS.items()} | {"x-frame-options": value}
+    for _ in range(2):  # the host keeps what it wrote
+        sent: list[Any] = []
+
+        async def send(message: Any, sent: list[Any] = sent) -> None:
+            sent.append(message)
+
+        async def receive() -> Any:
+            return {"type": "http.request"}
+
+        scope: dict[str, Any] = {
+            "type": "http",
+            "method": "GET",
+            "path": "/",
+            "raw_path": b"/",
+            "query_string": b"",
+            "headers": [],
+        }
+        await asgi(app)(scope, receive, send)
+        pairs = [(name.decode(), text.decode()) for name, text in sent[0]["headers"]]
+        assert len(dict(pairs)) == len(pairs)
+        response = await Client(app, None).get("/")
+        for headers in (dict(pairs), dict(response.headers.items())):
+            assert {name: headers.get(name) for name in expected} == expected

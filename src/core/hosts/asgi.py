@@ -193,29 +193,31 @@ _LENGTHS = [(b"content-length", b"%d" % size) for size in range(4096)]
 
 # Most values are the same on every response. Those that differ (ids, locations) must fill neither the memory nor the
 # room of the others, so a name has room for a few.
-class _Pairs(dict[tuple[str, str], tuple[bytes, bytes]]):
-    """Names and values as bytes, by themselves as texts."""
-
-    def __missing__(self, item: tuple[str, str]) -> tuple[bytes, bytes]:
-        name, value = item
-        full = _FULL.get(name)
-        if full is not None:
-            return full, value.encode("latin-1")
-        pair = (name.encode("latin-1"), value.encode("latin-1"))
-        kept = _KEPT.get(name, 0)
-        if len(_KEPT) < 256 and len(value) < 1024:
-            _KEPT[name] = kept + 1
-            self[item] = pair
-            if kept + 1 == _KEPT_MOST:
-                _FULL[name] = pair[0]
-        return pair
-
-
-_PAIRS = _Pairs()
-_pair = _PAIRS.__getitem__
+_PAIRS: dict[tuple[str, str], tuple[bytes, bytes]] = {}
+_known_pair = _PAIRS.get
 _KEPT: dict[str, int] = {}
 _KEPT_MOST = 16
 _FULL: dict[str, bytes] = {}  # the names that have their few
+
+
+def _pair(item: tuple[str, str]) -> tuple[bytes, bytes]:
+    name, value = item
+    full = _FULL.get(name)
+    if full is not None:
+        return full, value.encode("latin-1")
+    pair = (name.encode("latin-1"), value.encode("latin-1"))
+    kept = _KEPT.get(name, 0)
+    if len(_KEPT) < 256 and len(value) < 1024:
+        _KEPT[name] = kept + 1
+        _PAIRS[item] = pair
+        if kept + 1 == _KEPT_MOST:
+            _FULL[name] = pair[0]
+    return pair
+
+
+def _type_pair(content_type: str) -> tuple[bytes, bytes]:
+    item = ("content-type", content_type)
+    return _known_pair(item) or _pair(item)
 
 
 # Names of headers as bytes, by the spelling that was asked for.
@@ -235,21 +237,23 @@ def header_pairs(res: Response, length: int | None) -> list[tuple[bytes, bytes]]
     content_type = res.content_type
     staged = res.staged
     if staged is None:
-        pairs = [] if content_type is None else [_TYPES.get(content_type) or _pair(("content-type", content_type))]
+        pairs = [] if content_type is None else [_TYPES.get(content_type) or _type_pair(content_type)]
         if length is not None:
             pairs.append(_LENGTHS[length] if length < 4096 else (b"content-length", b"%d" % length))
     else:
         block = res.block
         if block is None:
-            pairs = [*map(_pair, staged.items())]
+            pairs = []
         elif block.names.isdisjoint(staged):
             if block.written is None:
-                block.written = [*map(_pair, block.values.items())]
-            pairs = [*block.written, *map(_pair, staged.items())]
+                block.written = [_pair(item) for item in block.values.items()]
+            pairs = block.written.copy()
         else:
-            pairs = [*map(_pair, res.unblocked().items())]
+            pairs = []
+            staged = res.unblocked()
+        pairs += [_known_pair(item) or _pair(item) for item in staged.items()]
         if content_type is not None and "content-type" not in staged:
-            pairs.append(_TYPES.get(content_type) or _pair(("content-type", content_type)))
+            pairs.append(_TYPES.get(content_type) or _type_pair(content_type))
         if length is not None and "content-length" not in staged:
             pairs.append(_LENGTHS[length] if length < 4096 else (b"content-length", b"%d" % length))
     if res.set_cookies is not None:
