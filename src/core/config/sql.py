@@ -856,7 +856,7 @@ def check_row(statement: Statement, title: str, fields: Iterable[RowField]) -> l
                 near = _near(field.name, names)
                 fix = near or f" It has {_listed(names)}: select it, or give the field a default"
                 found.append((field.name, f"{title}.{field.name} is not in the result.{fix}"))
-        elif message := _mismatch(f"{title}.{field.name}: {field.shown}", column, field):
+        elif message := _mismatch(title, column, field):
             found.append((field.name, message))
     return found
 
@@ -868,16 +868,19 @@ def check_scalar(statement: Statement, shown: str, kinds: frozenset[Kind]) -> st
     return f'a row is an object, and never {shown}. Ask for one column by its name: first("column")'
 
 
-def _mismatch(place: str, column: Column, field: RowField) -> str | None:
-    if column.storage and "any" not in field.kinds:
-        taken: set[Storage] = set()
-        for kind in field.kinds:
-            taken |= _FROM[kind]
-        if not taken & column.storage:
-            fits = " or ".join(_FITS[storage] for storage in sorted(column.storage))
-            return f"{place} cannot hold {column.source}, which is {column.declared}. Make it {_optional(fits, column)}"
+def _mismatch(title: str, column: Column, field: RowField) -> str | None:
+    kinds = field.kinds
+    if column.storage and "any" not in kinds and not any(_FROM[kind] & column.storage for kind in kinds):
+        fits = " or ".join(_FITS[storage] for storage in sorted(column.storage))
+        return (
+            f"{title}.{field.name}: {field.shown} cannot hold {column.source}, which is {column.declared}. "
+            f"Make it {_optional(fits, column)}"
+        )
     if column.null and not field.optional:
-        return f"{place} cannot hold NULL, but {column.source} {column.null}. Make it {field.shown} | None"
+        return (
+            f"{title}.{field.name}: {field.shown} cannot hold NULL, but {column.source} {column.null}. "
+            f"Make it {field.shown} | None"
+        )
     return None
 
 

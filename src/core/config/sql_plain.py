@@ -50,17 +50,24 @@ class Plain(NamedTuple):
     clauses: Clauses
 
 
-# Names in quotes, parameters with names, comments, several statements: for those there is the whole way.
-_ODD: Final = re.compile(r"""[^\x09\x0a\x0c\x0d\x20-\x7e]|["`\[\];:@$\#\\{}^]|--|/\*|\?0|[xX]'""")
 _PART: Final = re.compile(
     r"'(?:[^']|'')*'|[A-Za-z_][A-Za-z_0-9]*|\?\d*|0[xX][0-9A-Fa-f_]+"
     r"|(?:\d[\d_]*(?:\.[\d_]*)?|\.\d[\d_]*)(?:[eE][+-]?\d[\d_]*)?|\|\||<=|>=|<>|!=|==|\S"
 )
+# Names in quotes, parameters with names, comments, several statements, a text without an end: the whole way is for those.
+_ODD_TEXTS: Final = ("--", "/*", "?0", "x'", "X'")
+_ODD: Final = frozenset("\"'`[];:@$#\\{}^\x7f") | {chr(number) for number in range(32)}
 _CHANGES: Final = frozenset(["INSERT", "REPLACE", "UPDATE", "DELETE"])
-_NOT_PLAIN: Final = words(
-    "WITH VALUES OVER WINDOW COLLATE INDEXED MATCH REGEXP UNION EXCEPT INTERSECT HAVING FILTER RAISE TEMP RETURNING SET "
-    "JSON_EACH JSON_TREE ROWID OID _ROWID_ RIGHT FULL NATURAL USING"
-) | {name.upper() for name in REFUSED_FUNCTIONS}
+_NOT_PLAIN: Final = (
+    _ODD
+    | words(
+        "WITH VALUES OVER WINDOW COLLATE INDEXED MATCH REGEXP UNION EXCEPT INTERSECT HAVING FILTER RAISE TEMP RETURNING SET "
+        "JSON_EACH JSON_TREE ROWID OID _ROWID_ RIGHT FULL NATURAL USING"
+    )
+    | {name.upper() for name in REFUSED_FUNCTIONS}
+)
+_SELECTS_PLAIN: Final = _NOT_PLAIN.isdisjoint
+_CHANGES_PLAIN: Final = (_ODD | {"RETURNING"}).isdisjoint
 _TAIL: Final = frozenset(["GROUP", "ORDER", "LIMIT"])
 _LETTERS: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ_")
 _STEERING: Final = CLAUSES | JOINS | {"ON", "USING"}
@@ -70,17 +77,14 @@ _NO_CLAUSES: Final = Clauses((), (), frozenset(), True)
 
 def read_plain(sql: str, tables: Mapping[str, TableInfo]) -> Plain | None:
     """Read a statement against the tables by their names in lower case; nothing where it is not plain."""
-    if _ODD.search(sql) is not None:
+    if not sql.isascii() or any(odd in sql for odd in _ODD_TEXTS):
         return None
     parts: list[str] = _PART.findall(sql)
     upper = [part.upper() for part in parts]
-    if not upper or "'" in upper:  # a text that does not end
-        return None
-    if upper[0] in _CHANGES:
-        return None if "RETURNING" in upper else Plain(*_takes(parts), (), _NO_CLAUSES)
-    if upper[0] != "SELECT" or upper.count("SELECT") != 1 or upper.count("FROM") != 1:
-        return None
-    if not _NOT_PLAIN.isdisjoint(upper):
+    first = upper[0] if upper else ""
+    if first in _CHANGES:
+        return Plain(*_takes(sql, parts), (), _NO_CLAUSES) if _CHANGES_PLAIN(upper) else None
+    if first != "SELECT" or upper.count("SELECT") != 1 or upper.count("FROM") != 1 or not _SELECTS_PLAIN(upper):
         return None
     start = upper.index("FROM")
     reading = _Source(parts, upper, tables)
@@ -90,12 +94,17 @@ def read_plain(sql: str, tables: Mapping[str, TableInfo]) -> Plain | None:
     if columns is None:
         return None
     return Plain(
-        *_takes(parts), columns, Clauses(tuple(reading.items), tuple(reading.references), frozenset(), understood=True)
+        *_takes(sql, parts),
+        columns,
+        Clauses(tuple(reading.items), tuple(reading.references), frozenset(), understood=True),
     )
 
 
-def _takes(parts: Sequence[str]) -> tuple[int, bool]:
+def _takes(sql: str, parts: Sequence[str]) -> tuple[int, bool]:
     """How many values it takes, the highest number of its parameters, and whether these have numbers."""
+    highest = parts.count("?")
+    if sql.count("?") == highest:
+        return highest, False
     highest = 0
     numbered = False
     for part in parts:

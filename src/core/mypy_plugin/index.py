@@ -282,6 +282,9 @@ class Index:
         """The calls that register what an earlier one has already read, and what is to be said about them."""
         if self._order is None:
             self._order = {}
+            promises = (self._promise(handler) for entry in self.registrations for handler in entry.handlers)
+            if not any(promise is not None and promise.provides for promise in promises):
+                return self._order  # so in most modules
             calls = [r.call for r in self.registrations]
             for receiver in dict.fromkeys(filter(None, map(_identity, (r.receiver for r in self.registrations)))):
                 entries = list(self._entries(receiver, "", (), set()))

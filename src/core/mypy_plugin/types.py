@@ -287,7 +287,12 @@ def row_fields(type_: Type) -> tuple[str, list[RowField]] | None:
 
 
 def _field(name: str, type_: Type, *, required: bool) -> RowField:
-    return RowField(name, shown(type_), kinds_of(type_), required)
+    proper = get_proper_type(type_)
+    if isinstance(proper, Instance) and not proper.args:
+        plain = _PLAIN.get(proper.type.fullname)
+        if plain is not None:
+            return RowField(name, *plain, required)
+    return RowField(name, shown(proper), kinds_of(proper), required)
 
 
 _KINDS: Final[Mapping[str, Kind]] = {
@@ -304,6 +309,12 @@ _KINDS: Final[Mapping[str, Kind]] = {
     "builtins.set": "json",
     "builtins.frozenset": "json",
     "builtins.tuple": "json",
+}
+
+
+# Most fields are of one of these: what they are shown as, and what they take.
+_PLAIN: Final[Mapping[str, tuple[str, frozenset[Kind]]]] = {
+    fullname: (fullname.rpartition(".")[2], frozenset([kind])) for fullname, kind in _KINDS.items() if kind != "json"
 }
 
 
