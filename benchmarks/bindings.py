@@ -2,8 +2,8 @@
 
 Both sides run in one process, in turns, on databases with the same settings, and a row of the table is the best of
 several rounds. The last column is the ratio. It is to stay at 2 or below for point reads and writes; only
-a D1 write in memory is left out, where SQLite takes 1.5 µs, all around it as long again, and the bound is met on most
-runs but not on all. A list of a thousand keys cannot meet it: making its values takes longer than SQLite does. Buckets,
+a D1 write in memory is left out, where SQLite takes 1.3 to 1.7 µs and what is around it as long again: it is between 2
+and 2.5. A list of a thousand keys cannot keep it: making its values alone takes longer than SQLite does. Buckets,
 queues and Durable Objects keep much more than the one row they stand beside; their rows say how much.
 """
 
