@@ -141,6 +141,8 @@ class Gate:
         self, action: int, first: str | None, second: str | None, database: str | None, source: str | None
     ) -> int:
         """Answer SQLite, which asks for each thing that a statement would do."""
+        if action not in _JUDGED:
+            return _OK
         if action in (sqlite3.SQLITE_ATTACH, sqlite3.SQLITE_DETACH):
             return sqlite3.SQLITE_DENY
         if self.open:
@@ -152,7 +154,7 @@ class Gate:
             return sqlite3.SQLITE_DENY if (second or "").lower() in REFUSED_FUNCTIONS else sqlite3.SQLITE_OK
         if action in _TEMPORARY:
             return sqlite3.SQLITE_DENY
-        return sqlite3.SQLITE_OK
+        return _OK
 
 
 REFUSED_FUNCTIONS: Final = words(
@@ -166,6 +168,13 @@ _TEMPORARY: Final = frozenset(
         sqlite3.SQLITE_CREATE_TEMP_VIEW,
     ]
 )
+_JUDGED: Final = _TEMPORARY | {
+    sqlite3.SQLITE_ATTACH,
+    sqlite3.SQLITE_DETACH,
+    sqlite3.SQLITE_FUNCTION,
+    sqlite3.SQLITE_PRAGMA,
+}
+_OK: Final = sqlite3.SQLITE_OK  # nearly every question is whether a column may be read
 
 
 def allowed_pragma(name: str) -> bool:

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import pairwise
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import attrs
 
@@ -801,8 +801,7 @@ _FROM: Final[dict[str, frozenset[Storage]]] = {
 _FITS: Final[dict[Storage, str]] = {"integer": "int", "real": "float", "text": "str", "blob": "bytes"}
 
 
-@frozen
-class RowField:
+class RowField(NamedTuple):
     """A field of the class that rows become. `shown` is its type as written; `required` says that it has no default."""
 
     name: str

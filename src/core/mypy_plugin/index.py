@@ -90,6 +90,8 @@ class Index:
         """Statements of SQL that were not read yet, as far as they stand in the open."""
         self.statements: dict[CallExpr, tuple[str, Statement] | None] = {}
         """What is known of the text given to a `prepare`, and how its database is called."""
+        self.parameters: dict[FuncDef, list[tuple[str, ...] | None]] = {}
+        """The names that each path of a function has, None where a path is not known."""
         self._assigned: dict[Node, Expression | None] = {}
         self._routes: dict[FuncDef, list[Registration]] = {}
         self._values: set[Expression] = set()

@@ -46,10 +46,12 @@ def _check_item(project: Project, ctx: MethodContext) -> None:
     function = index.functions.get(request) if request is not None else None
     if name is None or function is None:
         return
-    routes = index.routes(function)
-    known = [_known(route, index) for route in routes]
-    if not routes or any(names is None or name in names for names in known):
+    if function not in index.parameters:
+        index.parameters[function] = [_known(route, index) for route in index.routes(function)]
+    known = index.parameters[function]
+    if not known or any(names is None or name in names for names in known):
         return
+    routes = index.routes(function)
     if not all(_is_root(route) for route in routes) and _from_prefix(project, name):
         return
     path = index.path(routes[0]) or ""

@@ -274,25 +274,30 @@ def row_fields(type_: Type) -> tuple[str, list[RowField]] | None:
         return None
     fields: list[RowField] = []
     for name, record in recorded.items():
-        symbol = info.get(name)
-        node = symbol.node if symbol is not None else None
         if record.get("init", True) is False or record.get("is_in_init", True) is False:
             continue
+        symbol = info.get(name)
+        node = symbol.node if symbol is not None else None
         if not isinstance(node, Var) or node.type is None:
             return None
-        converted = bool(record.get("converter_init_type") or record.get("has_converter"))
         field = _field(name, node.type, required=not record.get("has_default"))
-        fields.append(RowField(name, field.shown, frozenset(["any"]), field.required) if converted else field)
+        if record.get("converter_init_type") or record.get("has_converter"):
+            field = field._replace(kinds=_ANY)
+        fields.append(field)
     return info.name, fields
 
 
 def _field(name: str, type_: Type, *, required: bool) -> RowField:
     proper = get_proper_type(type_)
-    if isinstance(proper, Instance) and not proper.args:
-        plain = _PLAIN.get(proper.type.fullname)
-        if plain is not None:
-            return RowField(name, *plain, required)
-    return RowField(name, shown(proper), kinds_of(proper), required)
+    if isinstance(proper, Instance):
+        plain = _PLAIN.get(proper.type.fullname) if not proper.args else None
+    elif isinstance(proper, UnionType) and len(proper.items) == 2 and isinstance(proper.items[1], NoneType):
+        first = proper.items[0]
+        plain = _OPTIONAL.get(first.type.fullname) if isinstance(first, Instance) and not first.args else None
+    else:
+        plain = None
+    known, kinds = plain or (shown(proper), kinds_of(proper))
+    return RowField(name, known, kinds, required)
 
 
 _KINDS: Final[Mapping[str, Kind]] = {
@@ -312,9 +317,15 @@ _KINDS: Final[Mapping[str, Kind]] = {
 }
 
 
-# Most fields are of one of these: what they are shown as, and what they take.
+# Most fields are of one of these, or of one of these or None: what they are shown as, and what they take.
+_ANY: Final[frozenset[Kind]] = frozenset(["any"])
 _PLAIN: Final[Mapping[str, tuple[str, frozenset[Kind]]]] = {
-    fullname: (fullname.rpartition(".")[2], frozenset([kind])) for fullname, kind in _KINDS.items() if kind != "json"
+    fullname: (fullname.rpartition(".")[2], frozenset[Kind]([kind]))
+    for fullname, kind in _KINDS.items()
+    if kind != "json"
+}
+_OPTIONAL: Final[Mapping[str, tuple[str, frozenset[Kind]]]] = {
+    fullname: (f"{name} | None", frozenset[Kind]([*kinds, "none"])) for fullname, (name, kinds) in _PLAIN.items()
 }
 
 
@@ -327,7 +338,7 @@ def kinds_of(type_: Type) -> frozenset[Kind]:
         case NoneType():
             return frozenset(["none"])
         case LiteralType():
-            return kinds_of(proper.fallback) if not proper.fallback.type.is_enum else frozenset(["any"])
+            return kinds_of(proper.fallback) if not proper.fallback.type.is_enum else _ANY
         case TypedDictType():
             return frozenset(["json"])
         case TupleType() if proper.partial_fallback.type.fullname == "builtins.tuple":
@@ -339,7 +350,7 @@ def kinds_of(type_: Type) -> frozenset[Kind]:
         case Instance() if proper.type.is_newtype and len(proper.type.bases) == 1:
             return kinds_of(proper.type.bases[0])
         case _:
-            return frozenset(["any"])
+            return _ANY
 
 
 def required_arguments(type_: Type) -> int | None:
