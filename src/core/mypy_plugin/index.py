@@ -48,6 +48,7 @@ from core.config.sql import Statement
 __all__ = ["Index", "Registration", "callee_name", "index_of"]
 
 _ROUTES = METHODS | {"on"}
+_ASKS = frozenset(["all", "first"])
 _REGISTERS = _ROUTES | {"use", "queue"}
 
 
@@ -88,6 +89,10 @@ class Index:
         """Functions by the variable of their first parameter."""
         self.prepares: list[CallExpr] = []
         """Statements of SQL that were not read yet, as far as they stand in the open."""
+        self.asked: list[CallExpr] = []
+        """Calls that may ask such a statement for its rows, likewise."""
+        self.settled: set[CallExpr] = set()
+        """Those of them in which nothing is wrong."""
         self.statements: dict[CallExpr, tuple[str, Statement] | None] = {}
         """What is known of the text given to a `prepare`, and how its database is called."""
         self.parameters: dict[FuncDef, list[tuple[str, ...] | None]] = {}
@@ -200,10 +205,12 @@ class Index:
         callee = expression.callee
         if isinstance(callee, MemberExpr):
             name = callee.name
+            if name in _ASKS:
+                self.asked.append(expression)
             if name in _REGISTERS:
                 place = (*where, number)
                 self.registrations.append(Registration(expression, callee.expr, name, place, decorated))
-            elif name == "prepare" or isinstance(callee.expr, CallExpr):
+            if name == "prepare" or isinstance(callee.expr, CallExpr):
                 self._prepare(expression)
         elif isinstance(callee, CallExpr) and len(expression.args) == 1:
             # app.get("/x")(handler)

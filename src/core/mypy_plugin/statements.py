@@ -96,6 +96,8 @@ def run(project: Project, name: str, ctx: MethodSigContext) -> FunctionLike:
     call = ctx.context
     if isinstance(call, CallExpr) and isinstance(call.callee, MemberExpr):
         index = index_here(ctx.api)
+        if call in index.settled:
+            return signature
         found = _check_bound(project, call.callee.expr, call, index, ctx.api)
         if found is not None and call.args and name in ("first", "all"):
             _check_rows(found, call.args[0], index, ctx.api)
@@ -115,6 +117,17 @@ def _check_bound(
             api.fail(f"{found[0]}: {message}", place, code=SQL)
             return None
     return found
+
+
+def _is_settled(call: CallExpr, index: Index) -> bool:
+    """Whether a call that asks for rows is all right, as far as its statement has been read."""
+    if not isinstance(call.callee, MemberExpr) or not call.args:
+        return False
+    chain = _chain(call.callee.expr, index)
+    found = index.statements.get(chain.prepare) if chain is not None else None
+    if chain is None or found is None or (chain.values is None and check_values(found[1], None) is not None):
+        return False
+    return not any(True for _ in _row_messages(found[1], call.args[0], index))
 
 
 def _check_rows(found: tuple[str, Statement], wanted: Expression, index: Index, api: CheckerPluginInterface) -> None:
@@ -194,6 +207,8 @@ def _statement(
             if one not in statements:
                 statements[one] = _read(project, one, index, api.path)
         index.prepares.clear()
+        index.settled.update(one for one in index.asked if _is_settled(one, index))
+        index.asked.clear()
     return statements[call]
 
 
