@@ -16,6 +16,6 @@ def test_every_program_that_does_not_fit_is_explained_on_the_page() -> None:
     others = [program for program in load(DATA) if program["portability"] != "exact"]
     with quiet():
         misses = {program["id"] for program in others if replay_one(program)}
-    # Python 3.13 may bring a SQLite that has what an older one has not.
     assert misses - named == set()
-    assert named - misses <= {"d1-225"}
+    # These two hang on the version of SQLite: a newer one has what an older one has not, and counts its plans otherwise.
+    assert named - misses <= {"d1-053", "d1-225"}
