@@ -33,7 +33,7 @@ from core.config.check import (
 from core.config.migrations import problem_text
 from core.config.model import Binding, Configuration
 from core.config.modules import External, FunctionNode, Local, Module, Modules, Scope
-from core.config.routes import METHODS, MIDDLEWARE, Placed, Promise, parameters_of, path_problem, reversals
+from core.config.routes import METHODS, MIDDLEWARE, Placed, Promise, parameters_of, path_problem, reversals, runs_before
 from core.config.sources import Sources, defined_names, read_sources
 from core.config.sql import (
     Schema,
@@ -531,7 +531,7 @@ class _Program:
             for index, (late, where) in enumerate(entries):
                 if not late.promise.provides:
                     continue
-                before = [entry for entry, at in entries[:index] if _runs_before(at, where)]
+                before = [entry for entry, at in entries[:index] if runs_before(at, where)]
                 for place, message in reversals([*before, late]):
                     call = registrations[place].call
                     if call not in told:
@@ -679,14 +679,6 @@ def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
                 yield case.body
         case _:
             pass
-
-
-def _runs_before(early: tuple[int, ...], late: tuple[int, ...]) -> bool:
-    """Whether a statement always runs before another one that runs: it stands before it, in a block around it."""
-    if early == late:
-        return True
-    around = len(early) - 1
-    return len(late) > around and early[:around] == late[:around] and early[around] < late[around]
 
 
 # SQL ----------------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from core.errors import PathError
 from core.routing.pattern import Pattern, parse
 from core.values import frozen
 
-__all__ = ["METHODS", "MIDDLEWARE", "Placed", "Promise", "parameters_of", "path_problem", "reversals"]
+__all__ = ["METHODS", "MIDDLEWARE", "Placed", "Promise", "parameters_of", "path_problem", "reversals", "runs_before"]
 
 METHODS: Final = frozenset(["all", "delete", "get", "head", "options", "patch", "post", "put"])
 """The methods of a router that register a route by its path alone. `on` takes the method first."""
@@ -93,6 +93,14 @@ def reversals(placed: Sequence[Placed]) -> list[tuple[int, str]]:
                 found.append((late.place, order_problem(reader.name, late.promise.name, reason)))
                 break
     return found
+
+
+def runs_before(early: tuple[int, ...], late: tuple[int, ...]) -> bool:
+    """Whether a statement always runs before another one that runs: it stands before it, in a block around it."""
+    if early == late:
+        return True
+    around = len(early) - 1
+    return len(late) > around and early[:around] == late[:around] and early[around] < late[around]
 
 
 def _pattern(path: str) -> Pattern | None:

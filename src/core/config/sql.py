@@ -14,14 +14,12 @@ import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from itertools import pairwise
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 import attrs
 
 from core.config.migrations import (
-    REFUSED_FUNCTIONS,
     REFUSED_STATEMENTS,
     Migrated,
     MigrationProblem,
@@ -45,7 +43,6 @@ from core.config.sql_text import (
     parameter_count,
     quoted,
     statements_of,
-    words,
 )
 from core.values import frozen
 
@@ -271,16 +268,6 @@ class Schema:
 _SCHEMA_WORDS: Final = frozenset(["CREATE", "ALTER", "DROP", "REINDEX", "ANALYZE"])
 _ROWS: Final = frozenset(["SELECT", "VALUES"])
 _ROWIDS: Final = frozenset(["ROWID", "OID", "_ROWID_"])
-_UNPLAIN: Final = (
-    _ROWIDS
-    | words(
-        "SELECT VALUES OVER WINDOW COLLATE INDEXED MATCH REGEXP UNION EXCEPT INTERSECT HAVING FILTER RAISE TEMP JSON_EACH JSON_TREE"
-    )
-    | frozenset(name.upper() for name in REFUSED_FUNCTIONS)
-)
-_NO_FUNCTIONS: Final = words(
-    "SELECT FROM JOIN ON WHERE AND OR NOT IN BY USING LIMIT OFFSET BETWEEN IS LIKE GLOB CASE WHEN THEN ELSE"
-)
 _CHANGES: Final = frozenset(["INSERT", "REPLACE", "UPDATE", "DELETE"])
 
 # Mistakes that no table has a part in: these are said of a database without migrations too.
@@ -340,11 +327,6 @@ class _One:
         if takes > PARAMETERS_AT_MOST:
             self.say(f"the statement takes {takes} values. D1 takes {PARAMETERS_AT_MOST} at most", first)
             return self.finish(None)
-        if self.is_plain():
-            # The copy has every table and column, so what it takes SQLite takes; to compile it twice shows nothing new.
-            columns = self.selected(self.tokens, plain=True)
-            if columns is not None:
-                return Statement(takes=takes, columns=columns)
         error = self.compile()
         if error is not None:
             self.explain(error)
@@ -359,20 +341,6 @@ class _One:
 
     def finish(self, takes: int | None) -> Statement:
         return Statement(tuple(self.problems), takes)
-
-    def is_plain(self) -> bool:
-        """Whether it is one SELECT over known tables, without what the copy has not or is only found when it is compiled."""
-        return (
-            self.known
-            and self.tokens[0].word == "SELECT"
-            and not any(
-                token.word in _UNPLAIN
-                or token.kind == "quoted"
-                or token.text.startswith("?0")
-                or (token.text == "(" and not _may_be_function(before))
-                for before, token in pairwise(self.tokens)
-            )
-        )
 
     # -- asking SQLite
 
@@ -515,14 +483,12 @@ class _One:
             for column in columns
         )
 
-    def selected(self, tokens: Sequence[Token], *, plain: bool = False) -> tuple[Column, ...] | None:
-        """The columns of a SELECT. With `plain`, only what the copy says by itself."""
+    def selected(self, tokens: Sequence[Token]) -> tuple[Column, ...] | None:
+        """The columns of a SELECT."""
         nulls = {token.start: "NULL" for token in tokens if token.kind == "parameter"}
         clauses = clauses_of(tokens)
         common = common_tables_of(tokens)
         found = self.schema.shadow().columns(self, nulls, clauses, common)
-        if found is None and plain:
-            return None
         if found is None or any(token.word in _ROWIDS for token in tokens):
             # What the copy does not take, and the names of a key that it has not, are asked of the schema itself.
             names = self.names(self.safe(nulls))
@@ -605,11 +571,6 @@ class _Missing:
                 for other in self.clauses.items
             )
         )
-
-
-def _may_be_function(before: Token) -> bool:
-    """Whether a parenthesis after a token is a call's, and not one around a row or a list."""
-    return before.kind == "word" and before.word not in _NO_FUNCTIONS
 
 
 def _of(schema: Schema, text: str) -> _One:

@@ -42,7 +42,7 @@ from mypy.nodes import (
     WithStmt,
 )
 
-from core.config.routes import METHODS, MIDDLEWARE, Placed, Promise, reversals
+from core.config.routes import METHODS, MIDDLEWARE, Placed, Promise, reversals, runs_before
 from core.config.sql import Statement
 
 __all__ = ["Index", "Registration", "callee_name", "index_of"]
@@ -300,7 +300,7 @@ class Index:
                 for late in range(len(entries)):
                     if not entries[late][0].promise.provides:
                         continue
-                    before = [entry for entry, where in entries[:late] if _runs_before(where, entries[late][1])]
+                    before = [entry for entry, where in entries[:late] if runs_before(where, entries[late][1])]
                     for place, message in reversals([*before, entries[late][0]]):
                         self._order.setdefault(calls[place], message)
         return self._order
@@ -371,14 +371,6 @@ def _identity(expression: Expression) -> object | None:
     if isinstance(expression, MemberExpr) and (inner := _identity(expression.expr)) is not None:
         return inner, expression.name
     return None
-
-
-def _runs_before(early: tuple[int, ...], late: tuple[int, ...]) -> bool:
-    """Whether a statement always runs before another one that runs: it stands before it, in a block around it."""
-    if early == late:
-        return True
-    around = len(early) - 1
-    return len(late) > around and early[:around] == late[:around] and early[around] < late[around]
 
 
 def callee_name(expression: Expression) -> str:
