@@ -7,6 +7,7 @@ from typing import Any
 
 import attrs
 import pytest
+from tests.hosts.rsgi_scope import Lines, Scope
 
 from core.app import App
 from core.errors import CoreError, HandlerError, OptionError
@@ -230,34 +231,8 @@ class Connection:
         return await asyncio.wait_for(self.outbox.get(), 1)
 
 
-class Lines(list[tuple[str, str]]):
-    """The headers of an RSGI scope."""
-
-    def get(self, name: str) -> str | None:
-        return next(iter(self.get_all(name)), None)
-
-    def get_all(self, name: str) -> list[str]:
-        return [value for key, value in self if key == name]
-
-    def items(self) -> list[tuple[str, str]]:
-        return list(self)
-
-
-@attrs.define
-class Scope:
-    headers: Lines
-    path: str = "/rooms/7"
-    proto: str = "ws"
-    method: str = "GET"
-    query_string: str = ""
-    scheme: str = "http"
-    server: str = "127.0.0.1:8000"
-    client: str = "192.0.2.1:5"
-    authority: str | None = "example.test"
-
-
-def scope(headers: Lines, *rest: str) -> Any:
-    return Scope(headers, *rest)
+def scope(headers: Lines) -> Any:
+    return Scope(headers, path="/rooms/7", proto="ws", authority="example.test")
 
 
 @attrs.frozen

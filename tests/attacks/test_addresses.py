@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import attrs
 import pytest
+from tests.hosts.rsgi_scope import Lines, Scope
 
 from core.app import App
 from core.hosts.asgi import asgi
@@ -75,34 +75,8 @@ async def test_over_asgi_the_address_is_the_connections_whatever_was_sent_and_ho
     assert body == b'{"ip":null,"header":null,"all":null}'
 
 
-class Lines(list[tuple[str, str]]):
-    """The headers of an RSGI scope."""
-
-    def get(self, name: str) -> str | None:
-        return next(iter(self.get_all(name)), None)
-
-    def get_all(self, name: str) -> list[str]:
-        return [value for key, value in self if key == name]
-
-    def items(self) -> list[tuple[str, str]]:
-        return list(self)
-
-
-@attrs.define
-class Scope:
-    headers: Lines
-    client: str = "192.0.2.1:5"
-    path: str = "/"
-    proto: str = "http"
-    method: str = "GET"
-    query_string: str = ""
-    scheme: str = "http"
-    server: str = "127.0.0.1:8000"
-    authority: str | None = None
-
-
-def scope(headers: Lines, *rest: str) -> Any:
-    return Scope(headers, *rest)
+def scope(headers: Lines, client: str = "192.0.2.1:5") -> Any:
+    return Scope(headers, client)
 
 
 class Protocol:

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from typing import Any
 
 from core.dispatch import Dispatcher
-from core.http.websocket import WebSocketClosed, check_close
+from core.http.websocket import WebSocketClosed, check_close, messages
 from core.request import Request
 from core.response import Response
 
@@ -77,12 +77,8 @@ class AsgiWebSocket:
             if message["type"] == "websocket.send":
                 raise self._closed from None
 
-    async def __aiter__(self) -> AsyncIterator[str | bytes]:
-        try:
-            while True:
-                yield await self.receive()
-        except WebSocketClosed:
-            return
+    def __aiter__(self) -> AsyncIterator[str | bytes]:
+        return messages(self)
 
 
 async def serve_websocket(

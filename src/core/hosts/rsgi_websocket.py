@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from typing import Any, Final
 
 from core.dispatch import Dispatcher
-from core.http.websocket import WebSocketClosed, check_close
+from core.http.websocket import WebSocketClosed, check_close, messages
 from core.request import Request
 from core.response import Response
 
@@ -65,12 +65,8 @@ class RsgiWebSocket:
             self._closed = WebSocketClosed(code, reason)
             self._protocol.close(code)
 
-    async def __aiter__(self) -> AsyncIterator[str | bytes]:
-        try:
-            while True:
-                yield await self.receive()
-        except WebSocketClosed:
-            return
+    def __aiter__(self) -> AsyncIterator[str | bytes]:
+        return messages(self)
 
 
 async def serve_websocket(req: Request[Any, Any, Any], protocol: Any, dispatcher: Dispatcher) -> None:

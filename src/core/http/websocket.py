@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Protocol, runtime_checkable
 
-__all__ = ["ConnectedWebSocket", "Upgrade", "WebSocket", "WebSocketClosed", "check_close", "pair"]
+__all__ = ["ConnectedWebSocket", "Upgrade", "WebSocket", "WebSocketClosed", "check_close", "messages", "pair"]
 
 log: logging.Logger = logging.getLogger("core")
 
@@ -143,12 +143,17 @@ class ConnectedWebSocket:
                 side.closed = WebSocketClosed(code, reason)
             side._arrived.set()
 
-    async def __aiter__(self) -> AsyncIterator[str | bytes]:
-        try:
-            while True:
-                yield await self.receive()
-        except WebSocketClosed:
-            return
+    def __aiter__(self) -> AsyncIterator[str | bytes]:
+        return messages(self)
+
+
+async def messages(socket: WebSocket) -> AsyncIterator[str | bytes]:
+    """The messages of a connection until it closes: what every WebSocket's own iteration is."""
+    try:
+        while True:
+            yield await socket.receive()
+    except WebSocketClosed:
+        return
 
 
 def pair(protocol: str | None = None) -> tuple[ConnectedWebSocket, ConnectedWebSocket]:

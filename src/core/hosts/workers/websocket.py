@@ -9,7 +9,7 @@ from typing import Any
 
 from core.backends.workerd.crossing import bridge, bytes_of, js_bytes
 from core.context import ExecutionContext
-from core.http.websocket import Upgrade, WebSocketClosed, check_close
+from core.http.websocket import Upgrade, WebSocketClosed, check_close, messages
 
 __all__ = ["WorkersWebSocket", "open_socket"]
 
@@ -72,12 +72,8 @@ class WorkersWebSocket:
             self._say_close(code, reason)
             self._end(code, reason)
 
-    async def __aiter__(self) -> AsyncIterator[str | bytes]:
-        try:
-            while True:
-                yield await self.receive()
-        except WebSocketClosed:
-            return
+    def __aiter__(self) -> AsyncIterator[str | bytes]:
+        return messages(self)
 
     def _on_message(self, event: Any) -> None:
         data = event.data
