@@ -21,7 +21,7 @@ from core.errors import CoreError, NextCalledTwiceError, NothingSentError
 from core.handlers import ErrorHandler, Handler, Middleware, Next, Step, name_of, traits_of
 from core.http.url import canonical_path, odd_in_path, split_path
 from core.request import NO_PARAMS, Params, Request
-from core.response import NULL_BODY_STATUSES, Response
+from core.response import NULL_BODY_STATUSES, Hook, Response
 from core.routing.pattern import Pattern
 from core.routing.scopes import Scope, Scopes
 from core.routing.table import Leaf, Table
@@ -443,7 +443,7 @@ async def _malformed(req: Request[Any, Any, Any], res: Response) -> None:
     raise CoreError(400, "Malformed path")
 
 
-def _leave(req: Request[Any, Any, Any], res: Response, hooks: list[Callable[[int, float], object]]) -> None:
+def _leave(req: Request[Any, Any, Any], res: Response, hooks: list[Hook]) -> None:
     """Let a response leave that middleware have something to do with."""
     if res.varies:
         res.keep_varies()
@@ -453,7 +453,7 @@ def _leave(req: Request[Any, Any, Any], res: Response, hooks: list[Callable[[int
         duration = (req._clock.monotonic() - req.received) * 1000.0
         for hook in hooks:
             try:
-                hook(status, duration)
+                hook(req, status, duration)
             except Exception:
                 log.exception("an on_send callback of %s %s raised", req.method, req.path)
     tokens = res.tokens

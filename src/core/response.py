@@ -65,6 +65,11 @@ _SLOTS = (
 )
 
 
+Hook = Callable[[Any, int, float], object]
+"""`(req, status, duration_ms)`: what is called when a response leaves. It is given the request, so that a middleware's
+can be one function for all of them."""
+
+
 class Block:
     """Headers that a middleware puts on every response alike: a host writes them as bytes once. See `Response.put`."""
 
@@ -114,8 +119,8 @@ class Response:
     """Staged `Set-Cookie` values; where there are any, `staged` is not None."""
     upgrade: Upgrade | None
     """What to do on the WebSocket that a response of status 101 opens."""
-    hooks: list[Callable[[int, float], object]] | None
-    """What `on_send` registered; not None where anything has to be done when the response leaves."""
+    hooks: list[Hook] | None
+    """Called when the response leaves; not None where anything has to be done then."""
     varies: tuple[str, ...]
     """Request headers that `Vary` names in the end, whatever is staged under it meanwhile. See `vary`."""
     tokens: list[Token[Any]] | None
@@ -282,10 +287,14 @@ class Response:
         """
         if self.left:
             raise self._gone("on_send")
+
+        def hook(req: object, status: int, duration_ms: float) -> None:
+            callback(status, duration_ms)
+
         if self.hooks is None:
-            self.hooks = [callback]
+            self.hooks = [hook]
         else:
-            self.hooks.append(callback)
+            self.hooks.append(hook)
         return self
 
     # -- sending

@@ -59,11 +59,11 @@ def logger(
     else:
         put = write
 
-    def log(req: Request[Any, Any, Any], res: Response) -> None:
-        def leave(status: int, duration_ms: float) -> None:
-            line = line_of(req, status, duration_ms)
-            put(line if line.isprintable() else _one_line(line))
+    def leave(req: Request[Any, Any, Any], status: int, duration_ms: float) -> None:
+        line = line_of(req, status, duration_ms)
+        put(line if line.isprintable() else _one_line(line))
 
+    def log(req: Request[Any, Any, Any], res: Response) -> None:
         # What `leave` raises, from the format or the sink, the dispatcher logs; the response has left by then.
         if res.hooks is None:
             res.hooks = [leave]
