@@ -20,7 +20,7 @@ from typing import Any, cast
 from core.errors import CoreError, NextCalledTwiceError, NothingSentError
 from core.handlers import ErrorHandler, Handler, Middleware, Next, Step, name_of, traits_of
 from core.http.url import canonical_path, odd_in_path, split_path
-from core.request import NO_PARAMS, Params, Request
+from core.request import NO_PARAMS, FoundParams, Params, Request
 from core.response import NULL_BODY_STATUSES, Hook, Response
 from core.routing.pattern import Pattern
 from core.routing.scopes import Scope, Scopes
@@ -171,7 +171,8 @@ class Dispatcher:
         leaf = table.tails.get(head)
         if leaf is not None and last.isalnum() and last.isascii() and slash and path not in table.static:
             # The path is canonical: what is before its last segment stands in the table as it is.
-            req.params = Params({leaf.one: last})  # type: ignore[misc]  # read-only for handlers
+            params = req.params = FoundParams()  # type: ignore[misc]  # read-only for handlers
+            params.found = {leaf.one: last}
             return leaf.value.run or self._route_chain(leaf, path.split("/"), req)
         # As `is_canonical` has it, without the call.
         if odd_in_path(path) is not None or "/." in path or path[:1] != "/":

@@ -37,39 +37,52 @@ T = TypeVar("T")
 D = TypeVar("D")
 
 
-if TYPE_CHECKING:
+class Params(Mapping[str, str], Generic[K_contra]):
+    """The parameters of the path that matched, percent-decoded, in order of appearance.
 
-    class Params(Mapping[str, str], Generic[K_contra]):
-        """The parameters of the path that matched, percent-decoded, in order of appearance.
+    `req.params["id"]` on `/users/:id`; the rest of `/files/*` is `req.params["*"]`. A name that the path has not
+    raises KeyError, which tells the names there are.
+    """
 
-        `req.params["id"]` on `/users/:id`; the rest of `/files/*` is `req.params["*"]`. A name that the path has
-        not raises KeyError, which tells the names there are.
-        """
+    __slots__ = ("found",)
 
-        def __init__(self, values: Mapping[str, str] = {}, /) -> None: ...
-        def __getitem__(self, key: K_contra, /) -> str: ...  # type: ignore[override]  # narrower on purpose: only the path's own names
-        def __iter__(self) -> Iterator[str]: ...
-        def __len__(self) -> int: ...
+    found: dict[str, str]
+    """The same as a dict."""
 
-else:
+    def __init__(self, values: Mapping[str, str] = {}, /) -> None:
+        self.found = dict(values)
 
-    class Params(dict):
-        """The parameters of the path that matched, percent-decoded, in order of appearance."""
-
-        # A dict, since it is made for every request with parameters; closed, since requests may share an empty one.
-        __slots__ = ()
-
-        def __class_getitem__(cls, _: object) -> type:
-            return cls
-
-        def __missing__(self, key: str) -> NoReturn:
+    def __getitem__(self, key: K_contra, /) -> str:  # type: ignore[override]  # narrower on purpose: only the path's own names
+        try:
+            return self.found[key]
+        except KeyError:
             names = ", ".join(f'"{name}"' for name in self) or "none at all"
-            raise KeyError(f'the path has no parameter "{key}". It has {names}')
+            raise KeyError(f'the path has no parameter "{key}". It has {names}') from None
 
-        def _closed(self, *_: object, **__: object) -> NoReturn:
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.found)
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+    def __repr__(self) -> str:
+        return repr(self.found)
+
+    if not TYPE_CHECKING:  # which knows no such methods at all
+
+        def _closed(self, *_: object) -> NoReturn:
             raise TypeError("path parameters cannot be changed. Keep what you add in req.state")
 
-        __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _closed
+        __setitem__ = __delitem__ = _closed
+
+
+class FoundParams(Params[K_contra]):
+    """The parameters of a request, made by the dispatcher: it sets `found` itself, since a call of `__init__` would
+    take as long as finding them."""
+
+    __slots__ = ()
+
+    __init__ = object.__init__
 
 
 NO_PARAMS: Params[Any] = Params()
@@ -87,29 +100,25 @@ class Query:
         self.text: str = text
         """The query string as it was sent, without the question mark."""
         self._pairs: list[tuple[str, str]] | None = None
-        self._first: dict[str, str] | None = None
+        # The first value of each name, in order.
+        first: dict[str, str] = {}
+        if "%" in text or "+" in text:
+            for name, value in self.pairs:
+                first.setdefault(name, value)
+        else:
+            # As `parse_query` has it, without the pairs.
+            for piece in text.split("&"):
+                name, _, value = piece.partition("=")
+                if name not in first and piece:
+                    first[name] = value
+        self._first = first
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
         """All names and values, in order."""
         if self._pairs is None:
-            self._pairs = http.url.parse_query(self.text) if self.text else []
+            self._pairs = http.url.parse_query(self.text)
         return self._pairs
-
-    def _index(self) -> dict[str, str]:
-        # Backwards, so that the first value of a name is the one that stays.
-        text = self.text
-        if "%" in text or "+" in text or self._pairs is not None:
-            first = dict(reversed(self.pairs))
-        else:
-            # As `parse_query` has it, without the pairs.
-            first = {}
-            for piece in reversed(text.split("&")):
-                if piece:
-                    name, _, value = piece.partition("=")
-                    first[name] = value
-        self._first = first
-        return first
 
     @overload
     def get(self, name: str, /) -> str | None: ...
@@ -117,29 +126,23 @@ class Query:
     def get(self, name: str, default: D, /) -> str | D: ...
     def get(self, name: str, default: object = None, /) -> object:
         """The first value under `name`, or `default`."""
-        first = self._first
-        if first is None:
-            first = self._index()
-        return first.get(name, default)
+        return self._first.get(name, default)
 
     def get_all(self, name: str, /) -> list[str]:
         """Every value under `name`, in order."""
         return [value for key, value in self.pairs if key == name]
 
     def __getitem__(self, name: str, /) -> str:
-        first = self._first
-        if first is None:
-            first = self._index()
-        return first[name]
+        return self._first[name]
 
     def __contains__(self, name: object) -> bool:
-        return any(key == name for key, _ in self.pairs)
+        return name in self._first
 
     def __iter__(self) -> Iterator[str]:
-        return iter(dict(self.pairs))
+        return iter(self._first)
 
     def __len__(self) -> int:
-        return len(dict(self.pairs))
+        return len(self._first)
 
     def __repr__(self) -> str:
         return f"Query({self.text!r})"
