@@ -75,6 +75,16 @@ class _Route:
         self.chains: dict[tuple[int, ...], Run] | None = None
 
 
+class _Routes(Table[_Route]):
+    """The routes of one method, and the chains of those of their paths that need no care."""
+
+    __slots__ = ("chains",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.chains: dict[str, Run] = {}
+
+
 class Dispatcher:
     """Runs requests through the entries that `load` gives, in their order."""
 
@@ -82,9 +92,8 @@ class Dispatcher:
         self._load = load
         self.on_error: ErrorHandler[Any] | None = None
         self.not_found: Handler[Any, Any] | None = None
-        self._direct: dict[str, dict[str, Run]] = {}
-        self._tables: dict[str, Table[_Route]] = {}
-        self._any: Table[_Route] = Table()
+        self._tables: dict[str, _Routes] = {}
+        self._any: _Routes = _Routes()
         self._scopes: Scopes[Middleware[Any, Any]] = Scopes()
         self._scoped = False
         self._chains: dict[tuple[int, ...], Run] = {}
@@ -101,10 +110,8 @@ class Dispatcher:
         if self.stale:
             self._compile()
         try:
-            direct = self._direct.get(req.method)
-            run = None if direct is None else direct.get(req.path)
-            if run is None:
-                run = self._locate(req)
+            table = self._tables.get(req.method) or self._any
+            run = table.chains.get(req.path) or self._locate(req, table)
             await run(req, res)
             if not res.sent:
                 raise self._nothing_sent(req)
@@ -163,10 +170,9 @@ class Dispatcher:
 
     # -- finding the chain
 
-    def _locate(self, req: Request[Any, Any, Any]) -> Run:
+    def _locate(self, req: Request[Any, Any, Any], table: _Routes) -> Run:
         """The chain for a request that is not to a known path without parameters; sets `req.params`."""
         path = req.path
-        table = self._tables.get(req.method) or self._any
         head, slash, last = path.rpartition("/")
         leaf = table.tails.get(head)
         if leaf is not None and last.isalnum() and last.isascii() and slash and path not in table.static:
@@ -196,7 +202,7 @@ class Dispatcher:
             table.keep_tail(leaf, segments)
         return leaf.value.run or self._route_chain(leaf, segments, req)
 
-    def _table(self, method: str) -> Table[_Route]:
+    def _table(self, method: str) -> _Routes:
         return self._tables.get(method) or self._any
 
     def _route_chain(self, leaf: Leaf[_Route], segments: list[str], req: Request[Any, Any, Any]) -> Run:
@@ -222,10 +228,9 @@ class Dispatcher:
     def _keep(self, method: str, segments: list[str], run: Run) -> None:
         """Keep the chain of a path without parameters under the path, for every spelling that needs no care."""
         path = "/".join(segments)
-        if method in self._tables and path in self._table(method).static:
-            self._direct.setdefault(method, {})[path or "/"] = run
-        elif path == "" and method in self._tables:
-            self._direct.setdefault(method, {})["/"] = run
+        table = self._table(method)
+        if path == "" or path in table.static:
+            table.chains[path or "/"] = run
 
     def _missing_chain(self, segments: list[str]) -> Run:
         scopes = self._scopes.covering(segments, _LAST) if self._scoped else self._scopes.everywhere
@@ -315,8 +320,8 @@ class Dispatcher:
 
     def _compile(self) -> None:
         """Load the entries. Routes of one method stand in one table; ALL stands in each."""
-        tables: dict[str, Table[_Route]] = {}
-        any_method: Table[_Route] = Table()
+        tables: dict[str, _Routes] = {}
+        any_method = _Routes()
         for_all: list[tuple[int, Entry, _Route]] = []
         scopes: Scopes[Middleware[Any, Any]] = Scopes()
         scoped = False
@@ -339,7 +344,7 @@ class Dispatcher:
                 methods = get_methods if entry.method == "GET" else (entry.method,)
                 for method in methods:
                     if method not in tables:
-                        table = tables[method] = Table()
+                        table = tables[method] = _Routes()
                         for earlier, for_any, its_route in for_all:
                             table.add(earlier, for_any.pattern, its_route)
             for method in methods:
@@ -347,7 +352,7 @@ class Dispatcher:
         if "GET" in tables:
             tables.setdefault("HEAD", tables["GET"])
         self._tables, self._any, self._scopes, self._scoped = tables, any_method, scopes, scoped
-        self._direct, self._chains = {}, {}
+        self._chains = {}
         self.stale = False
 
 
@@ -451,18 +456,18 @@ def _leave(req: Request[Any, Any, Any], res: Response, hooks: list[Hook]) -> Non
     res.left = True
     if hooks:
         status = res.status_code
-        duration = (req._clock.monotonic() - req.received) * 1000.0
+        duration = req._elapsed()
         for hook in hooks:
             try:
                 hook(req, status, duration)
             except Exception:
                 log.exception("an on_send callback of %s %s raised", req.method, req.path)
     tokens = res.tokens
-    while tokens:
+    while tokens is not None:
         # An application may have been called from another one, which finds its own values again.
-        token = tokens.pop()
+        variable, token, tokens = tokens
         try:  # noqa: SIM105 - contextlib.suppress takes longer than the rest of this
-            token.var.reset(token)
+            variable.reset(token)
         except ValueError:
             pass  # it was set in a task of its own, which took it along
 

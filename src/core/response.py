@@ -70,17 +70,32 @@ Hook = Callable[[Any, int, float], object]
 can be one function for all of them."""
 
 
+Tokens = tuple["ContextVar[Any]", "Token[Any]", "Tokens | None"]
+"""A context variable that was set, the token to give it back with, and those that were set before it."""
+
+
 class Block:
-    """Headers that a middleware puts on every response alike: a host writes them as bytes once. See `Response.put`."""
+    """Headers that a middleware puts on responses alike: a host writes them as bytes once. See `Response.put`."""
 
-    __slots__ = ("names", "values", "written")
+    __slots__ = ("_joined", "names", "values", "varies", "written")
 
-    def __init__(self, values: dict[str, str]) -> None:
+    def __init__(self, values: dict[str, str], varies: tuple[str, ...] = ()) -> None:
         self.values: dict[str, str] = values
         """By lower-case name, checked; none is `set-cookie`."""
+        self.varies: tuple[str, ...] = varies
+        """What `Vary` names, where it is one of them. See `Response.vary`."""
         self.names: frozenset[str] = frozenset(values)
         self.written: list[tuple[bytes, bytes]] | None = None
         """What a host made of them."""
+        self._joined: dict[Block, Block] = {}
+
+    def joined(self, later: Block, /) -> Block:
+        """The headers of both. `later`'s stand where both have one."""
+        both = self._joined.get(later)
+        if both is None:
+            # Blocks are made when middleware is, so these stay as few as they are.
+            both = self._joined[later] = Block({**self.values, **later.values}, later.varies or self.varies)
+        return both
 
 
 class Response:
@@ -123,15 +138,23 @@ class Response:
     """Called when the response leaves; not None where anything has to be done then."""
     varies: tuple[str, ...]
     """Request headers that `Vary` names in the end, whatever is staged under it meanwhile. See `vary`."""
-    tokens: list[Token[Any]] | None
+    tokens: Tokens | None
     """Of context variables that `set_variable` set, given back when all hooks have run."""
 
     def __init__(self) -> None:
-        self.sent = self.left = False  # type: ignore[misc]  # read-only for handlers
+        # One by one: a chain of assignments takes half as long again.
+        self.sent = False  # type: ignore[misc]  # read-only for handlers
+        self.left = False
         self.status_code = 200  # type: ignore[misc]  # likewise
-        self.body = self.content_type = self.staged = self.set_cookies = None
-        self.hooks = self.tokens = self.upgrade = self.block = None
+        self.body = None
+        self.content_type = None
+        self.staged = None
+        self.block = None
+        self.set_cookies = None
+        self.hooks = None
+        self.tokens = None
         self.varies = ()
+        self.upgrade = None
 
     def __repr__(self) -> str:
         return f"<Response {self.status_code}{' sent' if self.sent else ''}>"
@@ -236,31 +259,30 @@ class Response:
         return self.cookie(name, "", max_age=0, path=path, domain=domain, secure=secure)
 
     def vary(self, name: str, /) -> None:
-        """Name a request header in `Vary`, now and again when the response leaves: a handler may replace it."""
-        staged = self.staged
-        if staged is None:
-            self.staged = {"vary": name}
-        elif "vary" in staged:
-            self.append("vary", name)
-        else:
-            staged["vary"] = name
-        self.varies = (*self.varies, name) if self.varies else (name,)
+        """Name a request header in `Vary` when the response leaves, whatever a handler stages under it meanwhile."""
+        self.varies = (*self.varies, name)
         if self.hooks is None:
             self.hooks = []
 
     def put(self, block: Block, /) -> None:
-        """Stage all headers of a block, in the place of what was staged under their names."""
+        """Stage all headers of a block, in the place of what was staged under their names; `Vary` as `vary` does."""
         staged = self.staged
         if staged is None:
-            self.staged = {}
-            self.block = block
-        elif self.block is None and block.names.isdisjoint(staged):
-            self.block = block
+            staged = self.staged = {}
+        if block.names.isdisjoint(staged):
+            self.block = block if self.block is None else self.block.joined(block)
         else:
+            vary = staged.get("vary")
             staged.update(block.values)
+            if vary is not None and block.varies:
+                staged["vary"] = vary
+        if block.varies:
+            self.varies = (*self.varies, *block.varies) if self.varies else block.varies
+            if self.hooks is None:
+                self.hooks = []
 
     def unblocked(self) -> dict[str, str]:
-        """All staged headers in `staged` itself, for whoever reads or removes what might be in a block."""
+        """All staged headers in `staged` itself, for whoever reads or removes what stands elsewhere until the end."""
         staged = self.staged
         if self.block is not None:
             staged = {**self.block.values, **(staged or {})}
@@ -268,14 +290,13 @@ class Response:
         elif staged is None:
             staged = {}
         self.staged = staged
+        if self.varies:
+            self.keep_varies()
         return staged
 
     def set_variable(self, variable: ContextVar[Any], value: object, /) -> None:
         """Set a context variable until the response has left and all hooks have run."""
-        if self.tokens is None:
-            self.tokens = [variable.set(value)]
-        else:
-            self.tokens.append(variable.set(value))
+        self.tokens = (variable, variable.set(value), self.tokens)
         if self.hooks is None:
             self.hooks = []
 
@@ -413,6 +434,10 @@ class Response:
     def keep_varies(self) -> None:
         """Name in `Vary` what `varies` has and the staged header has not: a handler may have replaced it."""
         staged = self.staged
+        if self.block is not None and staged is not None:
+            if self.block.varies is not self.varies or "vary" in staged:
+                self.unblocked()  # which comes back here, without the block
+            return
         for name in self.varies:
             there = None if staged is None else staged.get("vary")
             if there == name:

@@ -79,7 +79,7 @@ class AsgiRequest(Request[Any, Any, Any]):
     @classmethod
     def bound(cls, env: object, ctx: ExecutionContext) -> type[AsgiRequest]:
         """The class of requests with these bindings and this context."""
-        return type("AsgiRequest", (cls,), {"env": env, "ctx": ctx})
+        return type("AsgiRequest", (cls,), {"env": env, "ctx": ctx, "__init__": object.__init__})
 
     @property
     def url(self) -> str:
@@ -114,9 +114,12 @@ class AsgiRequest(Request[Any, Any, Any]):
 
     def header(self, name: str, /) -> str | None:
         """The value of a header, or None."""
-        key = _NAMES.get(name) or _name(name)
-        if key == b"edge-connecting-ip":
-            return self.ip
+        try:
+            key = _NAMES[name]
+        except KeyError:
+            key = _name(name)
+            if key == b"edge-connecting-ip":
+                return self.ip
         index = self._index
         if index is None:
             pairs = self._scope["headers"]
@@ -145,6 +148,10 @@ class AsgiRequest(Request[Any, Any, Any]):
     def edge(self) -> EdgeMetadata | None:
         """None: this host knows no datacenters."""
         return None
+
+    def _elapsed(self) -> float:
+        # As in `Request`; this host knows no clock but the machine's.
+        return (perf_counter() - self.received) * 1000.0
 
     async def _read(self) -> builtins.bytes:
         receive = self._receive
@@ -220,14 +227,14 @@ def _type_pair(content_type: str) -> tuple[bytes, bytes]:
     return _known_pair(item) or _pair(item)
 
 
-# Names of headers as bytes, by the spelling that was asked for.
+# Names of headers as bytes, by the spelling that was asked for. The client's address is none of them: it has no header.
 _NAMES: dict[str, bytes] = {}
 _NAMES_MOST = 1024
 
 
 def _name(name: str) -> bytes:
     key = name.lower().encode("latin-1", "replace")
-    if len(_NAMES) < _NAMES_MOST:
+    if len(_NAMES) < _NAMES_MOST and key != b"edge-connecting-ip":
         _NAMES[name] = key
     return key
 
@@ -244,14 +251,19 @@ def header_pairs(res: Response, length: int | None) -> list[tuple[bytes, bytes]]
         block = res.block
         if block is None:
             pairs = []
-        elif block.names.isdisjoint(staged):
+            names = _NO_NAMES
+        else:
             if block.written is None:
                 block.written = [_pair(item) for item in block.values.items()]
             pairs = block.written.copy()
-        else:
-            pairs = []
-            staged = res.unblocked()
-        pairs += [_known_pair(item) or _pair(item) for item in staged.items()]
+            names = block.names
+        for item in staged.items():
+            if item[0] in names:
+                # Staged after the block, in the place of what is there.
+                staged = res.unblocked()
+                pairs = [_known_pair(item) or _pair(item) for item in staged.items()]
+                break
+            pairs.append(_known_pair(item) or _pair(item))
         if content_type is not None and "content-type" not in staged:
             pairs.append(_TYPES.get(content_type) or _type_pair(content_type))
         if length is not None and "content-length" not in staged:
@@ -259,6 +271,9 @@ def header_pairs(res: Response, length: int | None) -> list[tuple[bytes, bytes]]
     if res.set_cookies is not None:
         pairs += [(b"set-cookie", value.encode("latin-1")) for value in res.set_cookies]
     return pairs
+
+
+_NO_NAMES: frozenset[str] = frozenset()
 
 
 class AsgiApplication(Protocol):
@@ -279,15 +294,16 @@ def asgi(app: App[Any], env: object = None, *, context: BackgroundContext | None
     ctx = context if context is not None else BackgroundContext()
     respond = app.dispatcher.respond
     bound = AsgiRequest.bound(env, ctx)
-    new: Callable[[type[AsgiRequest]], AsgiRequest] = object.__new__
 
     async def serve(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await _serve_other(scope, receive, send, app, ctx, bound)
             return
-        req = new(bound)
+        req = bound()
         req.params = NO_PARAMS  # type: ignore[misc]  # read-only for handlers
-        req._query = req._index = None
+        req.id = ""
+        req._query = None
+        req._index = None
         req._scope = scope
         req._receive = receive
         req.method = scope["method"]  # type: ignore[misc]  # as above
@@ -305,17 +321,19 @@ def asgi(app: App[Any], env: object = None, *, context: BackgroundContext | None
         body: Any = res.body
         if type(body) is str:
             body = body.encode()
-        if body is None or type(body) is bytes:
-            if body and res.staged is None and (known := _TYPES.get(res.content_type)) is not None:
-                # As `header_pairs` has it, without the call.
-                length = len(body)
-                headers = [known, _LENGTHS[length] if length < 4096 else (b"content-length", b"%d" % length)]
-            else:
-                headers = header_pairs(res, len(body) if body else _length_of_none(res.status_code, scope["method"]))
-            await send({"type": "http.response.start", "status": res.status_code, "headers": headers})
-            await send({"type": "http.response.body", "body": body or b""})
-        else:
+        elif body is None:
+            body = b""
+        elif type(body) is not bytes:
             await _stream(res, receive, send)
+            return
+        length = len(body)
+        if length and res.staged is None and (known := _TYPES.get(res.content_type)) is not None:
+            # As `header_pairs` has it, without the call.
+            headers = [known, _LENGTHS[length] if length < 4096 else (b"content-length", b"%d" % length)]
+        else:
+            headers = header_pairs(res, length or _length_of_none(res.status_code, scope["method"]))
+        await send({"type": "http.response.start", "status": res.status_code, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
 
     serve.context = ctx  # type: ignore[attr-defined]  # functions carry attributes
     return serve  # type: ignore[return-value]  # as above
@@ -360,7 +378,6 @@ async def _stream(res: Response, receive: Receive, send: Send) -> None:
 async def _serve_other(
     scope: Scope, receive: Receive, send: Send, app: App[Any], ctx: BackgroundContext, bound: type[AsgiRequest]
 ) -> None:
-    new: Callable[[type[AsgiRequest]], AsgiRequest] = object.__new__
     if scope["type"] == "lifespan":
         while True:
             message = await receive()
@@ -379,8 +396,9 @@ async def _serve_other(
         from core.hosts.asgi_websocket import serve_websocket
 
         # The opening handshake is a GET, and runs through the application as one.
-        req = new(bound)
+        req = bound()
         req.params = NO_PARAMS  # type: ignore[misc]  # read-only for handlers
+        req.id = ""
         req._query = req._index = None
         req._scope = scope
         req._receive = receive

@@ -64,6 +64,7 @@ class RsgiRequest(Request[Any, Any, Any]):
     def __init__(self, scope: RsgiScope, protocol: Any, env: object, ctx: BackgroundContext) -> None:
         # Request.__init__ is not called: all of it is here.
         self.params: Params[Any] = NO_PARAMS
+        self.id = ""
         self._query = None
         self._scope = scope
         self._protocol = protocol

@@ -18,7 +18,7 @@ from core.handlers import Middleware, Next, arguments_of, before, declare
 from core.http.url import URL
 from core.middleware import options
 from core.request import Request
-from core.response import Response
+from core.response import Block, Response
 
 __all__ = ["Origins", "cors", "normalised_origins"]
 
@@ -99,20 +99,30 @@ def cors(
                 kept[key] = allowed
         return allowed
 
+    # What an allowed origin is told, where that is known beforehand.
+    told: dict[str | None, Block] = {
+        origin: Block({"vary": "Origin", "access-control-allow-origin": origin, **simple}, ("Origin",))
+        for origin in (() if everyone else fixed or ())
+    }
+
     def share(
         req: Request[Any, Any, Any], res: Response, matching: frozenset[str] = fixed or _NOBODY
     ) -> Awaitable[None] | None:
         origin = req.header("origin")
+        if req.method != "OPTIONS" and (block := told.get(origin)) is not None:
+            res.put(block)
+            return None
         if not everyone:
             res.vary("Origin")
         allowed = "*" if "*" in matching else origin if origin in matching else None
         if req.method == "OPTIONS" and req.header("access-control-request-method") is not None:
             return preflight(req, res, None if origin is None else allowed)
-        staged = res.staged
         if allowed is None:
-            if staged is not None:
-                _withdraw(staged)
-        elif staged is None:
+            if res.staged is not None:
+                _withdraw(res.unblocked())
+            return None
+        staged = res.staged
+        if staged is None:
             res.staged = {"access-control-allow-origin": allowed, **simple}
         else:
             staged["access-control-allow-origin"] = allowed
@@ -121,12 +131,10 @@ def cors(
         return None
 
     async def preflight(req: Request[Any, Any, Any], res: Response, allowed: str | None) -> None:
-        staged = res.staged
-        if staged is None:
-            staged = res.staged = {}
         res.vary("Access-Control-Request-Headers")
         if allow_private_network:
             res.vary("Access-Control-Request-Private-Network")
+        staged = res.unblocked()
         _withdraw(staged)
         if allowed is not None:
             staged.update({"access-control-allow-origin": allowed, **granted})

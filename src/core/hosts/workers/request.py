@@ -31,6 +31,7 @@ class WorkersRequest(Request[Any, Any, Any]):
     def __init__(self, request: Any, env: object, ctx: Any, ip_header: str | None = PLATFORM_IP) -> None:
         # Request.__init__ is not called: all of it is here, in the order that costs least.
         self.params: Params[Any] = NO_PARAMS
+        self.id = ""
         self._query = None
         self._request = request
         self._url: str = request.url
