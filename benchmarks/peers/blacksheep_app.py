@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any
 
 from blacksheep import Application, FromJSON, Request, Response, Router, json, text
@@ -34,8 +35,10 @@ def build(routes: list[str], four: bool = False) -> Any:
         return response
 
     async def logger(request: Request, handler: Any) -> Response:
+        begin = perf_counter()
         response: Response = await handler(request)
-        null(f"{request.method} {request.url.path} {response.status} 0ms")
+        milliseconds = round((perf_counter() - begin) * 1000)
+        null(f"{request.method} {request.url.path} {response.status} {milliseconds}ms")
         return response
 
     async def secure(request: Request, handler: Any) -> Response:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from time import perf_counter
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -41,6 +42,7 @@ def build(routes: list[str], four: bool = False) -> Any:
         elif path.startswith("/users/") and method == "GET":
             body = json.dumps({"id": path[7:]}).encode()
         elif path.startswith("/full/users/") and method == "GET":
+            begin = perf_counter()
             query = dict(parse_qsl(scope["query_string"].decode()))
             given = dict(scope["headers"])
             request_id = given.get(b"x-request-id") or uuid.uuid4().hex.encode()
@@ -49,7 +51,7 @@ def build(routes: list[str], four: bool = False) -> Any:
             headers = [JSON, *SECURE, (b"x-request-id", request_id), (b"vary", b"Origin")]
             if given.get(b"origin") == ORIGIN.encode():
                 headers.append((b"access-control-allow-origin", ORIGIN.encode()))
-            null(f"{method} {path} 200 0ms")
+            null(f"{method} {path} 200 {round((perf_counter() - begin) * 1000)}ms")
         elif path == "/error":
             try:
                 raise ValueError("secret")

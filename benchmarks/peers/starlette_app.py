@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from time import perf_counter
 from typing import Any
 
 from starlette.applications import Starlette
@@ -50,6 +51,7 @@ class Logger:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        begin = perf_counter()
         status = 0
 
         async def watching(message: Any) -> None:
@@ -59,7 +61,7 @@ class Logger:
             await send(message)
 
         await self.app(scope, receive, watching)
-        null(f"{scope['method']} {scope['path']} {status} 0ms")
+        null(f"{scope['method']} {scope['path']} {status} {round((perf_counter() - begin) * 1000)}ms")
 
 
 class Secure:
