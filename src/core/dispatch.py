@@ -18,10 +18,10 @@ from functools import partial
 from typing import Any, cast
 
 from core.errors import CoreError, NextCalledTwiceError, NothingSentError
-from core.handlers import ErrorHandler, Handler, Middleware, Next, Step, name_of, traits_of
+from core.handlers import ErrorHandler, Handler, Middleware, Next, Step, Traits, name_of, traits_of
 from core.http.url import canonical_path, odd_in_path, split_path
 from core.request import NO_PARAMS, FoundParams, Params, Request
-from core.response import NULL_BODY_STATUSES, Hook, Response
+from core.response import NULL_BODY_STATUSES, Block, Hook, Response
 from core.routing.pattern import Pattern
 from core.routing.scopes import Scope, Scopes
 from core.routing.table import Leaf, Table
@@ -367,23 +367,23 @@ def _placed(middleware: Middleware[Any, Any], place: str) -> Middleware[Any, Any
 
 def _links(chain: Iterable[Middleware[Any, Any]], follow: Run) -> Run:
     """What runs a chain and then `follow`; `chain` comes with its last first."""
-    steps: list[Step] = []
+    row: list[Traits] = []
     for middleware in chain:
         traits = traits_of(middleware)
         if traits is not None and traits.public:
             continue
         if traits is not None and traits.before is not None:
-            steps.insert(0, traits.before)
+            row.insert(0, traits)
         else:
-            follow, steps = _link(middleware, _after(steps, follow)), []
-    return _after(steps, follow)
+            follow, row = _link(middleware, _after(row, follow)), []
+    return _after(row, follow)
 
 
-def _after(steps: Sequence[Step], follow: Run) -> Run:
-    """What runs middleware that wants no `next`, and then `follow`, unless one answers in its stead."""
-    if not steps:
+def _after(row: Sequence[Traits], follow: Run) -> Run:
+    """What runs a row of middleware that want no `next`, and then `follow`, unless one answers in its stead."""
+    if not row:
         return follow
-    every = tuple(steps)
+    every, hooks, block = _at_once(row)
 
     def run(req: Request[Any, Any, Any], res: Response) -> Awaitable[object]:
         for step in every:
@@ -392,7 +392,40 @@ def _after(steps: Sequence[Step], follow: Run) -> Run:
                 return instead
         return follow(req, res)
 
-    return run
+    def prepare_and_run(req: Request[Any, Any, Any], res: Response) -> Awaitable[object]:
+        if hooks:
+            res.hooks = hooks.copy() if res.hooks is None else res.hooks + hooks
+        if block is not None:
+            res.put(block)
+        for step in every:
+            instead = step(req, res)
+            if instead is not None:
+                return instead
+        return follow(req, res)
+
+    return run if not hooks and block is None else prepare_and_run
+
+
+def _at_once(row: Sequence[Traits]) -> tuple[tuple[Step, ...], list[Hook], Block | None]:
+    """The steps of a row of middleware, and what can be done ahead of them all.
+
+    That is what is done for every response alike, where no step before it may end the chain or stages a header of the
+    same name.
+    """
+    steps: list[Step] = []
+    hooks: list[Hook] = []
+    block: Block | None = None
+    staged: frozenset[str] | None = frozenset()
+    for traits in row:
+        what = traits.always
+        if what is None or staged is None or (isinstance(what, Block) and not what.names.isdisjoint(staged)):
+            steps.append(cast("Step", traits.before))
+            staged = None if staged is None or traits.stages is None else staged | traits.stages
+        elif isinstance(what, Block):
+            block = what if block is None else block.joined(what)
+        else:
+            hooks.append(what)
+    return tuple(steps), hooks, block
 
 
 def _link(middleware: Middleware[Any, Any], follow: Run) -> Run:

@@ -17,7 +17,7 @@ from typing_extensions import TypeVar
 
 from core.errors import HandlerError
 from core.request import Request
-from core.response import Response
+from core.response import Block, Hook, Response
 
 __all__ = [
     "Authenticator",
@@ -27,6 +27,7 @@ __all__ = [
     "Next",
     "Traits",
     "WebSocketHandler",
+    "always",
     "arguments_of",
     "before",
     "declare",
@@ -114,7 +115,18 @@ class Traits:
     refused at registration; `requires` refuses its absence too.
     """
 
-    __slots__ = ("authenticates", "before", "name", "placed", "provides", "public", "reads", "requires")
+    __slots__ = (
+        "always",
+        "authenticates",
+        "before",
+        "name",
+        "placed",
+        "provides",
+        "public",
+        "reads",
+        "requires",
+        "stages",
+    )
 
     def __init__(
         self,
@@ -135,6 +147,10 @@ class Traits:
         """Makes the middleware for one place where it stands, for one that keeps its places apart."""
         self.before: Step | None = None
         """All that the middleware does, for one that does nothing after the rest of the chain. See `before`."""
+        self.stages: frozenset[str] | None = None
+        """The headers that `before` stages, if it does nothing else that what comes behind it could tell."""
+        self.always: Hook | Block | None = None
+        """All that the middleware does, for one that does the same for every response. See `always`."""
 
 
 def declare(
@@ -152,11 +168,19 @@ def declare(
     return middleware
 
 
-def before(step: Step, *, name: str, provides: Iterable[str] = (), reads: Iterable[str] = ()) -> Middleware[Any, Any]:
+def before(
+    step: Step,
+    *,
+    name: str,
+    provides: Iterable[str] = (),
+    reads: Iterable[str] = (),
+    stages: Iterable[str] | None = None,
+) -> Middleware[Any, Any]:
     """A middleware that runs `step(req, res)` and then the rest of the chain, or what `step` returned in its stead.
 
     What such a middleware would do with `next` is known, so a chain makes none for it: a handful of steps in a row is
-    one call each. `name`, `provides` and `reads` as in `declare`.
+    one call each. `name`, `provides` and `reads` as in `declare`. `stages` is for a step that neither answers nor
+    raises, sends nothing and waits for nothing: the response headers that it stages.
     """
 
     def middleware(req: Request[Any, Any, Any], res: Response, next: Next, /) -> Awaitable[Any]:
@@ -164,7 +188,26 @@ def before(step: Step, *, name: str, provides: Iterable[str] = (), reads: Iterab
         return next() if instead is None else instead
 
     declare(middleware, name=name, provides=provides, reads=reads)
-    middleware.__core_traits__.before = step  # type: ignore[attr-defined]  # as `declare` does
+    traits: Traits = middleware.__core_traits__  # type: ignore[attr-defined]  # as `declare` does
+    traits.before = step
+    traits.stages = None if stages is None else frozenset(stages)
+    return middleware
+
+
+def always(what: Hook | Block, *, name: str, reads: Iterable[str] = ()) -> Middleware[Any, Any]:
+    """A middleware that puts a block of headers on every response, or has a hook called when it leaves.
+
+    A chain does what several of them ask for at once, without a step for each. `name` and `reads` as in `declare`.
+    """
+
+    def step(req: Request[Any, Any, Any], res: Response) -> None:
+        if isinstance(what, Block):
+            res.put(what)
+        else:
+            res.on_leave(what)
+
+    middleware = before(step, name=name, reads=reads, stages=what.names if isinstance(what, Block) else ())
+    middleware.__core_traits__.always = what  # type: ignore[attr-defined]  # as `declare` does
     return middleware
 
 

@@ -312,11 +312,15 @@ class Response:
         def hook(req: object, status: int, duration_ms: float) -> None:
             callback(status, duration_ms)
 
+        self.on_leave(hook)
+        return self
+
+    def on_leave(self, hook: Hook, /) -> None:
+        """Call `hook(req, status, duration_ms)` when the response leaves, as `on_send` does it."""
         if self.hooks is None:
             self.hooks = [hook]
         else:
             self.hooks.append(hook)
-        return self
 
     # -- sending
 

@@ -258,12 +258,14 @@ def header_pairs(res: Response, length: int | None) -> list[tuple[bytes, bytes]]
             pairs = block.written.copy()
             names = block.names
         for item in staged.items():
-            if item[0] in names:
+            name = item[0]
+            if name in names:
                 # Staged after the block, in the place of what is there.
                 staged = res.unblocked()
                 pairs = [_known_pair(item) or _pair(item) for item in staged.items()]
                 break
-            pairs.append(_known_pair(item) or _pair(item))
+            full = _FULL.get(name)  # as `_pair` has it, without the call
+            pairs.append(_known_pair(item) or _pair(item) if full is None else (full, item[1].encode("latin-1")))
         if content_type is not None and "content-type" not in staged:
             pairs.append(_TYPES.get(content_type) or _type_pair(content_type))
         if length is not None and "content-length" not in staged:

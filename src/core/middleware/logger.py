@@ -10,10 +10,9 @@ import logging
 from collections.abc import Callable
 from typing import Any, Literal, Protocol, TypeAlias
 
-from core.handlers import Middleware, before
+from core.handlers import Middleware, always
 from core.middleware import options
 from core.request import Request
-from core.response import Response
 
 __all__ = ["LogFormat", "LogFunction", "logger"]
 
@@ -63,14 +62,8 @@ def logger(
         line = line_of(req, status, duration_ms)
         put(line if line.isprintable() else _one_line(line))
 
-    def log(req: Request[Any, Any, Any], res: Response) -> None:
-        # What `leave` raises, from the format or the sink, the dispatcher logs; the response has left by then.
-        if res.hooks is None:
-            res.hooks = [leave]
-        else:
-            res.hooks.append(leave)
-
-    return before(log, name="logger", reads=("req.id",))
+    # What `leave` raises, from the format or the sink, the dispatcher logs; the response has left by then.
+    return always(leave, name="logger", reads=("req.id",))
 
 
 def _to(sink: logging.Logger, level: int) -> Callable[[str], object]:

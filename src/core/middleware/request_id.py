@@ -82,7 +82,9 @@ def request_id(
         # All hooks still log with the id; then an application that this one was called from finds its own again.
         res.set_variable(var, id)
 
-    return before(identify, name="request_id", provides=("req.id",))
+    # An id of the application's own may be refused, which is an error and ends the chain.
+    stages = (key,) if generator is None else None
+    return before(identify, name="request_id", provides=("req.id",), stages=stages)
 
 
 def _checked(generator: Callable[..., object], max_length: int) -> Callable[[Request[Any, Any, Any]], str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, Literal, TypeAlias
 
-from core.handlers import Middleware, before
+from core.handlers import Middleware, always, before
 from core.middleware import options
 from core.request import Request
 from core.response import Block, Response
@@ -100,13 +100,9 @@ def secure_hdrs(
         else:
             raise options.refuse("secure_hdrs", option, value, "must be the header's value as a str, or False for none")
 
-    def secure(req: Request[Any, Any, Any], res: Response) -> None:
-        # Staged before the chain, so that a header of a handler's own takes the place of the one here.
-        res.put(block)
-
-    block = Block(pairs)
     if not with_nonce and not override:
-        return before(secure, name="secure_hdrs")
+        # Put before the chain, so that a header of a handler's own takes the place of the one here.
+        return always(Block(pairs), name="secure_hdrs")
 
     def secure_each(req: Request[Any, Any, Any], res: Response) -> None:
         values = pairs
