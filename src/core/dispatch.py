@@ -395,7 +395,12 @@ def _after(row: Sequence[Traits], follow: Run) -> Run:
     def prepare_and_run(req: Request[Any, Any, Any], res: Response) -> Awaitable[object]:
         if hooks:
             res.hooks = hooks.copy() if res.hooks is None else res.hooks + hooks
-        if block is not None:
+        if block is None:
+            pass
+        elif res.staged is None:
+            res.staged = {}
+            res.block = block  # as `put` has it, without the call
+        else:
             res.put(block)
         for step in every:
             instead = step(req, res)
@@ -418,7 +423,7 @@ def _at_once(row: Sequence[Traits]) -> tuple[tuple[Step, ...], list[Hook], Block
     staged: frozenset[str] | None = frozenset()
     for traits in row:
         what = traits.always
-        if what is None or staged is None or (isinstance(what, Block) and not what.names.isdisjoint(staged)):
+        if what is None or staged is None or (isinstance(what, Block) and not what.taken.isdisjoint(staged)):
             steps.append(cast("Step", traits.before))
             staged = None if staged is None or traits.stages is None else staged | traits.stages
         elif isinstance(what, Block):

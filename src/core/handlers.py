@@ -206,7 +206,7 @@ def always(what: Hook | Block, *, name: str, reads: Iterable[str] = ()) -> Middl
         else:
             res.on_leave(what)
 
-    middleware = before(step, name=name, reads=reads, stages=what.names if isinstance(what, Block) else ())
+    middleware = before(step, name=name, reads=reads, stages=what.values if isinstance(what, Block) else ())
     middleware.__core_traits__.always = what  # type: ignore[attr-defined]  # as `declare` does
     return middleware
 

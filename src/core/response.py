@@ -77,16 +77,17 @@ Tokens = tuple["ContextVar[Any]", "Token[Any]", "Tokens | None"]
 class Block:
     """Headers that a middleware puts on responses alike: a host writes them as bytes once. See `Response.put`."""
 
-    __slots__ = ("_joined", "names", "values", "varies", "written")
+    __slots__ = ("_joined", "taken", "values", "varies", "written")
 
     def __init__(self, values: dict[str, str], varies: tuple[str, ...] = ()) -> None:
         self.values: dict[str, str] = values
         """By lower-case name, checked; none is `set-cookie`."""
         self.varies: tuple[str, ...] = varies
         """What `Vary` names, where it is one of them. See `Response.vary`."""
-        self.names: frozenset[str] = frozenset(values)
-        self.written: list[tuple[bytes, bytes]] | None = None
-        """What a host made of them."""
+        self.taken: frozenset[str] = frozenset((*values, "content-type", "content-length"))
+        """Their names, and those of what describes the body. A header of another name can stand beside the block."""
+        self.written: dict[str | None, list[tuple[bytes, bytes]]] = {}
+        """What a host made of them, with each content type."""
         self._joined: dict[Block, Block] = {}
 
     def joined(self, later: Block, /) -> Block:
@@ -94,7 +95,11 @@ class Block:
         both = self._joined.get(later)
         if both is None:
             # Blocks are made when middleware is, so these stay as few as they are.
-            both = self._joined[later] = Block({**self.values, **later.values}, later.varies or self.varies)
+            varies = (*self.varies, *(name for name in later.varies if name not in self.varies))
+            values = {**self.values, **later.values}
+            if varies:
+                values["vary"] = ", ".join(varies)
+            both = self._joined[later] = Block(values, varies)
         return both
 
 
@@ -260,33 +265,38 @@ class Response:
 
     def vary(self, name: str, /) -> None:
         """Name a request header in `Vary` when the response leaves, whatever a handler stages under it meanwhile."""
-        self.varies = (*self.varies, name)
-        if self.hooks is None:
-            self.hooks = []
+        self._vary((name,))
+
+    def _vary(self, names: tuple[str, ...]) -> None:
+        if names:
+            self.varies = (*self.varies, *names)
+            if self.hooks is None:
+                self.hooks = []
 
     def put(self, block: Block, /) -> None:
         """Stage all headers of a block, in the place of what was staged under their names; `Vary` as `vary` does."""
         staged = self.staged
         if staged is None:
             staged = self.staged = {}
-        if block.names.isdisjoint(staged):
-            self.block = block if self.block is None else self.block.joined(block)
-        else:
-            vary = staged.get("vary")
-            staged.update(block.values)
-            if vary is not None and block.varies:
-                staged["vary"] = vary
-        if block.varies:
-            self.varies = (*self.varies, *block.varies) if self.varies else block.varies
-            if self.hooks is None:
-                self.hooks = []
+        taken = block.taken
+        for name in staged:
+            if name in taken:
+                vary = staged.get("vary")
+                staged.update(block.values)
+                if vary is not None and block.varies:
+                    staged["vary"] = vary
+                self._vary(block.varies)
+                return
+        self.block = block if self.block is None else self.block.joined(block)
 
     def unblocked(self) -> dict[str, str]:
         """All staged headers in `staged` itself, for whoever reads or removes what stands elsewhere until the end."""
         staged = self.staged
-        if self.block is not None:
-            staged = {**self.block.values, **(staged or {})}
+        block = self.block
+        if block is not None:
+            staged = {**block.values, **(staged or {})}
             self.block = None
+            self._vary(block.varies)
         elif staged is None:
             staged = {}
         self.staged = staged
@@ -437,11 +447,10 @@ class Response:
 
     def keep_varies(self) -> None:
         """Name in `Vary` what `varies` has and the staged header has not: a handler may have replaced it."""
-        staged = self.staged
-        if self.block is not None and staged is not None:
-            if self.block.varies is not self.varies or "vary" in staged:
-                self.unblocked()  # which comes back here, without the block
+        if self.block is not None:
+            self.unblocked()  # which comes back here, without the block
             return
+        staged = self.staged
         for name in self.varies:
             there = None if staged is None else staged.get("vary")
             if there == name:

@@ -15,14 +15,14 @@ import builtins
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from core import http
 from core.app import App
 from core.context import EdgeMetadata, ExecutionContext
 from core.errors import CoreError
 from core.request import NO_PARAMS, Request
-from core.response import Response
+from core.response import Block, Response
 
 __all__ = ["AsgiApplication", "AsgiRequest", "BackgroundContext", "asgi"]
 
@@ -77,9 +77,10 @@ class AsgiRequest(Request[Any, Any, Any]):
     _index: dict[bytes, bytes] | None
 
     @classmethod
-    def bound(cls, env: object, ctx: ExecutionContext) -> type[AsgiRequest]:
+    def bound(cls, env: object, ctx: ExecutionContext) -> Callable[[], AsgiRequest]:
         """The class of requests with these bindings and this context."""
-        return type("AsgiRequest", (cls,), {"env": env, "ctx": ctx, "__init__": object.__init__})
+        made: Any = type("AsgiRequest", (cls,), {"env": env, "ctx": ctx, "__init__": object.__init__})
+        return cast("Callable[[], AsgiRequest]", made)
 
     @property
     def url(self) -> str:
@@ -243,29 +244,29 @@ def header_pairs(res: Response, length: int | None) -> list[tuple[bytes, bytes]]
     """The headers of a response that has left, as bytes; `length` is the body's, None for a stream."""
     content_type = res.content_type
     staged = res.staged
+    block = res.block
+    if block is not None and staged is not None and length is not None:
+        pairs = (block.written.get(content_type) or _written(block, content_type)).copy()
+        taken = block.taken
+        for item in staged.items():
+            name = item[0]
+            if name in taken:
+                break  # staged after the block, in the place of what is there
+            full = _FULL.get(name)  # as `_pair` has it, without the call
+            pairs.append(_known_pair(item) or _pair(item) if full is None else (full, item[1].encode("latin-1")))
+        else:
+            pairs.append(_LENGTHS[length] if length < 4096 else (b"content-length", b"%d" % length))
+            if res.set_cookies is not None:
+                pairs += [(b"set-cookie", value.encode("latin-1")) for value in res.set_cookies]
+            return pairs
     if staged is None:
         pairs = [] if content_type is None else [_TYPES.get(content_type) or _type_pair(content_type)]
         if length is not None:
             pairs.append(_LENGTHS[length] if length < 4096 else (b"content-length", b"%d" % length))
     else:
-        block = res.block
-        if block is None:
-            pairs = []
-            names = _NO_NAMES
-        else:
-            if block.written is None:
-                block.written = [_pair(item) for item in block.values.items()]
-            pairs = block.written.copy()
-            names = block.names
-        for item in staged.items():
-            name = item[0]
-            if name in names:
-                # Staged after the block, in the place of what is there.
-                staged = res.unblocked()
-                pairs = [_known_pair(item) or _pair(item) for item in staged.items()]
-                break
-            full = _FULL.get(name)  # as `_pair` has it, without the call
-            pairs.append(_known_pair(item) or _pair(item) if full is None else (full, item[1].encode("latin-1")))
+        if block is not None:
+            staged = res.unblocked()
+        pairs = [_known_pair(item) or _pair(item) for item in staged.items()]
         if content_type is not None and "content-type" not in staged:
             pairs.append(_TYPES.get(content_type) or _type_pair(content_type))
         if length is not None and "content-length" not in staged:
@@ -275,7 +276,14 @@ def header_pairs(res: Response, length: int | None) -> list[tuple[bytes, bytes]]
     return pairs
 
 
-_NO_NAMES: frozenset[str] = frozenset()
+def _written(block: Block, content_type: str | None) -> list[tuple[bytes, bytes]]:
+    """The headers of a block as bytes, and the content type."""
+    pairs = [_pair(item) for item in block.values.items()]
+    if content_type is not None:
+        pairs.append(_TYPES.get(content_type) or _type_pair(content_type))
+    if len(block.written) < _KEPT_MOST:
+        block.written[content_type] = pairs
+    return pairs
 
 
 class AsgiApplication(Protocol):
@@ -378,7 +386,7 @@ async def _stream(res: Response, receive: Receive, send: Send) -> None:
 
 
 async def _serve_other(
-    scope: Scope, receive: Receive, send: Send, app: App[Any], ctx: BackgroundContext, bound: type[AsgiRequest]
+    scope: Scope, receive: Receive, send: Send, app: App[Any], ctx: BackgroundContext, bound: Callable[[], AsgiRequest]
 ) -> None:
     if scope["type"] == "lifespan":
         while True:
