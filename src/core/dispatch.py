@@ -35,6 +35,7 @@ ALL = "*"
 """The method of an entry that answers every method."""
 _LAST = 1 << 62
 _KEPT_CHAINS = 1024
+_NOT_FOUND = '{"error":"Not Found"}'
 
 
 class Entry:
@@ -96,6 +97,8 @@ class Dispatcher:
         self._any: _Routes = _Routes()
         self._scopes: Scopes[Middleware[Any, Any]] = Scopes()
         self._scoped = False
+        # What answers a path that no route has: one chain, or one for each set of prefixes with middleware.
+        self._nowhere: Run | None = None
         self._chains: dict[tuple[int, ...], Run] = {}
         self.stale: bool = True
         """Whether something was registered since the entries were loaded."""
@@ -233,7 +236,11 @@ class Dispatcher:
             table.chains[path or "/"] = run
 
     def _missing_chain(self, segments: list[str]) -> Run:
-        scopes = self._scopes.covering(segments, _LAST) if self._scoped else self._scopes.everywhere
+        if not self._scoped:
+            if self._nowhere is None:
+                self._nowhere = self._chain(self._scopes.everywhere, self._missing)
+            return self._nowhere
+        scopes = self._scopes.covering(segments, _LAST)
         key = tuple(scope.order for scope in scopes)
         chain = self._chains.get(key)
         if chain is None:
@@ -292,7 +299,8 @@ class Dispatcher:
         if self.not_found is not None:
             await self.not_found(req, res)
         else:
-            res.status(404).json({"error": "Not Found"})
+            res.status(404).send(_NOT_FOUND)
+            res.content_type = "application/json"
 
     # -- failing
 
@@ -352,7 +360,7 @@ class Dispatcher:
         if "GET" in tables:
             tables.setdefault("HEAD", tables["GET"])
         self._tables, self._any, self._scopes, self._scoped = tables, any_method, scopes, scoped
-        self._chains = {}
+        self._nowhere, self._chains = None, {}
         self.stale = False
 
 

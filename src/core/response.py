@@ -81,7 +81,7 @@ class Block:
 
     def __init__(self, values: dict[str, str], varies: tuple[str, ...] = ()) -> None:
         self.values: dict[str, str] = values
-        """By lower-case name, checked; none is `set-cookie`."""
+        """By lower-case name, checked; none is `set-cookie`, and none describes a body."""
         self.varies: tuple[str, ...] = varies
         """What `Vary` names, where it is one of them. See `Response.vary`."""
         self.taken: frozenset[str] = frozenset((*values, "content-type", "content-length"))
@@ -347,25 +347,28 @@ class Response:
         return self
 
     def text(self, text: str, /) -> Self:
-        """Send plain text, as UTF-8."""
+        """Send plain text, as UTF-8. Raises TypeError for what is none."""
         if self.sent:
             raise self._gone("text")
-        self.body = text
+        self.body = text if type(text) is str else _plain("text", text)
         self.content_type = _TEXT
         self.sent = True  # type: ignore[misc]  # read-only for handlers
         return self
 
     def html(self, html: str, /) -> Self:
-        """Send HTML, as UTF-8. The text is sent as it is: escape what comes from outside."""
-        return self._send("html", html, _HTML)
+        """Send HTML, as UTF-8. The text is sent as it is: escape what comes from outside.
+
+        Raises TypeError for what is no text.
+        """
+        return self._send("html", _plain("html", html), _HTML)
 
     def send(self, body: str | bytes | bytearray | memoryview | None = None, /) -> Self:
         """Send a body as it is, or none. A text gets `text/plain` unless another content type is staged."""
         if isinstance(body, str):
-            return self._send("send", body, _TEXT)
-        if body is None or isinstance(body, bytes):
+            return self._send("send", _plain("send", body), _TEXT)
+        if body is None or type(body) is bytes:
             return self._send("send", body, None)
-        if isinstance(body, bytearray | memoryview):
+        if isinstance(body, bytes | bytearray | memoryview):
             return self._send("send", bytes(body), None)
         raise TypeError(
             f"res.send() takes str, bytes or nothing, not {type(body).__name__}. "
@@ -490,6 +493,13 @@ class Response:
 
 
 _assembled = http.Response.assembled
+
+
+def _plain(method: str, text: object) -> str:
+    """A text as hosts take it: a `str` and no subclass, whose methods may be anyone's (an enum's, a template's)."""
+    if not isinstance(text, str):
+        raise TypeError(f"res.{method}() takes str, not {type(text).__name__}. Use res.json(value) for values")
+    return str.__str__(text)
 
 
 def _location(url: str) -> str:

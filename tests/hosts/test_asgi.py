@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from enum import StrEnum
 from typing import Any
 
 import pytest
@@ -90,6 +91,50 @@ async def test_a_response_without_a_body_says_so_where_a_length_is_allowed(statu
     start, body = await ask(app, scope_of())
     assert [value for name, value in start["headers"] if name == b"content-length"] == length
     assert body["body"] == b""
+
+
+class Colour(StrEnum):
+    RED = "red"
+
+
+class Template(bytes):
+    """Bytes of a class of their own."""
+
+
+@pytest.mark.parametrize(
+    ("send", "type"),
+    [
+        (lambda res: res.text(Colour.RED), b"text/plain;charset=UTF-8"),
+        (lambda res: res.html(Colour.RED), b"text/html;charset=UTF-8"),
+        (lambda res: res.send(Colour.RED), b"text/plain;charset=UTF-8"),
+        (lambda res: res.send(Template(b"red")), None),
+    ],
+)
+async def test_texts_and_bytes_of_other_classes_are_sent_as_what_they_hold(
+    send: Callable[[Response], Response], type: bytes | None
+) -> None:
+    app = create_app()
+
+    @app.get("/")
+    async def handler(req: Request, res: Response) -> None:
+        send(res)
+
+    start, body = await ask(app, scope_of())
+    assert body["body"] == b"red"
+    assert dict(start["headers"]).get(b"content-type") == type
+
+
+@pytest.mark.parametrize("method", ["text", "html", "send"])
+async def test_what_is_no_text_is_refused_when_it_is_sent(method: str, caplog: pytest.LogCaptureFixture) -> None:
+    app = create_app()
+
+    @app.get("/")
+    async def handler(req: Request, res: Response) -> None:
+        getattr(res, method)(7)
+
+    start, _ = await ask(app, scope_of())
+    assert start["status"] == 500
+    assert f"res.{method}() takes str" in caplog.text
 
 
 async def test_head_has_the_length_of_the_body_it_leaves_out() -> None:
