@@ -147,19 +147,11 @@ class Response:
     """Of context variables that `set_variable` set, given back when all hooks have run."""
 
     def __init__(self) -> None:
-        # One by one: a chain of assignments takes half as long again.
-        self.sent = False  # type: ignore[misc]  # read-only for handlers
-        self.left = False
+        self.sent = self.left = False  # type: ignore[misc]  # read-only for handlers
         self.status_code = 200  # type: ignore[misc]  # likewise
-        self.body = None
-        self.content_type = None
-        self.staged = None
-        self.block = None
-        self.set_cookies = None
-        self.hooks = None
-        self.tokens = None
+        self.body = self.content_type = self.staged = self.set_cookies = None
+        self.hooks = self.tokens = self.upgrade = self.block = None
         self.varies = ()
-        self.upgrade = None
 
     def __repr__(self) -> str:
         return f"<Response {self.status_code}{' sent' if self.sent else ''}>"

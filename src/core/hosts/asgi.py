@@ -312,8 +312,7 @@ def asgi(app: App[Any], env: object = None, *, context: BackgroundContext | None
         req = bound()
         req.params = NO_PARAMS  # type: ignore[misc]  # read-only for handlers
         req.id = ""
-        req._query = None
-        req._index = None
+        req._query = req._index = None
         req._scope = scope
         req._receive = receive
         req.method = scope["method"]  # type: ignore[misc]  # as above
