@@ -435,7 +435,7 @@ def _at_once(row: Sequence[Traits]) -> tuple[tuple[Step, ...], list[Hook], Block
             steps.append(cast("Step", traits.before))
             staged = None if staged is None or traits.stages is None else staged | traits.stages
         elif isinstance(what, Block):
-            block = what if block is None else block.joined(what)
+            block = what if block is None else block.joined[what]
         else:
             hooks.append(what)
     return tuple(steps), hooks, block

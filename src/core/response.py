@@ -77,7 +77,7 @@ Tokens = tuple["ContextVar[Any]", "Token[Any]", "Tokens | None"]
 class Block:
     """Headers that a middleware puts on responses alike: a host writes them as bytes once. See `Response.put`."""
 
-    __slots__ = ("_joined", "taken", "values", "varies", "written")
+    __slots__ = ("joined", "taken", "values", "varies", "written")
 
     def __init__(self, values: dict[str, str], varies: tuple[str, ...] = ()) -> None:
         self.values: dict[str, str] = values
@@ -88,18 +88,25 @@ class Block:
         """Their names, and those of what describes the body. A header of another name can stand beside the block."""
         self.written: dict[str | None, list[tuple[bytes, bytes]]] = {}
         """What a host made of them, with each content type."""
-        self._joined: dict[Block, Block] = {}
+        self.joined: dict[Block, Block] = _Joined(self)
+        """The headers of both, by the block that is put later; its headers stand where both have one."""
 
-    def joined(self, later: Block, /) -> Block:
-        """The headers of both. `later`'s stand where both have one."""
-        both = self._joined.get(later)
-        if both is None:
-            # Blocks are made when middleware is, so these stay as few as they are.
-            varies = (*self.varies, *(name for name in later.varies if name not in self.varies))
-            values = {**self.values, **later.values}
-            if varies:
-                values["vary"] = ", ".join(varies)
-            both = self._joined[later] = Block(values, varies)
+
+class _Joined(dict[Block, Block]):
+    """What a block becomes with later ones. Blocks are made when middleware is, so these stay as few as they are."""
+
+    __slots__ = ("_earlier",)
+
+    def __init__(self, earlier: Block) -> None:
+        self._earlier = earlier
+
+    def __missing__(self, later: Block) -> Block:
+        earlier = self._earlier
+        varies = (*earlier.varies, *(name for name in later.varies if name not in earlier.varies))
+        values = {**earlier.values, **later.values}
+        if varies:
+            values["vary"] = ", ".join(varies)
+        both = self[later] = Block(values, varies)
         return both
 
 
@@ -144,7 +151,7 @@ class Response:
     varies: tuple[str, ...]
     """Request headers that `Vary` names in the end, whatever is staged under it meanwhile. See `vary`."""
     tokens: Tokens | None
-    """Of context variables that `set_variable` set, given back when all hooks have run."""
+    """Of context variables that were set for this request, given back when all hooks have run."""
 
     def __init__(self) -> None:
         self.sent = self.left = False  # type: ignore[misc]  # read-only for handlers
@@ -279,7 +286,7 @@ class Response:
                     staged["vary"] = vary
                 self._vary(block.varies)
                 return
-        self.block = block if self.block is None else self.block.joined(block)
+        self.block = block if self.block is None else self.block.joined[block]
 
     def unblocked(self) -> dict[str, str]:
         """All staged headers in `staged` itself, for whoever reads or removes what stands elsewhere until the end."""
@@ -295,12 +302,6 @@ class Response:
         if self.varies:
             self.keep_varies()
         return staged
-
-    def set_variable(self, variable: ContextVar[Any], value: object, /) -> None:
-        """Set a context variable until the response has left and all hooks have run."""
-        self.tokens = (variable, variable.set(value), self.tokens)
-        if self.hooks is None:
-            self.hooks = []
 
     def on_send(self, callback: Callable[[int, float], object], /) -> Self:
         """Call `callback(status, duration_ms)` when the response leaves, after those registered before it.

@@ -85,10 +85,18 @@ def _function(format: LogFunction) -> LogFunction:
     return line
 
 
+# All statuses, and nearly all durations.
+_NUMBERS = [str(number) for number in range(600)]
+
+
 def _short(req: Request[Any, Any, Any], status: int, duration_ms: float) -> str:
     edge = req.edge
-    # Rounding to an int is what `:.0f` does, in a third of the time.
-    return f"{req.method} {req.path} {status} {round(duration_ms)}ms [{edge.colo or '-' if edge is not None else '-'}]"
+    # Rounding to an int is what `:.0f` does, in a third of the time, and the text of a number that is kept is quicker.
+    ms = round(duration_ms)
+    return (
+        f"{req.method} {req.path} {_NUMBERS[status]} {_NUMBERS[ms] if 0 <= ms < 600 else ms}ms "
+        f"[{edge.colo or '-' if edge is not None else '-'}]"
+    )
 
 
 def _short_with_query(req: Request[Any, Any, Any], status: int, duration_ms: float) -> str:

@@ -73,14 +73,22 @@ def request_id(
     def identify(req: Request[Any, Any, Any], res: Response) -> None:
         id = req.header(key) if accept_incoming else None
         if id is None or not 0 < len(id) <= max_length or not _HARMLESS.issuperset(id):
-            id = make(req)
+            if generator is None:
+                try:
+                    id = _uuids.pop()  # as `_random_uuid` has it, without the call
+                except IndexError:
+                    id = make(req)
+            else:
+                id = make(req)
         req.id = id
         if res.staged is None:
             res.staged = {key: id}
         else:
             res.staged[key] = id
         # All hooks still log with the id; then an application that this one was called from finds its own again.
-        res.set_variable(var, id)
+        res.tokens = (var, var.set(id), res.tokens)
+        if res.hooks is None:
+            res.hooks = []
 
     # An id of the application's own may be refused, which is an error and ends the chain.
     stages = (key,) if generator is None else None
