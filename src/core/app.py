@@ -7,7 +7,7 @@ use the lower door, `app.dispatcher.respond`, with a `Request` of their own.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple, cast, overload
+from typing import TYPE_CHECKING, Any, cast, overload
 
 from typing_extensions import TypeVar
 
@@ -20,6 +20,7 @@ from core.request import Request
 from core.response import Response
 from core.router import Router, covers, prove_order
 from core.routing.pattern import Pattern
+from core.values import frozen
 
 if TYPE_CHECKING:
     from core.bindings.queue import MessageBatch
@@ -36,7 +37,8 @@ QueueConsumer = Callable[["MessageBatch[M]", E, ExecutionContext], Awaitable[Non
 ScheduledHandler = Callable[[ScheduledEvent, E, ExecutionContext], Awaitable[None]]
 
 
-class RouteInfo(NamedTuple):  # making an attrs class takes four times as long, and no request meets one
+@frozen
+class RouteInfo:
     """One route, as tools show it."""
 
     method: str

@@ -85,16 +85,22 @@ def _function(format: LogFunction) -> LogFunction:
     return line
 
 
-# All statuses, and nearly all durations.
-_NUMBERS = [str(number) for number in range(600)]
+# Of all statuses and nearly all durations, made when the first line is.
+_TEXTS: list[str] = []
+
+
+def _texts() -> list[str]:
+    _TEXTS[:] = map(str, range(600))
+    return _TEXTS
 
 
 def _short(req: Request[Any, Any, Any], status: int, duration_ms: float) -> str:
     edge = req.edge
     # Rounding to an int is what `:.0f` does, in a third of the time, and the text of a number that is kept is quicker.
     ms = round(duration_ms)
+    texts = _TEXTS or _texts()
     return (
-        f"{req.method} {req.path} {_NUMBERS[status]} {_NUMBERS[ms] if 0 <= ms < 600 else ms}ms "
+        f"{req.method} {req.path} {texts[status]} {texts[ms] if 0 <= ms < 600 else ms}ms "
         f"[{edge.colo or '-' if edge is not None else '-'}]"
     )
 

@@ -9,7 +9,7 @@ process alone. What over-use each lets through is measured in `benchmarks/rate_l
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Generic, Protocol
 
 from typing_extensions import TypeVar
 
@@ -38,36 +38,54 @@ _MOST_COUNTERS = 10_000
 _MOST_NAMESPACES = 16
 
 
-# Tuples: an attrs class takes four times as long to make, and every worker with a limit makes these as it starts.
+# By hand: an attrs class takes many times as long to be defined, and every worker with a limit pays as it starts.
 
 
-class Hit(NamedTuple):
+class Hit:
     """One request that asks to be let through."""
 
-    key: str
-    """The counter: policy and client, without the window. At most 256 characters."""
-    cost: int
-    """How much it takes of the limit; mostly 1."""
-    limit: int
-    """How much there is per window."""
-    window: int
-    """The window, in seconds."""
-    start: int
-    """When the current window began, in seconds since 1970; a multiple of `window`."""
-    now: float
-    """The time, in seconds since 1970."""
-    req: Any
-    """The request, for its bindings."""
-    after: Callable[[Callable[[], Awaitable[None]]], None]
-    """Lets work run through `ctx.wait_until` once the response has left."""
+    __slots__ = ("after", "cost", "key", "limit", "now", "req", "start", "window")
+
+    def __init__(
+        self,
+        key: str,
+        cost: int,
+        limit: int,
+        window: int,
+        start: int,
+        now: float,
+        req: Any,
+        after: Callable[[Callable[[], Awaitable[None]]], None],
+    ) -> None:
+        self.key: str = key
+        """The counter: policy and client, without the window. At most 256 characters."""
+        self.cost: int = cost
+        """How much it takes of the limit; mostly 1."""
+        self.limit: int = limit
+        """How much there is per window."""
+        self.window: int = window
+        """The window, in seconds."""
+        self.start: int = start
+        """When the current window began, in seconds since 1970; a multiple of `window`."""
+        self.now: float = now
+        """The time, in seconds since 1970."""
+        self.req: Any = req
+        """The request, for its bindings."""
+        self.after: Callable[[Callable[[], Awaitable[None]]], None] = after
+        """Lets work run through `ctx.wait_until` once the response has left."""
 
 
-class Taken(NamedTuple):
-    """What a store answered."""
+class Taken:
+    """What a store answered: whether a request is let through, and how much of the window is used.
 
-    allowed: bool
-    used: int | None
-    """How much of the window is used, this request included where it was let through; None where the store cannot tell."""
+    `used` counts this request too where it was let through; None where the store cannot tell.
+    """
+
+    __slots__ = ("allowed", "used")
+
+    def __init__(self, allowed: bool, used: int | None) -> None:
+        self.allowed: bool = allowed
+        self.used: int | None = used
 
 
 class RateLimitStore(Protocol):

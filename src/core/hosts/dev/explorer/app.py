@@ -211,7 +211,7 @@ class Explorer:
                     }
                     for name, binding in loaded.configuration.bindings.items()
                 ],
-                "routes": [route._asdict() for route in loaded.app.routes],
+                "routes": [attrs.asdict(route) for route in loaded.app.routes],
                 "queues": list(consumers_of(loaded)),
                 "crons": loaded.crons,
                 "notices": list(loaded.notices),
