@@ -82,7 +82,11 @@ class FoundParams(Params[K_contra]):
 
     __slots__ = ()
 
-    __init__ = object.__init__
+    if TYPE_CHECKING:
+
+        def __init__(self) -> None: ...
+    else:
+        __init__ = object.__init__
 
 
 NO_PARAMS: Params[Any] = Params()

@@ -477,9 +477,13 @@ class Response:
     def to_http(self) -> http.Response:
         """The standard value of this response."""
         body = self.body
-        headers = self.unblocked()
-        if self.content_type is not None and "content-type" not in headers:
-            headers["content-type"] = self.content_type
+        content_type = self.content_type
+        if self.staged is None:
+            headers = {} if content_type is None else {"content-type": content_type}
+        else:
+            headers = self.unblocked()
+            if content_type is not None and "content-type" not in headers:
+                headers["content-type"] = content_type
         return _assembled(
             self.status_code, (headers, self.set_cookies or []), body.encode() if isinstance(body, str) else body
         )

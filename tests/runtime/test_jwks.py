@@ -34,10 +34,10 @@ ISSUER = "https://issuer.test"
 
 RSA_KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
 KEYS: dict[str, Any] = {
-    "RS256": RSA_KEY,
-    "PS256": RSA_KEY,
+    **dict.fromkeys(("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"), RSA_KEY),
     "ES256": ec.generate_private_key(ec.SECP256R1()),
     "ES384": ec.generate_private_key(ec.SECP384R1()),
+    "ES512": ec.generate_private_key(ec.SECP521R1()),
     "EdDSA": ed25519.Ed25519PrivateKey.generate(),
 }
 

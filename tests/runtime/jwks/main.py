@@ -16,7 +16,8 @@ url: str = settings.URL
 key: bytes = settings.PEM
 
 app = create_app()
-users = app.authenticated(jwt_auth(jwks=url, algorithms=["RS256", "PS256", "ES256", "ES384", "EdDSA"], issuer=ISSUER))
+ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
+users = app.authenticated(jwt_auth(jwks=url, algorithms=ALGORITHMS, issuer=ISSUER))
 known = app.authenticated(jwt_auth(secret=lambda req: key, algorithms=["ES256"], issuer=ISSUER))
 
 
