@@ -78,7 +78,7 @@ typing: $(STAMP)/house  ## What type checkers must accept and refuse
 	$(BIN)/pytest -q tests/typing
 
 unit: $(STAMP)/house $(STAMP)/browser  ## pytest with coverage, without the tests inside workerd
-	PYTEST_DEBUG_TEMPROOT=$$(mktemp -d) $(BIN)/pytest -q -m 'not runtime' --ignore tests/typing --cov --cov-report=term
+	PYTEST_DEBUG_TEMPROOT=$$(mktemp -d) $(BIN)/pytest -q -n 2 --dist loadfile -m 'not runtime' --ignore tests/typing --cov --cov-report=term
 
 mypy-range: $(STAMP)/house  ## The plugin's tests under the oldest mypy that is supported
 	$(BIN)/python tests/mypy_plugin/with_mypy.py 1.17.0 -q
