@@ -299,8 +299,7 @@ class Dispatcher:
         if self.not_found is not None:
             await self.not_found(req, res)
         else:
-            res.status(404).send(_NOT_FOUND)
-            res.content_type = "application/json"
+            res.status(404)._send("json", _NOT_FOUND, "application/json")
 
     # -- failing
 
