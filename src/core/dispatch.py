@@ -393,13 +393,6 @@ def _after(row: Sequence[Traits], follow: Run) -> Run:
     every, hooks, block = _at_once(row)
 
     def run(req: Request[Any, Any, Any], res: Response) -> Awaitable[object]:
-        for step in every:
-            instead = step(req, res)
-            if instead is not None:
-                return instead
-        return follow(req, res)
-
-    def prepare_and_run(req: Request[Any, Any, Any], res: Response) -> Awaitable[object]:
         if hooks:
             res.hooks = hooks.copy() if res.hooks is None else res.hooks + hooks
         if block is None:
@@ -415,7 +408,7 @@ def _after(row: Sequence[Traits], follow: Run) -> Run:
                 return instead
         return follow(req, res)
 
-    return run if not hooks and block is None else prepare_and_run
+    return run
 
 
 def _at_once(row: Sequence[Traits]) -> tuple[tuple[Step, ...], list[Hook], Block | None]:

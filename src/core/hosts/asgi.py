@@ -199,6 +199,10 @@ _TYPES: dict[str | None, tuple[bytes, bytes]] = {
 _LENGTHS = [(b"content-length", b"%d" % size) for size in range(4096)]
 
 
+def _length_pair(length: int) -> tuple[bytes, bytes]:
+    return _LENGTHS[length] if length < 4096 else (b"content-length", b"%d" % length)
+
+
 # Most values are the same on every response. Those that differ (ids, locations) must fill neither the memory nor the
 # room of the others, so a name has room for a few.
 _PAIRS: dict[tuple[str, str], tuple[bytes, bytes]] = {}
@@ -255,6 +259,7 @@ def header_pairs(res: Response, length: int | None) -> list[tuple[bytes, bytes]]
             full = _FULL.get(name)  # as `_pair` has it, without the call
             pairs.append(_known_pair(item) or _pair(item) if full is None else (full, item[1].encode("latin-1")))
         else:
+            # As `_length_pair` has it, without the call.
             pairs.append(_LENGTHS[length] if length < 4096 else (b"content-length", b"%d" % length))
             if res.set_cookies is not None:
                 pairs += [(b"set-cookie", value.encode("latin-1")) for value in res.set_cookies]
@@ -262,7 +267,7 @@ def header_pairs(res: Response, length: int | None) -> list[tuple[bytes, bytes]]
     if staged is None:
         pairs = [] if content_type is None else [_TYPES.get(content_type) or _type_pair(content_type)]
         if length is not None:
-            pairs.append(_LENGTHS[length] if length < 4096 else (b"content-length", b"%d" % length))
+            pairs.append(_length_pair(length))
     else:
         if block is not None:
             staged = res.unblocked()
@@ -270,7 +275,7 @@ def header_pairs(res: Response, length: int | None) -> list[tuple[bytes, bytes]]
         if content_type is not None and "content-type" not in staged:
             pairs.append(_TYPES.get(content_type) or _type_pair(content_type))
         if length is not None and "content-length" not in staged:
-            pairs.append(_LENGTHS[length] if length < 4096 else (b"content-length", b"%d" % length))
+            pairs.append(_length_pair(length))
     if res.set_cookies is not None:
         pairs += [(b"set-cookie", value.encode("latin-1")) for value in res.set_cookies]
     return pairs
