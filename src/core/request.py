@@ -95,6 +95,7 @@ NO_PARAMS: Params[Any] = Params()
 class Query:
     """The query string: names to one or several values, percent-decoded, `+` read as a blank.
 
+    `query["page"]` is the first value of a name and raises KeyError where there is none; `get` gives None then.
     Bad escapes stay as they are and invalid UTF-8 becomes U+FFFD, as in a browser's URLSearchParams.
     """
 
@@ -137,7 +138,10 @@ class Query:
         return [value for key, value in self.pairs if key == name]
 
     def __getitem__(self, name: str, /) -> str:
-        return self._first[name]
+        try:
+            return self._first[name]
+        except KeyError:
+            raise KeyError(f'the query has no "{name}". Use req.query.get("{name}") for what may be missing') from None
 
     def __contains__(self, name: object) -> bool:
         return name in self._first

@@ -61,6 +61,8 @@ class TestRequest:
         assert query.get("page") == "2"
         assert query.get("none") is None
         assert query.get("none", "1") == "1"
+        with pytest.raises(KeyError, match=r'the query has no "none"\. Use req\.query\.get\("none"\)'):
+            query["none"]
         assert query.get_all("tag") == ["a", "b c d"]
         assert query.get("empty") == ""
         assert "page" in query
