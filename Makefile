@@ -10,7 +10,7 @@ STAMP  := .make
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: lock help dev test check lint types typing unit runtime docs docs-serve bench traces fuzz format clean mypy-range
+.PHONY: lock help dev test check lint types typing unit runtime docs docs-serve bench traces fuzz schema keys format clean mypy-range
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | awk -F ':.*?## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -30,9 +30,9 @@ $(STAMP)/dev: $(STAMP)/python pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,jwt,forms]'
 	@touch $@
 
-$(STAMP)/house: $(STAMP)/python pyproject.toml constraints.txt
+$(STAMP)/dev-tools: $(STAMP)/python pyproject.toml constraints.txt
 	@echo 'Installing what the project is checked with …'
-	@$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,jwt,forms,mypy,test]' --group house
+	@$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,jwt,forms,mypy,openapi,test]' --group dev-tools
 	@touch $@
 
 # The explorer is tested in a real Chromium. Where it cannot be had its tests are skipped, and say so; CI has it.
@@ -49,57 +49,69 @@ $(STAMP)/browser: tests/explorer/package-lock.json
 	elif [ "$$CI" = true ]; then echo 'npm is missing: install Node.js 20 or newer'; exit 1; fi
 	@touch $@
 
+# The schema of the platform's own tool, which the configuration model is held against: one file of its npm package.
+$(STAMP)/config-schema.json: tests/config/platform_schema/tool.json | $(STAMP)/dev-tools
+	@if command -v npm >/dev/null; then $(BIN)/python -m tests.config.platform_schema $@; \
+	elif [ "$$CI" = true ]; then echo 'npm is missing: install Node.js 20 or newer'; exit 1; fi
+
 # -- the two commands
 
-dev: $(STAMP)/dev  ## Run examples/users on the embedded bindings
-	@cd examples/users && ../../$(BIN)/core dev
+EXAMPLE ?= users
+
+dev: $(STAMP)/dev  ## Run examples/users on the embedded bindings, or another: make dev EXAMPLE=conduit
+	@cd examples/$(EXAMPLE) && ../../$(BIN)/core dev
 
 test: lint types typing unit mypy-range runtime docs  ## Run everything that CI runs
 
 # -- parts
 
-check: $(STAMP)/house  ## The inner loop: lint, types and the quick tests
+check: $(STAMP)/dev-tools  ## The inner loop: lint, types and the quick tests
 	$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check .
 	$(BIN)/lint-imports
 	$(BIN)/mypy
 	$(BIN)/pytest -q -n 2 -m 'not slow and not runtime' -x
 
-lint: $(STAMP)/house  ## Lint, format and the import contract
+lint: $(STAMP)/dev-tools  ## Lint, format and the import contract
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 
-types: $(STAMP)/house  ## mypy --strict and pyright strict over sources, tests and examples
+types: $(STAMP)/dev-tools  ## mypy --strict and pyright strict over sources, tests and examples
 	$(BIN)/mypy
 	$(BIN)/pyright --warnings
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/pyright --ignoreexternal --verifytypes core
 
-typing: $(STAMP)/house  ## What type checkers must accept and refuse
+typing: $(STAMP)/dev-tools  ## What type checkers must accept and refuse
 	$(BIN)/pytest -q tests/typing
 
-unit: $(STAMP)/house $(STAMP)/browser  ## pytest with coverage, without the tests inside workerd
+unit: $(STAMP)/dev-tools $(STAMP)/browser $(STAMP)/config-schema.json  ## pytest with coverage, without the tests inside workerd
 	PYTEST_DEBUG_TEMPROOT=$$(mktemp -d) $(BIN)/pytest -q -n 2 --dist loadfile -m 'not runtime' --ignore tests/typing --cov --cov-report=term
 
-mypy-range: $(STAMP)/house  ## The plugin's tests under the oldest mypy that is supported
+mypy-range: $(STAMP)/dev-tools  ## The plugin's tests under the oldest mypy that is supported
 	$(BIN)/python tests/mypy_plugin/with_mypy.py 1.17.0 -q
 
-runtime: $(STAMP)/house  ## The tests inside workerd
+runtime: $(STAMP)/dev-tools  ## The tests inside workerd
 	$(BIN)/pytest -q -m runtime tests/runtime
 
-lock: $(STAMP)/house  ## Pin what is installed now in constraints.txt
+lock: $(STAMP)/dev-tools  ## Pin what is installed now in constraints.txt
 	@$(BIN)/python -m pip freeze --exclude-editable --quiet > constraints.txt
 
-format: $(STAMP)/house  ## Format and fix what can be fixed
+schema: $(STAMP)/config-schema.json  ## Get the schema of the platform's own tool
+
+keys: $(STAMP)/dev-tools  ## Write the table of the platform's keys anew, after naming a version in tests/config/platform_schema/tool.json
+	$(BIN)/python -m tests.config.platform_schema $(STAMP)/config-schema.json --write
+
+format: $(STAMP)/dev-tools  ## Format and fix what can be fixed
 	$(BIN)/ruff check --fix --quiet .
 	$(BIN)/ruff format --quiet .
 
-traces: $(STAMP)/house  ## Replay a folder of recorded traces: make traces DIR=…
+traces: $(STAMP)/dev-tools  ## Replay a folder of recorded traces: make traces DIR=…
 	@$(BIN)/python -m tests.traces $(or $(DIR),tests/traces/data)
 
-docs: $(STAMP)/house  ## Build the documentation, strictly
+docs: $(STAMP)/dev-tools  ## Build the documentation, strictly
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --site-dir site
 
-docs-serve: $(STAMP)/house  ## Show the documentation while writing it
+docs-serve: $(STAMP)/dev-tools  ## Show the documentation while writing it
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
 
 # The peers want Python 3.12, and an environment of their own. The first of these that runs, and is new enough, is taken:
@@ -119,7 +131,7 @@ $(STAMP)/bench: benchmarks/requirements.txt pyproject.toml
 bench: $(STAMP)/bench  ## Measure everything, in one run (about ten minutes), and write docs/explanation/performance.md
 	env -u PYTHONDONTWRITEBYTECODE .venv-bench/bin/python -m benchmarks --write
 
-fuzz: $(STAMP)/house  ## Fuzz paths, headers, cookies, forms, ranges and queries: make fuzz SECONDS=600
+fuzz: $(STAMP)/dev-tools  ## Fuzz paths, headers, cookies, forms, ranges and queries: make fuzz SECONDS=600
 	@$(BIN)/python -m pip install --quiet atheris
 	$(BIN)/python -m tests.fuzz --seconds $(or $(SECONDS),60)
 

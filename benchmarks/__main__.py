@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from core.cli.runtime.toolchain import ToolchainError, toolchain
+from core.runtime.toolchain import ToolchainError, toolchain
 
 ROOT = Path(__file__).resolve().parent.parent
 KEPT = ROOT / ".make" / "measured"

@@ -20,13 +20,13 @@ from pathlib import Path
 
 import attrs
 
-from core.cli.runtime.bundle import HOST, Bundle, write_bundle
-from core.cli.runtime.capnp import Module, Plan
-from core.cli.runtime.collect import collect
-from core.cli.runtime.make import framework_size, make_bundle
-from core.cli.runtime.node import Node, start_node
-from core.cli.runtime.toolchain import Toolchain, toolchain
-from core.cli.runtime.workshop import ask, glue_of
+from core.runtime.build_worker import ask, glue_of
+from core.runtime.bundle import HOST, Bundle, write_bundle
+from core.runtime.capnp import Module, Plan
+from core.runtime.collect import collect
+from core.runtime.make import framework_size, make_bundle
+from core.runtime.node import Node, start_node
+from core.runtime.toolchain import Toolchain, toolchain
 
 BARE = b"""
 import js
@@ -115,7 +115,7 @@ async def make_targets(tools: Toolchain, folder: Path) -> dict[str, Target]:
         glue=glue,
         classes={},
         host="bare",
-        workshop=True,
+        build_worker=True,
     )
     image = await ask(tools, shop, "/snapshot", Plan(name="bench"))
     for snapshot in (False, True):
@@ -263,7 +263,7 @@ async def run(rounds: int, requests: int, memory_requests: int, warm_up: int) ->
 
 
 def _sizes(targets: dict[str, Target], framework: int) -> dict[str, int]:
-    from core.cli.runtime.bundle import compressed_size
+    from core.runtime.bundle import compressed_size
 
     found = {}
     for name, target in targets.items():

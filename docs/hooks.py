@@ -6,7 +6,6 @@ public name of that module.
 
 from __future__ import annotations
 
-import argparse
 import ast
 import os
 import re
@@ -29,12 +28,8 @@ def help_of(command: str) -> str:
 
     os.environ["COLUMNS"] = "100"
     os.environ["NO_COLOR"] = "1"
-    parser = parser_for(command)
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction) and command in action.choices:
-            chosen: argparse.ArgumentParser = action.choices[command]
-            return f"```text\n{chosen.format_help().rstrip()}\n```"
-    raise ValueError(f"{{{{ help: {command} }}}}: there is no such command")
+    chosen = parser_for(command).commands[command]
+    return f"```text\n{chosen.format_help().rstrip()}\n```"
 
 
 def overview() -> str:

@@ -10,12 +10,12 @@ from hypothesis import settings
 
 # How long an example takes says how busy the machine is, and nothing of the code. CI tries the same examples every
 # time, so that a red run is the change's doing; everyone else's runs look for new ones.
-settings.register_profile("house", deadline=None, derandomize=os.environ.get("CI") == "true")
-settings.load_profile("house")
+settings.register_profile("core", deadline=None, derandomize=os.environ.get("CI") == "true")
+settings.load_profile("core")
 
 HERE = Path(__file__).parent
 
-SLOW = ("backends", "cli", "examples", "explorer", "hosts/dev", "mypy_plugin", "newcomer", "typing")
+SLOW = ("backends", "cli", "examples", "explorer", "dev", "mypy_plugin", "newcomer", "typing")
 """Folders whose tests start processes, servers, browsers or type checkers."""
 
 

@@ -10,7 +10,7 @@ from urllib.parse import quote, unquote
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tests.spec.support import ask
+from tests.support.fetch import ask
 
 from core import Next, Request, Response, Router, create_app
 

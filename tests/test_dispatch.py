@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.spec.support import ask
+from tests.support.fetch import ask
 
 from core import CoreError, Next, Request, Response, create_app
 

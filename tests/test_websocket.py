@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 import pytest
-from tests.hosts.rsgi_scope import Lines, Scope
+from tests.support.rsgi import Lines, Scope
 
 from core.app import App
 from core.errors import CoreError, HandlerError, OptionError
@@ -82,6 +82,68 @@ async def test_middleware_runs_before_it_and_may_refuse() -> None:
 async def test_a_request_that_asks_for_no_websocket_gets_426() -> None:
     response = await Client(chat_app(), None).get("/rooms/7")
     assert (response.status, response.headers["upgrade"]) == (426, "websocket")
+
+
+@pytest.mark.parametrize("hang_up", [False, True], ids=["alone", "in a task group"])
+async def test_another_members_closing_does_not_end_the_session_silently(
+    hang_up: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    members: list[WebSocket] = []
+    gone: list[WebSocketClosed] = []
+    app: App[Any] = App()
+
+    async def send_to_all(message: str | bytes) -> None:
+        for member in members:
+            try:
+                await member.send(message)
+            except WebSocketClosed as closed:
+                gone.append(closed)
+                raise
+
+    @app.websocket("/")
+    async def room(req: Request[Any], socket: WebSocket) -> None:
+        members.append(socket)
+        async for message in socket:
+            if not hang_up:
+                await send_to_all(message)
+            else:
+                async with asyncio.TaskGroup() as group:
+                    group.create_task(send_to_all(message))
+
+    first, second = [await Client(app, None).websocket("/") for _ in range(2)]
+    await asyncio.sleep(0)
+    await first.close(1001)
+    await second.send("hello")
+    with pytest.raises(WebSocketClosed) as caught:
+        async with asyncio.timeout(5):
+            await second.receive()
+    assert (caught.value.code, caught.value.socket) == (1011, second)
+    assert gone[0].socket is members[0]
+    assert "a WebSocket handler failed" in caplog.text
+
+
+async def test_ones_own_closing_is_no_failure_in_a_task_group_either(caplog: pytest.LogCaptureFixture) -> None:
+    app: App[Any] = App()
+    over = asyncio.Event()
+
+    @app.websocket("/")
+    async def both(req: Request[Any], socket: WebSocket) -> None:
+        async def listen() -> None:
+            while True:
+                await socket.receive()
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(listen())
+        finally:
+            over.set()
+
+    client = await Client(app, None).websocket("/")
+    await client.close()
+    async with asyncio.timeout(5):
+        await over.wait()
+    await asyncio.sleep(0)
+    assert caplog.text == ""
 
 
 async def test_a_line_is_logged_for_the_upgrade() -> None:
@@ -180,12 +242,12 @@ def test_a_handler_of_the_wrong_shape_is_refused_by_name() -> None:
     app: App[Any] = App()
     with pytest.raises(HandlerError, match=r"websocket /x: wrong must be `async def \(req, socket\)`"):
 
-        @app.websocket("/x")  # type: ignore[type-var]  # that is the point
+        @app.websocket("/x")  # type: ignore[arg-type]  # that is the point
         async def wrong(req: Request[Any]) -> None: ...
 
     with pytest.raises(HandlerError, match="is not async"):
 
-        @app.websocket("/x")  # type: ignore[type-var]  # likewise
+        @app.websocket("/x")  # type: ignore[arg-type]  # likewise
         def not_async(req: Request[Any], socket: WebSocket) -> None: ...
 
 
@@ -268,6 +330,69 @@ class RsgiConnection:
 
 
 HANDSHAKE = Lines([("host", "example.test"), ("upgrade", "websocket")])
+
+
+async def answer_over_asgi(app: App[Any], *headers: tuple[bytes, bytes]) -> tuple[int, dict[bytes, bytes]]:
+    """What goes out for a plain GET of /rooms/7, on a connection that is HTTP and stays it."""
+    sent: list[Any] = []
+    http_scope = {"type": "http", "method": "GET", "scheme": "http", "path": "/rooms/7", "raw_path": b"/rooms/7"}
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b""}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    pairs = [(b"host", b"example.test"), *headers]
+    await asgi(app)({**http_scope, "query_string": b"", "headers": pairs, "client": None}, receive, send)
+    return sent[0]["status"], dict(sent[0]["headers"])
+
+
+async def answer_over_rsgi(app: App[Any], *headers: tuple[bytes, bytes]) -> tuple[int, dict[bytes, bytes]]:
+    """As `answer_over_asgi`, over RSGI."""
+    sent: list[Any] = []
+
+    class Protocol:
+        def response_str(self, *sending: Any) -> None:
+            sent.append(sending)
+
+        response_empty = response_bytes = response_str
+
+    pairs = [("host", "example.test"), *((name.decode(), value.decode()) for name, value in headers)]
+    plain: Any = Scope(Lines(pairs), path="/rooms/7")
+    await rsgi(app).__rsgi__(plain, Protocol())
+    return sent[0][0], {name.encode(): value.encode() for name, value in sent[0][1]}
+
+
+@pytest.mark.parametrize("answer", [answer_over_asgi, answer_over_rsgi])
+@pytest.mark.parametrize("headers", [(), ((b"connection", b"Upgrade"), (b"sec-websocket-version", b"13"))])
+async def test_a_101_never_leaves_on_a_connection_that_stays_http(answer: Any, headers: Any) -> None:
+    status, named = await answer(chat_app(), (b"upgrade", b"websocket"), *headers)
+    assert (status, named[b"upgrade"]) == (426, b"websocket")
+
+
+@pytest.mark.parametrize("answer", [answer_over_asgi, answer_over_rsgi])
+async def test_nor_one_that_an_application_forced(answer: Any, caplog: pytest.LogCaptureFixture) -> None:
+    app: App[Any] = App()
+
+    @app.get("/rooms/:id")
+    async def forced(req: Request[Any], res: Response) -> None:
+        res.send().status_code = 101  # type: ignore[misc]  # on purpose
+
+    status, named = await answer(app, (b"upgrade", b"websocket"), (b"connection", b"Upgrade"))
+    assert (status, named[b"upgrade"]) == (426, b"websocket")
+    assert "426 was sent instead" in caplog.text
+
+
+async def test_a_status_of_101_is_refused_with_the_way_to_open_a_websocket(caplog: pytest.LogCaptureFixture) -> None:
+    app: App[Any] = App()
+
+    @app.get("/")
+    async def handler(req: Request[Any], res: Response) -> None:
+        res.status(101).send()
+
+    assert (await Client(app, None).get("/")).status == 500
+    assert "app.websocket(path)" in caplog.text
 
 
 async def test_over_rsgi() -> None:

@@ -2,7 +2,7 @@
 
 import attrs
 
-from core import Bindings, CoreError, Request, Response, Router, Secret, create_app
+from core import Bindings, CoreError, Request, Response, Secret, create_app
 from core.middleware.jwt import jwt_auth
 
 
@@ -43,7 +43,7 @@ async def partner(req: Request[Env]) -> Partner:
     return Partner("The only partner")
 
 
-partners: Router[Env, Partner] = app.Router().authenticated(partner)
+partners = app.Router().authenticated(partner)
 
 
 @partners.get("/report")

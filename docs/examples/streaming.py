@@ -5,6 +5,7 @@ import hashlib
 from collections.abc import AsyncIterator
 
 from core import Request, Response, create_app
+from core.http.sse import Event
 
 app = create_app()
 
@@ -37,9 +38,9 @@ async def digest(req: Request, res: Response) -> None:
 
 
 # --8<-- [start:events]
-async def ticks() -> AsyncIterator[dict[str, str]]:
+async def ticks() -> AsyncIterator[Event]:
     for number in range(3):
-        yield {"event": "tick", "data": str(number)}
+        yield Event(event="tick", data=str(number))
         await asyncio.sleep(0)
 
 

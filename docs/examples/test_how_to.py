@@ -8,9 +8,10 @@ import authenticating
 import coming_from_elsewhere
 import limiting
 import queueing
+import signing_in
 import streaming
 import working_in_background
-from core import KVNamespace, ScheduledEvent, Secret
+from core import KVNamespace, ScheduledEvent, Secret, passwords
 from core.testing import (
     Client,
     FakeClock,
@@ -38,6 +39,24 @@ async def test_a_valid_token_opens_and_any_other_does_not() -> None:
         "for": "The only partner"
     }
     assert (await client.get("/partners/report")).status == 401
+
+
+async def test_the_right_password_opens_and_an_old_hash_is_made_anew() -> None:
+    db = FakeD1Database()
+    await db.exec("CREATE TABLE accounts (id INTEGER PRIMARY KEY, email TEXT, password TEXT)")
+    weak = (  # RFC 7914, section 12: "pleaseletmein" at a fifth of today's cost
+        "$scrypt$ln=14,r=8,p=1$U29kaXVtQ2hsb3JpZGU"
+        "$cCO9yzr9c0hGHAbNgf046/2o+7qQT44+qbVD9lRdofLVQylVYT8Pz2LUlwUkKpr55h6F3A1lHkDfzwF7RVdYhw"
+    )
+    await db.prepare("INSERT INTO accounts VALUES (7, 'ada@example.com', ?)").bind(weak).run()
+    client = Client(signing_in.app, signing_in.Env(DB=db))
+    right = {"email": "ada@example.com", "password": "pleaseletmein"}
+
+    assert (await client.post("/sign-in", json=right | {"password": "x"})).status == 401
+    assert (await client.post("/sign-in", json=right | {"email": "eve@example.com"})).status == 401
+    assert await (await client.post("/sign-in", json=right)).json() == {"id": 7}
+    assert not await passwords.needs_rehash(str(await db.prepare("SELECT password FROM accounts").first("password")))
+    assert (await client.post("/sign-in", json=right)).status == 200
 
 
 async def test_bodies_stream_both_ways() -> None:

@@ -136,15 +136,18 @@ _MODULES = {
 _HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}
 
 
-def __getattr__(name: str) -> object:
-    home = _HOMES.get(name)
-    if home is None:
-        if name == "http":
-            return import_module("core.http")
-        raise AttributeError(f"module 'core' has no attribute {name!r}")
-    value: object = getattr(import_module(home), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:
+    # Type checkers take a module with a `__getattr__` to have every name: a misspelt import would pass.
+
+    def __getattr__(name: str) -> object:
+        home = _HOMES.get(name)
+        if home is None:
+            if name == "http":
+                return import_module("core.http")
+            raise AttributeError(f"module 'core' has no attribute {name!r}")
+        value: object = getattr(import_module(home), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -7,7 +7,7 @@ use the lower door, `app.dispatcher.respond`, with a `Request` of their own.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator
-from typing import TYPE_CHECKING, Any, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, overload
 
 from typing_extensions import TypeVar
 
@@ -15,23 +15,22 @@ from core import http
 from core.context import ExecutionContext, ScheduledEvent
 from core.dispatch import Dispatcher, Entry
 from core.errors import DeveloperError, HandlerError, OrderError, RegistrationError
-from core.handlers import ErrorHandler, Handler, Middleware, arguments_of, name_of, require_async, traits_of
+from core.handlers import ErrorHandler, Handler, Middleware, arguments_of, info_of, name_of, require_async
 from core.request import Request
 from core.response import Response
-from core.router import Router, covers, prove_order
+from core.router import Router as _Router  # App has a method of that name
+from core.router import prove_order
 from core.routing.pattern import Pattern
 from core.values import frozen
 
 if TYPE_CHECKING:
     from core.bindings.queue import MessageBatch
 
-__all__ = ["App", "RouteInfo", "create_app"]
+__all__ = ["App", "QueueDecorator", "RouteInfo", "ScheduledDecorator", "create_app"]
 
 E = TypeVar("E", default=Any)
 E2 = TypeVar("E2")
 M = TypeVar("M")
-ErrorHandlerT = TypeVar("ErrorHandlerT", bound=ErrorHandler[Any])
-HandlerT = TypeVar("HandlerT", bound=Handler[Any, Any])
 
 QueueConsumer = Callable[["MessageBatch[M]", E, ExecutionContext], Awaitable[None]]
 ScheduledHandler = Callable[[ScheduledEvent, E, ExecutionContext], Awaitable[None]]
@@ -54,12 +53,41 @@ class RouteInfo:
     """Whether the route was marked `public()`."""
 
 
-class App(Router[E, Any]):
+class QueueDecorator(Generic[E]):
+    """Returned by `app.queue(name)`: registers the decorated consumer of that queue."""
+
+    __slots__ = ("_register",)
+
+    def __init__(self, register: Callable[[Any], None]) -> None:
+        self._register = register
+
+    def __call__(self, consumer: QueueConsumer[M, E], /) -> QueueConsumer[M, E]:
+        """Register `consumer`, and return it. Raises HandlerError where it is no `async (batch, env, ctx)`."""
+        self._register(consumer)
+        return consumer
+
+
+class ScheduledDecorator(Generic[E]):
+    """Returned by `app.scheduled(cron)`: registers the decorated handler of that trigger."""
+
+    __slots__ = ("_register",)
+
+    def __init__(self, register: Callable[[Any], None]) -> None:
+        self._register = register
+
+    def __call__(self, handler: ScheduledHandler[E], /) -> ScheduledHandler[E]:
+        """Register `handler`, and return it. Raises HandlerError where it is no `async (event, env, ctx)`."""
+        self._register(handler)
+        return handler
+
+
+class App(_Router[E]):
     """An application over the bindings `Env`.
 
     app = App(Env)                    # create_app(Env) is the same
 
-    With `default_deny=True` it refuses to serve while a route is neither `public()` nor behind an authenticator.
+    With `default_deny=True` it refuses to serve while a route, a WebSocket or a mount of `static(…)` is neither
+    `public()` nor behind an authenticator.
     """
 
     is_root = True
@@ -70,13 +98,13 @@ class App(Router[E, Any]):
         """The class of `req.env`, which hosts build from the configuration; None for an application without one."""
         self.default_deny = default_deny
         self.dispatcher: Dispatcher = Dispatcher(self._proven)
-        """Where hosts hand in requests of their own kind."""
+        """The entry for hosts that have a request of their own kind."""
         self._queues: dict[str, QueueConsumer[Any, E]] = {}
         self._schedule: list[tuple[str | None, ScheduledHandler[E]]] = []
 
-    def Router(self) -> Router[E, Any]:
+    def Router(self) -> _Router[E]:
         """A router over the same bindings, to be mounted with `app.use(prefix, router)`."""
-        return Router()
+        return _Router()
 
     # -- answering
 
@@ -90,24 +118,29 @@ class App(Router[E, Any]):
         await self.dispatcher.respond(Request(req, env, ctx), response)
         return response.to_http()
 
-    def on_error(self, handler: ErrorHandlerT, /) -> ErrorHandlerT:
+    def on_error(self, handler: ErrorHandler[E], /) -> ErrorHandler[E]:
         """Let `handler(err, req, res, next)` answer requests that failed; usable as a decorator.
 
-        When it raises, or calls `await next(err)`, the default answer is given.
+        When it raises, or calls `await next(err)`, the default answer is given. Raises RegistrationError for a second one.
         """
+        _require_first("on_error", self.dispatcher.on_error, handler)
         _require(handler, 4, "on_error", "(err, req, res, next)")
         self.dispatcher.on_error = handler
         return handler
 
-    def not_found(self, handler: HandlerT, /) -> HandlerT:
-        """Let `handler(req, res)` answer requests that no route matches; usable as a decorator."""
+    def not_found(self, handler: Handler[E], /) -> Handler[E]:
+        """Let `handler(req, res)` answer requests that no route matches; usable as a decorator.
+
+        Raises RegistrationError for a second one.
+        """
+        _require_first("not_found", self.dispatcher.not_found, handler)
         _require(handler, 2, "not_found", "(req, res)")
         self.dispatcher.not_found = handler
         return handler
 
     # -- queues and times
 
-    def queue(self, name: str, /) -> Callable[[QueueConsumer[M, E2]], QueueConsumer[M, E2]]:
+    def queue(self, name: str, /) -> QueueDecorator[E]:
         """Consume the queue `name` with the decorated `async (batch, env, ctx)`.
 
             @app.queue("jobs")
@@ -118,28 +151,26 @@ class App(Router[E, Any]):
         if not name:
             raise RegistrationError('queue(…) takes the name of a queue: @app.queue("jobs")')
 
-        def register(consumer: QueueConsumer[M, E2]) -> QueueConsumer[M, E2]:
+        def register(consumer: QueueConsumer[Any, E]) -> None:
             if name in self._queues:
                 raise RegistrationError(
                     f'the queue "{name}" is consumed by {name_of(self._queues[name])} already. A queue has one consumer'
                 )
             _require(consumer, 3, f'queue("{name}")', "(batch, env, ctx)")
-            self._queues[name] = cast("QueueConsumer[Any, E]", consumer)
-            return consumer
+            self._queues[name] = consumer
 
-        return register
+        return QueueDecorator(register)
 
-    def scheduled(self, cron: str | None = None, /) -> Callable[[ScheduledHandler[E2]], ScheduledHandler[E2]]:
+    def scheduled(self, cron: str | None = None, /) -> ScheduledDecorator[E]:
         """Run the decorated `async (event, env, ctx)` when `cron` comes up; for every trigger when it is None."""
         if cron is not None and not isinstance(cron, str):
             raise RegistrationError('scheduled(…) takes a cron expression: @app.scheduled("0 * * * *")')
 
-        def register(handler: ScheduledHandler[E2]) -> ScheduledHandler[E2]:
+        def register(handler: ScheduledHandler[E]) -> None:
             _require(handler, 3, "scheduled", "(event, env, ctx)")
-            self._schedule.append((cron, cast("ScheduledHandler[E]", handler)))
-            return handler
+            self._schedule.append((cron, handler))
 
-        return register
+        return ScheduledDecorator(register)
 
     async def consume(self, batch: MessageBatch[Any], env: E, ctx: ExecutionContext) -> None:
         """Hand a batch to the consumer of its queue. What it raises is the host's to act on: it retries the batch."""
@@ -194,15 +225,11 @@ class App(Router[E, Any]):
         return list(self._described())
 
     def _described(self) -> Iterator[RouteInfo]:
-        scopes: list[tuple[Pattern, Middleware[Any, Any]]] = []
-        for entry in self.entries():
+        for entry, chain in self._chains():
             if entry.method is None:
-                scopes += [(entry.pattern, middleware) for middleware in entry.middleware]
                 continue
-            chain = [middleware for prefix, middleware in scopes if covers(prefix, entry.pattern)]
-            chain += entry.middleware
-            traits = [traits_of(middleware) for middleware in chain]
-            steps = [m for m, its in zip(chain, traits, strict=True) if its is None or not its.public]
+            infos = [info_of(middleware) for middleware in chain]
+            steps = [m for m, its in zip(chain, infos, strict=True) if its is None or not its.public]
             handler: object = entry.handler
             if handler is None:
                 handler = steps.pop() if steps else None
@@ -211,9 +238,26 @@ class App(Router[E, Any]):
                 entry.pattern.text,
                 name_of(handler),
                 tuple(name_of(middleware) for middleware in steps),
-                any(its is not None and its.authenticates for its in traits),
-                any(its is not None and its.public for its in traits),
+                any(its is not None and its.authenticates for its in infos),
+                any(its is not None and its.public for its in infos),
             )
+
+    def _chains(self) -> Iterator[tuple[Entry, list[Middleware[Any, Any]]]]:
+        """Each entry with all the middleware that a request meets up to it, its own included."""
+        scopes: list[tuple[Pattern, Middleware[Any, Any]]] = []
+        for entry in self.entries():
+            above = [middleware for prefix, middleware in scopes if prefix.covers(entry.pattern)]
+            yield entry, [*above, *entry.middleware]
+            if entry.method is None:
+                scopes += [(entry.pattern, middleware) for middleware in entry.middleware]
+
+    def _open_scopes(self) -> Iterator[str]:
+        """Middleware that gives out content of its own to everyone, such as `use("/files", static(…))`."""
+        for entry, chain in self._chains():
+            infos = [its for middleware in chain if (its := info_of(middleware)) is not None]
+            own = next((its for middleware in entry.middleware if (its := info_of(middleware)) and its.serves), None)
+            if entry.method is None and own and not any(its.authenticates or its.public for its in infos):
+                yield f'use("{entry.pattern.text}", {own.name}(…))'
 
     def check(self) -> None:
         """Prove what can only be known of the whole: order, what middleware require, and `default_deny`.
@@ -226,13 +270,14 @@ class App(Router[E, Any]):
         prove_order(entries)
         _prove_requirements(entries)
         if self.default_deny:
-            open_routes = [
+            open_places = [
                 f"{route.method} {route.path}" for route in self.routes if not (route.authenticated or route.public)
             ]
-            if open_routes:
+            open_places += self._open_scopes()
+            if open_places:
                 raise RegistrationError(
-                    "default_deny: these routes are neither public nor behind an authenticator: "
-                    f"{', '.join(open_routes)}. Put public() before the handler, or register the route on "
+                    "default_deny: these are neither public nor behind an authenticator: "
+                    f"{', '.join(open_places)}. Put public() before the handler or the middleware, or register it on "
                     "router.authenticated(…)"
                 )
 
@@ -250,24 +295,32 @@ def _prove_requirements(entries: list[Entry]) -> None:
     """Refuse a middleware whose requirements nothing before it provides."""
     scopes: list[Entry] = []
     for entry in entries:
-        own = [traits for middleware in entry.middleware if (traits := traits_of(middleware)) is not None]
-        if any(traits.requires for traits in own):
+        own = [info for middleware in entry.middleware if (info := info_of(middleware)) is not None]
+        if any(info.requires for info in own):
             provided: set[str] = set()
             for scope in scopes:
-                if covers(scope.pattern, entry.pattern):
+                if scope.pattern.covers(entry.pattern):
                     for middleware in scope.middleware:
-                        traits = traits_of(middleware)
-                        provided |= traits.provides if traits is not None else set()
-            for traits in own:
-                missing = traits.requires - provided
+                        info = info_of(middleware)
+                        provided |= info.provides if info is not None else set()
+            for info in own:
+                missing = info.requires - provided
                 if missing:
                     raise OrderError(
-                        f"{traits.name}() on {entry.pattern.text} requires {', '.join(sorted(missing))}, which nothing "
+                        f"{info.name}() on {entry.pattern.text} requires {', '.join(sorted(missing))}, which nothing "
                         "before it provides. Register what provides it first"
                     )
-                provided |= traits.provides
+                provided |= info.provides
         if entry.method is None and own:
             scopes.append(entry)
+
+
+def _require_first(where: str, there: object, handler: object) -> None:
+    if there is not None:
+        raise RegistrationError(
+            f"{where}: {name_of(there)} is registered already, and {name_of(handler)} would replace it. An application has "
+            "one: choose inside it"
+        )
 
 
 def _require(callable_: object, arguments: int, where: str, shape: str) -> None:

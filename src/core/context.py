@@ -1,4 +1,4 @@
-"""What a request is given besides itself: the execution context, where it came in, and the time.
+"""The surroundings of a request: its execution context, the datacenter that it reached, and the time.
 
 Time is asked of a `Clock` everywhere in the framework, so that a test can hand one in
 and move it. This file knows no request and no binding.
@@ -27,20 +27,23 @@ __all__ = [
 
 @runtime_checkable
 class ExecutionContext(Protocol):
-    """What the runtime gives beside a request. Any object with these two methods will do."""
+    """The execution context that the runtime gives beside a request. Any object with these two methods will do."""
 
     def wait_until(self, awaitable: Awaitable[Any], /) -> None:
-        """Let `awaitable` run on after the response has left. What it raises is logged and harms nothing."""
+        """Let `awaitable` run on after the response was sent. An error that it raises is logged and harms nothing."""
         ...
 
     def pass_through_on_exception(self) -> None:
-        """Let the runtime fall back to the origin when the worker itself fails."""
+        """Let the runtime fall back to the origin when the worker itself fails.
+
+        It has no effect on what handlers raise: that is always answered, and never reaches the runtime.
+        """
         ...
 
 
 @frozen
 class EdgeMetadata:
-    """Where a request reached the edge: `colo`, a three-letter datacenter code, and `country`, ISO 3166-1 alpha-2."""
+    """The location at which a request reached the edge: `colo`, a three-letter datacenter code, and `country`, ISO 3166-1 alpha-2."""
 
     colo: str | None = None
     country: str | None = None
@@ -63,7 +66,7 @@ class TimerHandle(Protocol):
 
 
 class Clock(Protocol):
-    """Where the time comes from."""
+    """The source of the time."""
 
     def time(self) -> float:
         """Seconds since 1970-01-01 UTC."""

@@ -11,7 +11,7 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, NamedTuple, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast, overload
 
 import attrs
 import typing_extensions
@@ -19,7 +19,10 @@ import typing_extensions
 from core.bindings.secret import Secret
 from core.errors import EnvError
 
-__all__ = ["AnyEnv", "Bindings", "EnvField", "Table", "fields_of", "inject", "table_of"]
+if TYPE_CHECKING:
+    from core.bindings.kinds import Kind
+
+__all__ = ["AnyEnv", "Bindings", "EnvField", "fields_of", "inject", "kind_of"]
 
 E = TypeVar("E")
 
@@ -40,53 +43,18 @@ class Bindings:
     __slots__ = ()
 
 
-# The three below are tuples: an attrs class takes four times as long to make, and every worker makes them as it starts.
+def kind_of(annotation: Any) -> Kind | None:
+    """The kind of binding that a class stands for, itself or by a base; None for what is not a binding."""
+    # Imported here: a worker asks for it only when a binding is missing.
+    from core.bindings.kinds import PROTOCOLS
 
-
-class Table(NamedTuple):
-    """Where a kind of binding is written in the configuration file.
-
-    `header` is the TOML table, `key` the key that holds the attribute's name; vars and secrets have their own texts.
-    """
-
-    header: str
-    key: str = "binding"
-
-    def text(self, name: str) -> str:
-        """What to write for a binding called `name`."""
-        return f'{self.header} {self.key} = "{name}"'
-
-
-# By the name of the Protocol: the classes themselves are imported by an Env that uses them, and by no other.
-_TABLES: Final[Mapping[str, Table]] = {
-    "KVNamespace": Table("[[kv_namespaces]]"),
-    "D1Database": Table("[[d1_databases]]"),
-    "R2Bucket": Table("[[r2_buckets]]"),
-    "Queue": Table("[[queues.producers]]"),
-    "Ai": Table("[ai]"),
-    "DurableObjectNamespace": Table("[[durable_objects.bindings]]", "name"),
-    "Assets": Table("[assets]"),
-    "Fetcher": Table("[[services]]"),
-    "RateLimit": Table("[[ratelimits]]", "name"),
-    "Vectorize": Table("[[vectorize]]"),
-    "AnalyticsEngineDataset": Table("[[analytics_engine_datasets]]"),
-    "Hyperdrive": Table("[[hyperdrive]]"),
-    "Workflow": Table("[[workflows]]"),
-    "SendEmail": Table("[[send_email]]", "name"),
-    "Images": Table("[images]"),
-    "VersionMetadata": Table("[version_metadata]"),
-    "SecretsStoreSecret": Table("[[secrets_store_secrets]]"),
-}
-
-
-def table_of(kind: Any) -> Table | None:
-    """The table for a kind of binding, found through its base classes; None for what is not a binding of the platform."""
-    for base in getattr(kind, "__mro__", ()):
-        if base.__module__.startswith("core.bindings.") and base.__name__ in _TABLES:
-            return _TABLES[base.__name__]
+    for base in getattr(annotation, "__mro__", ()):
+        if base.__module__.startswith("core.bindings.") and base.__name__ in PROTOCOLS:
+            return PROTOCOLS[base.__name__]
     return None
 
 
+# A tuple: an attrs class takes four times as long to make, and every worker makes them as it starts.
 class EnvField(NamedTuple):
     """One attribute of an Env: the binding it asks for and what may stand there.
 
@@ -467,7 +435,7 @@ def _variable(value: Any, field: EnvField) -> object:
     if type(value) is kind and kind in (bool, int, float):
         return value
     wanted = f"expected {_article(_shown(annotation))}, found {_found(value)}"
-    if kind in (bool, int) or table_of(kind) is not None:
+    if kind in (bool, int) or kind_of(kind) is not None:
         raise _Mismatch(f"{wanted}. {_write(field)}")
     # Imported here: it takes a while to load, and few Envs have variables that are lists or objects.
     from core.structure import StructureError, structure
@@ -496,9 +464,9 @@ def _missing(title: str, field: EnvField, known: Sequence[str]) -> str:
 def _write(field: EnvField) -> str:
     """What to write in the configuration for the field's kind."""
     name, kind = field.name, field.kind
-    table = table_of(kind)
-    if table is not None:
-        return f"Write {table.text(name)}"
+    declared = kind_of(kind)
+    if declared is not None:
+        return f"Write {declared.write(name)}"
     if kind is Secret:
         return f'Write {name}=… in .dev.vars, and [secrets] required = ["{name}"]'
     if kind is str:

@@ -1,8 +1,8 @@
-"""What can go wrong, and whose turn it is.
+"""The errors of the framework: those for clients, for developers, and of bindings.
 
 Two trees. `CoreError` is what a client is told: a status, a message and metadata
 that become the JSON answer. `DeveloperError` is what the author of an application
-is told: it is named after what went wrong, and its message ends with the way out.
+is told: it is named after what went wrong, and its message ends with how to fix it.
 `BindingError` stands beside them: what a binding of the platform answered, in the
 platform's own words, so that a handler can tell a full key from a missing table.
 """
@@ -10,7 +10,8 @@ platform's own words, so that a handler can tell a full key from a missing table
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from functools import cached_property
+from typing import Any, Final, Literal, TypeAlias
 
 __all__ = [
     "AiError",
@@ -46,16 +47,29 @@ __all__ = [
     "R2ValueError",
     "RegistrationError",
     "UnsupportedBindingError",
+    "UsageError",
 ]
 
 _NO_HEADERS: Mapping[str, str] = {}
 
 
+def plain_status(status: object) -> int | None:
+    """A status as a plain int: http.HTTPStatus is one too. None for what is not an int, True and False included."""
+    return int(status) if isinstance(status, int) and not isinstance(status, bool) else None
+
+
+def _error_status(given: object) -> int:
+    status = plain_status(given)
+    if status is None or not 400 <= status <= 599:
+        raise ValueError(f"CoreError({given!r}, …): the status must be an int from 400 to 599, an error's")
+    return status
+
+
 class CoreError(Exception):
     """An answer to the client: `status`, and the JSON body `{"error": message, **metadata}`.
 
-    Raise it anywhere in a handler or a middleware. `headers` go onto the response.
-    `error` is always the message, also when the metadata has a key of that name.
+    Raise it anywhere in a handler or a middleware. `headers` go onto the response. Metadata may have any name but
+    `headers`; `error` is always the message, also when the metadata has a key of that name.
 
         raise CoreError(403, "Forbidden", code="INSUFFICIENT_PERMISSIONS")
 
@@ -67,9 +81,11 @@ class CoreError(Exception):
     headers: Mapping[str, str]
     metadata: dict[str, Any]
 
-    def __init__(self, status: int, message: str, *, headers: Mapping[str, str] | None = None, **metadata: Any) -> None:
+    def __init__(
+        self, status: int, message: str, /, *, headers: Mapping[str, str] | None = None, **metadata: Any
+    ) -> None:
         if type(status) is not int or not 400 <= status <= 599:
-            raise ValueError(f"CoreError(status={status!r}) must be an int from 400 to 599: it answers with an error")
+            status = _error_status(status)
         super().__init__(status, message)
         self.status = status
         self.message = message
@@ -89,7 +105,7 @@ class CoreError(Exception):
 
 
 class DeveloperError(Exception):
-    """A mistake in the application's own code or configuration. The message ends with the way out."""
+    """A mistake in the application's own code or configuration. The message ends with how to fix it."""
 
 
 class RegistrationError(DeveloperError):
@@ -126,6 +142,10 @@ class EnvError(DeveloperError):
     def __init__(self, problems: list[str]) -> None:
         super().__init__("\n".join(problems))
         self.problems = problems
+
+
+class UsageError(DeveloperError):
+    """The command itself was wrong: an argument, or the place where it was given."""
 
 
 class MissingExtraError(DeveloperError, ImportError):
@@ -185,8 +205,63 @@ class KVSyntaxError(KVError, BindingSyntaxError):
     """A value in a key-value namespace was asked for as JSON and is none."""
 
 
+_Constraint: TypeAlias = Literal["UNIQUE", "PRIMARY KEY", "NOT NULL", "CHECK", "FOREIGN KEY"]
+
+# SQLite's extended codes, as they end the message. A trigger's RAISE has a code of its own, whatever its text says.
+_CONSTRAINTS: Final[Mapping[str, _Constraint]] = {
+    "UNIQUE": "UNIQUE",
+    "ROWID": "UNIQUE",
+    "PRIMARYKEY": "PRIMARY KEY",
+    "NOTNULL": "NOT NULL",
+    "CHECK": "CHECK",
+    "FOREIGNKEY": "FOREIGN KEY",
+}
+_NAMED: Final[tuple[_Constraint, ...]] = ("UNIQUE", "NOT NULL", "CHECK", "FOREIGN KEY")
+_WITH_COLUMNS: Final = frozenset({"UNIQUE", "PRIMARY KEY", "NOT NULL"})
+
+
 class D1Error(BindingError):
-    """A SQL database refused; the message begins with `D1_`."""
+    """A SQL database refused; the message begins with `D1_`.
+
+    Which constraint a statement broke, if it was one, is in `constraint` and `columns`:
+
+        except D1Error as error:
+            if error.constraint == "UNIQUE" and error.columns == ("users.email",):
+                raise CoreError(409, "Email already in use") from error
+    """
+
+    @property
+    def constraint(self) -> Literal["UNIQUE", "PRIMARY KEY", "NOT NULL", "CHECK", "FOREIGN KEY"] | None:
+        """The kind of constraint that was broken; None for every other error, a trigger's RAISE included.
+
+        A message without SQLite's extended code tells no primary key from another unique one: it is "UNIQUE" then.
+        """
+        return self._broken[0]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the constraint as SQLite names them, `("users.email",)`, in the order of the constraint.
+
+        Empty where it names none: for CHECK and FOREIGN KEY, and for a unique index with an expression in it.
+        """
+        return self._broken[1]
+
+    @cached_property
+    def _broken(self) -> tuple[_Constraint | None, tuple[str, ...]]:
+        constraint: _Constraint | None
+        message, extended, code = str(self).removesuffix(")").rpartition(" (extended: SQLITE_CONSTRAINT_")
+        if extended:
+            constraint = _CONSTRAINTS.get(code)
+        else:
+            # Only where the message begins so: an exec's quotes the statement, and with it any text of a client's.
+            message = code
+            said = message.removeprefix("D1_ERROR: ")
+            constraint = next((kind for kind in _NAMED if said.startswith(f"{kind} constraint failed")), None)
+        if constraint not in _WITH_COLUMNS:
+            return constraint, ()
+        # From the end, for the same reason.
+        names = message.removesuffix(": SQLITE_CONSTRAINT").rpartition(" constraint failed: ")[2]
+        return constraint, () if names.startswith("index '") else tuple(names.split(", "))
 
 
 class D1TypeError(D1Error, BindingTypeError):

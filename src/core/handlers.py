@@ -1,11 +1,10 @@
-"""What an application gives to the framework: the shapes of its callables, and how they are told apart.
+"""The callables that an application gives to the framework: their shapes, and how a handler is told from a middleware.
 
 All are Protocols with positional-only parameters, so that any parameter names fit. They return None
 or the response they sent, so that `return res.status(401).json(…)` reads the same everywhere.
 
-Which kind a callable is, is decided once, when it is registered, by how many arguments it takes;
-the signature is read from the code object, since `inspect.signature` costs more than all the rest
-of a registration.
+The kind of a callable is decided once, when it is registered, by the number of its arguments. The signature is
+read from the code object, since `inspect.signature` costs more than all the rest of a registration.
 """
 
 from __future__ import annotations
@@ -16,30 +15,29 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from typing_extensions import TypeVar
 
 from core.errors import HandlerError
-from core.request import Request
-from core.response import Block, Hook, Response
+from core.request import AnyRequest, Request
+from core.response import Response
 
 __all__ = [
     "Authenticator",
     "ErrorHandler",
     "Handler",
     "Middleware",
+    "MiddlewareInfo",
     "Next",
-    "Traits",
     "WebSocketHandler",
-    "always",
     "arguments_of",
     "before",
     "declare",
+    "info_of",
     "name_of",
     "public",
     "require_async",
-    "traits_of",
 ]
 
 E_contra = TypeVar("E_contra", contravariant=True, default=Any)
-U_contra = TypeVar("U_contra", contravariant=True, default=Any)
-U_co = TypeVar("U_co", covariant=True, default=Any)
+U_contra = TypeVar("U_contra", contravariant=True, default=object)
+A_co = TypeVar("A_co", covariant=True, default=Any)
 M = TypeVar("M", bound=Callable[..., Any])
 
 
@@ -82,7 +80,7 @@ class ErrorHandler(Protocol[E_contra]):
     """`async (err, req, res, next)`: answers a request that failed."""
 
     def __call__(
-        self, err: Exception, req: Request[E_contra, Any, Any], res: Response, next: Next, /
+        self, err: Exception, req: Request[E_contra, object, Any], res: Response, next: Next, /
     ) -> Awaitable[Response | None]:
         """Send something on `res`; raising or `await next(err)` falls back to the default answer."""
         ...
@@ -96,37 +94,30 @@ class WebSocketHandler(Protocol[E_contra, U_contra]):
         ...
 
 
-class Authenticator(Protocol[E_contra, U_co]):
-    """`async (req)`: finds out who is asking, or raises CoreError to refuse."""
+class Authenticator(Protocol[E_contra, A_co, U_contra]):
+    """`async (req)`: finds out who is asking, or raises CoreError to refuse.
 
-    def __call__(self, req: Request[E_contra, Any, Any], /) -> Awaitable[U_co]:
+    `Authenticator[Env, User]` reads no user. `Authenticator[Env, Admin, User]` stands behind another authenticator
+    and reads the `User` that it found.
+    """
+
+    def __call__(self, req: Request[E_contra, U_contra, Any], /) -> Awaitable[A_co]:
         """Return the user."""
         ...
 
 
-Step = Callable[[Request[Any, Any, Any], Response], Awaitable[Any] | None]
-"""What a middleware does before the rest of the chain: None to go on to it, or what is awaited in its stead."""
+Step = Callable[[AnyRequest, Response], Awaitable[Any] | None]
+"""The part of a middleware before the rest of the chain. It returns None to go on, or what is awaited instead."""
 
 
-class Traits:
-    """What a middleware says of itself: what it puts on a request, what it reads, and whether it lets in.
+class MiddlewareInfo:
+    """Declares what a middleware provides, what it requires, and whether it authenticates.
 
     `provides` and `reads` are names such as `req.id`. A middleware that reads what only a later one provides is
     refused at registration; `requires` refuses its absence too.
     """
 
-    __slots__ = (
-        "always",
-        "authenticates",
-        "before",
-        "name",
-        "placed",
-        "provides",
-        "public",
-        "reads",
-        "requires",
-        "stages",
-    )
+    __slots__ = ("authenticates", "before", "name", "placed", "provides", "public", "reads", "requires", "serves")
 
     def __init__(
         self,
@@ -136,21 +127,27 @@ class Traits:
         requires: Iterable[str] = (),
         authenticates: bool = False,
         public: bool = False,
+        serves: bool = False,
+        placed: Callable[[str, int], Middleware[Any, Any]] | None = None,
+        before: Step | None = None,
     ) -> None:
         self.name: str = name
+        self.serves: bool = serves
+        """Whether it answers with content of its own, as a route does, so that `default_deny` asks who may have it."""
         self.public: bool = public
+        """Whether it is the mark `public()`, which does nothing."""
         self.provides: frozenset[str] = frozenset(provides)
         self.requires: frozenset[str] = frozenset(requires)
         self.reads: frozenset[str] = frozenset(reads) | self.requires
         self.authenticates: bool = authenticates
-        self.placed: Callable[[str], Middleware[Any, Any]] | None = None
-        """Makes the middleware for one place where it stands, for one that keeps its places apart."""
-        self.before: Step | None = None
+        self.placed: Callable[[str, int], Middleware[Any, Any]] | None = placed
+        """Makes the middleware for one location, for one that keeps its locations apart.
+
+        It is given the location, such as `/api` or `GET /users/:id`, and the number of this one among those of its name
+        there, from 1 on.
+        """
+        self.before: Step | None = before
         """All that the middleware does, for one that does nothing after the rest of the chain. See `before`."""
-        self.stages: frozenset[str] | None = None
-        """The headers that `before` stages, if it does nothing else that what comes behind it could tell."""
-        self.always: Hook | Block | None = None
-        """All that the middleware does, for one that does the same for every response. See `always`."""
 
 
 def declare(
@@ -161,53 +158,31 @@ def declare(
     reads: Iterable[str] = (),
     requires: Iterable[str] = (),
     authenticates: bool = False,
+    serves: bool = False,
+    placed: Callable[[str, int], Middleware[Any, Any]] | None = None,
 ) -> M:
-    """Write `Traits` on a middleware, and return it. `name` is what `app.routes` and messages call it."""
-    traits = Traits(name, provides, reads, requires, authenticates)
-    middleware.__core_traits__ = traits  # type: ignore[attr-defined]  # functions carry attributes
+    """Declare the `MiddlewareInfo` of a middleware, and return it. `app.routes` and messages call it `name`."""
+    info = MiddlewareInfo(name, provides, reads, requires, authenticates, serves=serves, placed=placed)
+    _attach(middleware, info)
     return middleware
 
 
-def before(
-    step: Step,
-    *,
-    name: str,
-    provides: Iterable[str] = (),
-    reads: Iterable[str] = (),
-    stages: Iterable[str] | None = None,
-) -> Middleware[Any, Any]:
-    """A middleware that runs `step(req, res)` and then the rest of the chain, or what `step` returned in its stead.
+def _attach(middleware: Any, info: MiddlewareInfo) -> None:
+    middleware.__core_info__ = info
 
-    What such a middleware would do with `next` is known, so a chain makes none for it: a handful of steps in a row is
-    one call each. `name`, `provides` and `reads` as in `declare`. `stages` is for a step that neither answers nor
-    raises, sends nothing and waits for nothing: the response headers that it stages.
+
+def before(step: Step, *, name: str, provides: Iterable[str] = (), reads: Iterable[str] = ()) -> Middleware[Any, Any]:
+    """A middleware that runs `step(req, res)` and then the rest of the chain, or awaits what `step` returned instead.
+
+    It needs no `next`, so a chain makes none for it: several of them in a row are one call each. `name`, `provides` and
+    `reads` as in `declare`.
     """
 
-    def middleware(req: Request[Any, Any, Any], res: Response, next: Next, /) -> Awaitable[Any]:
+    def middleware(req: AnyRequest, res: Response, next: Next, /) -> Awaitable[Any]:
         instead = step(req, res)
         return next() if instead is None else instead
 
-    declare(middleware, name=name, provides=provides, reads=reads)
-    traits: Traits = middleware.__core_traits__  # type: ignore[attr-defined]  # as `declare` does
-    traits.before = step
-    traits.stages = None if stages is None else frozenset(stages)
-    return middleware
-
-
-def always(what: Hook | Block, *, name: str, reads: Iterable[str] = ()) -> Middleware[Any, Any]:
-    """A middleware that puts a block of headers on every response, or has a hook called when it leaves.
-
-    A chain does what several of them ask for at once, without a step for each. `name` and `reads` as in `declare`.
-    """
-
-    def step(req: Request[Any, Any, Any], res: Response) -> None:
-        if isinstance(what, Block):
-            res.put(what)
-        else:
-            res.on_leave(what)
-
-    middleware = before(step, name=name, reads=reads, stages=what.values if isinstance(what, Block) else ())
-    middleware.__core_traits__.always = what  # type: ignore[attr-defined]  # as `declare` does
+    _attach(middleware, MiddlewareInfo(name, provides, reads, before=step))
     return middleware
 
 
@@ -222,21 +197,21 @@ def public() -> Middleware[object, object]:
     async def mark(req: Request[object, object, Any], res: Response, next: Next, /) -> None:
         await next()
 
-    mark.__core_traits__ = Traits("public", public=True)  # type: ignore[attr-defined]  # functions carry attributes
+    _attach(mark, MiddlewareInfo("public", public=True))
     return mark
 
 
-def traits_of(middleware: object) -> Traits | None:
-    """What a middleware declared, if anything."""
-    traits = getattr(middleware, "__core_traits__", None)
-    return traits if isinstance(traits, Traits) else None
+def info_of(middleware: object) -> MiddlewareInfo | None:
+    """The declaration of a middleware, if it has one."""
+    info = getattr(middleware, "__core_info__", None)
+    return info if isinstance(info, MiddlewareInfo) else None
 
 
 def name_of(callable_: object) -> str:
-    """What to call a callable in messages and tables."""
-    traits = traits_of(callable_)
-    if traits is not None:
-        return traits.name
+    """The name of a callable in messages and tables."""
+    info = info_of(callable_)
+    if info is not None:
+        return info.name
     wrapped = getattr(callable_, "func", callable_)  # functools.partial
     name = getattr(wrapped, "__qualname__", None) or type(wrapped).__name__
     return str(name).rpartition("<locals>.")[2]
@@ -247,7 +222,7 @@ _VARIADIC = 0x04  # inspect.CO_VARARGS
 
 
 def arguments_of(callable_: object) -> int | None:
-    """How many positional arguments a callable demands, or None where that cannot be told.
+    """The number of positional arguments that a callable demands, or None where that cannot be known.
 
     A parameter with a default is not demanded. Keyword-only parameters without one make a callable
     unfit, which is None too.
@@ -297,7 +272,7 @@ def require_async(callable_: object, where: str) -> None:
     code = getattr(callable_, "__code__", None)
     if code is not None and code.co_flags & _COROUTINE:
         return
-    if traits_of(callable_) is not None:
+    if info_of(callable_) is not None:
         return  # it declared what it is, and returns an awaitable by another way
     import inspect
 

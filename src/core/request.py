@@ -6,15 +6,14 @@ everything typed by them is declared as a read-only property, although at run ti
 attributes: they are read on every request, and a property costs a call.
 
 What costs anything (URL, headers, query, body) is worked out when it is first asked for. A host
-derives from `Request` and answers for its own kind of message in the five methods at the end.
+derives from `Request` and answers for its own kind of message in the methods at the end.
 """
 
 from __future__ import annotations
 
 import builtins
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, cast, overload
+from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, cast, overload
 
 from typing_extensions import TypeForm, TypeVar
 
@@ -26,9 +25,12 @@ from core.errors import CoreError
 from core.http.json import loads
 
 if TYPE_CHECKING:
-    from core.http.forms import Form, FormLimits
+    from core.http.forms import Form, FormLimits, UploadedFile
 
-__all__ = ["Params", "Query", "Request"]
+__all__ = ["AnyRequest", "MAX_JSON", "OpenRequest", "Params", "Query", "Request"]
+
+MAX_JSON: Final = 1024 * 1024
+"""The number of bytes of JSON that `Request.json` reads, unless a `body_limit` sets another."""
 
 E_co = TypeVar("E_co", covariant=True, default=Any)
 U_co = TypeVar("U_co", covariant=True, default=object)
@@ -92,9 +94,10 @@ class FoundParams(Params[K_contra]):
 NO_PARAMS: Params[Any] = Params()
 
 
-class Query:
-    """The query string: names to one or several values, percent-decoded, `+` read as a blank.
+class Query(Mapping[str, str]):
+    """The query string: names to their first values, percent-decoded, `+` read as a blank.
 
+    As a mapping it has each name once, in order of appearance; `get_all` and `pairs` have what came more than once.
     `query["page"]` is the first value of a name and raises KeyError where there is none; `get` gives None then.
     Bad escapes stay as they are and invalid UTF-8 becomes U+FFFD, as in a browser's URLSearchParams.
     """
@@ -128,8 +131,10 @@ class Query:
     @overload
     def get(self, name: str, /) -> str | None: ...
     @overload
-    def get(self, name: str, default: D, /) -> str | D: ...
-    def get(self, name: str, default: object = None, /) -> object:
+    def get(self, name: str, /, default: str) -> str: ...
+    @overload
+    def get(self, name: str, /, default: D) -> str | D: ...
+    def get(self, name: str, /, default: object = None) -> object:
         """The first value under `name`, or `default`."""
         return self._first.get(name, default)
 
@@ -151,6 +156,11 @@ class Query:
 
     def __len__(self) -> int:
         return len(self._first)
+
+    def __eq__(self, other: object) -> bool:
+        return self.pairs == other.pairs if isinstance(other, Query) else super().__eq__(other)
+
+    __hash__ = None  # type: ignore[assignment]  # a mapping
 
     def __repr__(self) -> str:
         return f"Query({self.text!r})"
@@ -233,6 +243,11 @@ class Request(Generic[E_co, U_co, K_contra]):
 
     _body: builtins.bytes | None = None
     _streamed = False
+    # What `form` read: the body in a file, or what it raised.
+    _kept: UploadedFile | Exception | None = None
+    _form: tuple[FormLimits | None, Form] | None = None
+    _most_json = MAX_JSON
+    _past_json = slice(MAX_JSON, MAX_JSON + 1)  # the first byte that is too much: a slice costs no call
     _clock: Clock = system_clock
     _start_time: float | None = None
     _state: dict[str, Any] | None = None
@@ -240,14 +255,15 @@ class Request(Generic[E_co, U_co, K_contra]):
     _users: dict[Any, Any] | None = None
 
     def __init__(self, message: http.Request, env: E_co, ctx: ExecutionContext) -> None:
-        self.params = NO_PARAMS  # type: ignore[misc]  # read-only for handlers
+        own: Any = self  # handlers only read what is set here
+        own.params = NO_PARAMS
         self.id = ""
         self._query = None
         self._message = message
-        self.method = message.method  # type: ignore[misc]  # read-only for handlers
-        self.path = message.path  # type: ignore[misc]
-        self.env = env  # type: ignore[misc]
-        self.ctx = ctx  # type: ignore[misc]
+        own.method = message.method
+        own.path = message.path
+        own.env = env
+        own.ctx = ctx
         clock: Clock = getattr(ctx, "clock", system_clock)  # as `clock_of` has it, without the call
         if clock is not system_clock:
             # A clock of one's own moves by itself, so the moment of receipt is kept as it says.
@@ -265,9 +281,18 @@ class Request(Generic[E_co, U_co, K_contra]):
         return self._message.url
 
     @property
-    def headers(self) -> http.Headers:
-        """The headers of the request."""
-        return self._message.headers
+    def root_path(self) -> str:
+        """The prefix under which a host mounts the application, percent-encoded; empty where it mounts at the root.
+
+        It is in `url` and not in `path`, so that routes do not depend on it. A redirect to a path of this application
+        begins with it: `res.redirect(f"{req.root_path}/login")`.
+        """
+        return ""
+
+    @property
+    def headers(self) -> http.HeadersView:
+        """The headers of the request. They cannot be changed: what middleware finds out goes into `req.state`."""
+        return http.HeadersView.of(self._message.headers)
 
     def header(self, name: str, /) -> str | None:
         """The value of a header, or None. Several of one name come joined with `, `."""
@@ -300,7 +325,7 @@ class Request(Generic[E_co, U_co, K_contra]):
 
     @property
     def edge(self) -> EdgeMetadata | None:
-        """Where the request reached the edge, where the host knows."""
+        """The location at which the request reached the edge, if the host knows."""
         return self._message.edge
 
     @property
@@ -332,7 +357,7 @@ class Request(Generic[E_co, U_co, K_contra]):
 
     @property
     def users(self) -> dict[Any, Any]:
-        """What each authenticator that ran on this request returned, so that none runs twice."""
+        """The user that each authenticator returned on this request, so that none runs twice."""
         if self._users is None:
             self._users = {}
         return self._users
@@ -346,13 +371,22 @@ class Request(Generic[E_co, U_co, K_contra]):
         """
         body = self._body
         if body is None:
-            if self._streamed:
-                raise self._spent()
-            body = self._body = await self._read()
+            body = self._body = await (self._read_again() if self._streamed else self._read())
         return body
 
-    def _spent(self) -> TypeError:
-        return TypeError("the body was read by stream(), which keeps nothing. Read it with bytes() before that")
+    @property
+    def body_used(self) -> bool:
+        """Whether a body was read, or handed out by `stream()`. One that turned out to be empty does not count."""
+        return bool(self._body) or self._streamed
+
+    async def _read_again(self) -> builtins.bytes:
+        """The body after it was read in pieces. Raises what reading it raised, and TypeError where nothing was kept."""
+        kept = self._kept
+        if kept is None:
+            raise TypeError("the body was read by stream(), which keeps nothing. Read it with bytes() before that")
+        if isinstance(kept, Exception):
+            raise kept
+        return await kept.bytes()
 
     async def text(self) -> str:
         """The whole body as UTF-8; what is not UTF-8 becomes U+FFFD, and a byte order mark is dropped."""
@@ -365,17 +399,19 @@ class Request(Generic[E_co, U_co, K_contra]):
     async def json(self, type_: Any = Any, /) -> Any:
         """The body parsed as JSON (RFC 8259), and structured as a `T` when one is given.
 
-        Raises CoreError(400, "Invalid JSON"), and CoreError(422, "Validation failed", issues=[…]) with the path and
-        message of every mistake. Nothing is converted that only looks alike: no "no" to True, no 1 to "1".
+        Raises CoreError(400, "Invalid JSON"), also for what is nested deeper than 200 levels, CoreError(413) for more
+        than 1 MiB (`MAX_JSON`) unless a `body_limit` allows another size, and CoreError(422, "Validation failed",
+        issues=[…]) with the path and message of every mistake, 100 at most. Nothing is converted that only looks alike:
+        no "no" to True, no 1 to "1".
 
             order = await req.json(Order)
         """
         body = self._body
         if body is None:
             # As `bytes` does it, without the call.
-            if self._streamed:
-                raise self._spent()
-            body = self._body = await self._read()
+            body = self._body = await (self._read_again() if self._streamed else self._read(self._most_json))
+        if body[self._past_json]:
+            raise CoreError(413, "Payload Too Large")
         try:
             value = loads(body)
         except ValueError:
@@ -383,16 +419,37 @@ class Request(Generic[E_co, U_co, K_contra]):
         return value if type_ is Any else _structured(value, type_)
 
     async def form(self, limits: FormLimits | None = None, /) -> Form:
-        """The fields and files of an urlencoded or multipart body.
+        """The fields and files of an urlencoded or multipart body. It is read once and remembered, and so is the body.
 
-        Raises CoreError(415) for any other content type, 400 for a malformed body and 413 past a limit.
+        Asked for again it is the same form with the same files; a body that was refused is refused again. Limits other
+        than the first time's are held against the remembered body.
+
+        Raises CoreError(415) for any other content type, 400 for a malformed body and 413 past a limit, TypeError after
+        `stream()`.
         """
+        known = self._form
+        if known is not None and known[0] == limits:
+            return known[1]
         from core.http.forms import read_form
 
-        return await read_form(self.header("content-type"), self.stream(), limits)
+        keep: list[builtins.bytes | UploadedFile] = []
+        first = self._body is None and self._kept is None
+        try:
+            form = await read_form(self.header("content-type"), self.stream(), limits, keep=keep if first else None)
+        except Exception as error:
+            if first and self._streamed:
+                self._kept = error
+            raise
+        for body in keep:
+            if isinstance(body, builtins.bytes):
+                self._body = body
+            else:
+                self._kept = body
+        self._form = limits, form
+        return form
 
     async def stream(self) -> AsyncIterator[builtins.bytes]:
-        """The body in pieces as they come. It is not remembered: read it once.
+        """The body in pieces as they come. It is not remembered: read it once, or after `bytes()` and the like.
 
         Raises TypeError when the body was handed out before.
         """
@@ -401,15 +458,31 @@ class Request(Generic[E_co, U_co, K_contra]):
                 yield self._body
             return
         if self._streamed:
-            raise TypeError("the body was already handed out by stream(). It can be read only once")
+            kept = self._kept
+            if kept is None:
+                raise TypeError("the body was already handed out by stream(). It can be read only once")
+            if isinstance(kept, Exception):
+                raise kept
+            async for chunk in kept:
+                yield chunk
+            return
         self._streamed = True
         async for chunk in self._chunks():
             yield chunk
 
+    def _refused_body(self) -> CoreError:
+        """The error of a body that is too long, which reading it again raises too."""
+        self._streamed = True
+        self._kept = error = CoreError(413, "Payload Too Large")
+        return error
+
     def limit_body(self, most: int, error: Exception, /) -> None:
-        """Let reading the body raise `error` once more than `most` bytes have come in. The smallest bound counts."""
-        if self._body is not None:
-            if len(self._body) > most:
+        """Let reading the body raise `error` once more than `most` bytes have come in. The smallest bound counts, and
+        any counts in place of `MAX_JSON`.
+        """
+        self._most_json, self._past_json = most, slice(most, most + 1)
+        if self._body is not None or self._kept is not None:
+            if (len(self._body) if self._body is not None else getattr(self._kept, "size", 0)) > most:
                 raise error
             return
         unlimited = self._chunks
@@ -422,7 +495,7 @@ class Request(Generic[E_co, U_co, K_contra]):
                     raise error
                 yield chunk
 
-        async def read() -> builtins.bytes:
+        async def read(most: int | None = None) -> builtins.bytes:
             return b"".join([chunk async for chunk in self._chunks()])
 
         # On the instance, so that a request without a bound pays nothing.
@@ -431,23 +504,88 @@ class Request(Generic[E_co, U_co, K_contra]):
 
     # -- what a host answers for its own kind of message: url, headers, header, query_string, and these
 
-    async def _read(self) -> builtins.bytes:
+    async def _read(self, most: int | None = None) -> builtins.bytes:
+        """The whole body. A host may raise CoreError(413) where it is seen early that there are more than `most` bytes."""
         return await self._message.bytes()
 
     def _chunks(self) -> AsyncIterator[builtins.bytes]:
         return self._message.stream()
 
+    def _opens_websocket(self) -> bool:
+        # What a client says in a header decides only where a host is told of a handshake in no other way: a 101 on a
+        # connection that goes on as HTTP would let the bytes behind it pass for a second answer.
+        return (self.header("upgrade") or "").lower() == "websocket"
 
-# What structures a type, once it was asked for: `core.structure` keeps it too, and is behind an import here.
-_hooks: dict[Any, Callable[[Any], Any]] = {}
+
+AnyRequest = Request[Any, Any, Any]
+"""A request as middleware sees it that stands before handlers of every kind."""
+
+if TYPE_CHECKING:
+
+    class OpenRequest(Request[Any, Any, Any]):
+        """A request as hosts and the dispatcher see it: they set what handlers only read."""
+
+        @property
+        def env(self) -> Any:
+            """The bindings."""
+            ...
+
+        @env.setter
+        def env(self, value: object) -> None: ...
+        @property
+        def ctx(self) -> ExecutionContext:
+            """The execution context."""
+            ...
+
+        @ctx.setter
+        def ctx(self, value: ExecutionContext) -> None: ...
+        @property
+        def params(self) -> Params[Any]:
+            """The parameters of the path."""
+            ...
+
+        @params.setter
+        def params(self, value: Params[Any]) -> None: ...
+        @property
+        def method(self) -> str:
+            """The HTTP method."""
+            ...
+
+        @method.setter
+        def method(self, value: str) -> None: ...
+        @property
+        def path(self) -> str:
+            """The path, which the dispatcher makes canonical."""
+            ...
+
+        @path.setter
+        def path(self, value: str) -> None: ...
+
+else:
+    OpenRequest = Request
+
+
+class _Hooks(dict[Any, Callable[[Any], Any]]):
+    """The functions that structure a type, kept here because `core.structure` is imported when one is first needed."""
+
+    def __missing__(self, type_: Any) -> Callable[[Any], Any]:
+        from core.structure import hook_of
+
+        hook = self[type_] = hook_of(type_)
+        return hook
+
+
+_hooks = _Hooks()
 
 
 def _structured(value: Any, type_: Any) -> Any:
     """The value of a body as a `type_`. Raises CoreError(422) with every mistake."""
     try:
-        hook = _hooks.get(type_) or _hook(type_)
+        hook = _hooks[type_]
     except TypeError:  # an unhashable form, such as Annotated over a list
-        hook = _hook(type_)
+        from core.structure import hook_of
+
+        hook = hook_of(type_)
     try:
         return hook(value)
     except Exception as error:
@@ -456,12 +594,3 @@ def _structured(value: Any, type_: Any) -> Any:
         if not isinstance(error, StructureError):
             raise
         raise CoreError(422, "Validation failed", issues=error.issues) from None
-
-
-def _hook(type_: Any) -> Callable[[Any], Any]:
-    from core.structure import hook_of
-
-    hook = hook_of(type_)
-    with suppress(TypeError):
-        _hooks[type_] = hook
-    return hook

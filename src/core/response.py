@@ -1,21 +1,37 @@
 """A response while it is being made.
 
-Sending decides status and body; nothing leaves before the chain has unwound. Headers are staged
-apart from both, so they are on whatever leaves in the end, also when an error discards what was
-sent. This file does not know chains: `core.dispatch` decides when a response leaves.
+It is in one of three states:
+
+    OPEN ── json, text, html, send, redirect, stream, sse, switch ──> SENT ── the dispatcher ──> FINALIZED
+      ^                                                                │
+      └────────────────────────── discard ─────────────────────────────┘
+
+    OPEN        `sent` is False. Headers are staged; status and body may still be decided.
+    SENT        `sent` is True. Status and body are decided; sending again raises AlreadySentError. Nothing is on the
+                wire: headers may still be staged, and middleware may replace the body.
+    FINALIZED   `finalized` is True too. The chain has unwound and the hooks have run; the host writes it, and every
+                change raises AlreadySentError.
+
+`discard` takes back status and body with the headers that describe them. Other staged headers stay, so they are on
+whatever is sent afterwards: an error, a 404. This file does not know chains: `core.dispatch` decides when a response is
+finalized.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Callable
-from typing import TYPE_CHECKING, Any, Literal, Self
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 from core import http
-from core.errors import AlreadySentError
+from core.errors import AlreadySentError, HandlerError, plain_status
+from core.header_block import HeaderBlock
 
 # By their names: what is asked of a module that answers for names it has not is never found quickly.
+from core.http.escapes import percent_encode
 from core.http.headers import check_name, check_value
 from core.http.json import dumps
+from core.http.response import NULL_BODY_STATUSES, REDIRECT_STATUSES
 
 if TYPE_CHECKING:
     from contextvars import ContextVar, Token
@@ -23,12 +39,7 @@ if TYPE_CHECKING:
 
     from core.http.websocket import Upgrade
 
-__all__ = ["Block", "NULL_BODY_STATUSES", "Response"]
-
-NULL_BODY_STATUSES = frozenset((101, 204, 205, 304))
-"""Statuses whose responses never carry a body (RFC 9110, Fetch)."""
-
-REDIRECT_STATUSES = frozenset((301, 302, 303, 307, 308))
+__all__ = ["NULL_BODY_STATUSES", "Response"]
 
 # What describes a body goes when the body is discarded (RFC 9110, section 8).
 _ABOUT_THE_BODY = (
@@ -43,6 +54,9 @@ _ABOUT_THE_BODY = (
     "last-modified",
 )
 
+# What `header` does not keep beside the others: cookies are never joined, and the framing is the server's.
+_APART = frozenset(("set-cookie", "transfer-encoding"))
+
 _JSON = "application/json"
 _TEXT = "text/plain;charset=UTF-8"
 _HTML = "text/html;charset=UTF-8"
@@ -50,15 +64,15 @@ _HTML = "text/html;charset=UTF-8"
 Body = str | bytes | AsyncIterable[bytes] | AsyncIterable[str] | None
 
 _SLOTS = (
+    "_sent",
+    "_status_code",
     "block",
     "body",
     "content_type",
+    "finalized",
     "hooks",
-    "left",
-    "sent",
     "set_cookies",
     "staged",
-    "status_code",
     "tokens",
     "upgrade",
     "varies",
@@ -66,48 +80,11 @@ _SLOTS = (
 
 
 Hook = Callable[[Any, int, float], object]
-"""`(req, status, duration_ms)`: what is called when a response leaves. It is given the request, so that a middleware's
-can be one function for all of them."""
-
+"""`(req, status, duration_ms)`: called when a response is finalized. It is given the request, so that a middleware has one
+function for all of them."""
 
 Tokens = tuple["ContextVar[Any]", "Token[Any]", "Tokens | None"]
 """A context variable that was set, the token to give it back with, and those that were set before it."""
-
-
-class Block:
-    """Headers that a middleware puts on responses alike: a host writes them as bytes once. See `Response.put`."""
-
-    __slots__ = ("joined", "taken", "values", "varies", "written")
-
-    def __init__(self, values: dict[str, str], varies: tuple[str, ...] = ()) -> None:
-        self.values: dict[str, str] = values
-        """By lower-case name, checked; none is `set-cookie`, and none describes a body."""
-        self.varies: tuple[str, ...] = varies
-        """What `Vary` names, where it is one of them. See `Response.vary`."""
-        self.taken: frozenset[str] = frozenset((*values, "content-type", "content-length"))
-        """Their names, and those of what describes the body. A header of another name can stand beside the block."""
-        self.written: dict[str | None, list[tuple[bytes, bytes]]] = {}
-        """What a host made of them, with each content type."""
-        self.joined: dict[Block, Block] = _Joined(self)
-        """The headers of both, by the block that is put later; its headers stand where both have one."""
-
-
-class _Joined(dict[Block, Block]):
-    """What a block becomes with later ones. Blocks are made when middleware is, so these stay as few as they are."""
-
-    __slots__ = ("_earlier",)
-
-    def __init__(self, earlier: Block) -> None:
-        self._earlier = earlier
-
-    def __missing__(self, later: Block) -> Block:
-        earlier = self._earlier
-        varies = (*earlier.varies, *(name for name in later.varies if name not in earlier.varies))
-        values = {**earlier.values, **later.values}
-        if varies:
-            values["vary"] = ", ".join(varies)
-        both = self[later] = Block(values, varies)
-        return both
 
 
 class Response:
@@ -115,6 +92,12 @@ class Response:
 
     res.status(201).header("Location", "/users/7").json({"id": 7})
     """
+
+    # Slots that are all set, and no defaults of the class: those take ten times as long to read and to replace.
+    __slots__ = _SLOTS
+
+    _sent: bool
+    _status_code: int
 
     if TYPE_CHECKING:
 
@@ -128,34 +111,30 @@ class Response:
             """The status, 200 until `status` sets another."""
             ...
 
-    else:
-        # Slots that are all set, and no defaults of the class: those take ten times as long to read and to replace.
-        __slots__ = _SLOTS
-
-    left: bool
-    """Whether the response has left, and then `sent` is true as well. After that nothing can change it."""
+    finalized: bool
+    """Whether the response is final, and then `sent` is true as well. After that nothing can change it."""
     body: str | bytes | AsyncIterator[bytes] | None
     """The body that was sent."""
     content_type: str | None
     """The content type that belongs to the body; a staged `Content-Type` wins over it."""
     staged: dict[str, str] | None
     """Staged headers by lower-case name; not None where there is a block."""
-    block: Block | None
+    block: HeaderBlock | None
     """Staged headers that are the same on every response. A name that is in `staged` too is the one there."""
     set_cookies: list[str] | None
     """Staged `Set-Cookie` values; where there are any, `staged` is not None."""
     upgrade: Upgrade | None
-    """What to do on the WebSocket that a response of status 101 opens."""
+    """The session on the WebSocket that a response of status 101 opens."""
     hooks: list[Hook] | None
-    """Called when the response leaves; not None where anything has to be done then."""
+    """Called when the response is finalized; not None where anything has to be done then."""
     varies: tuple[str, ...]
     """Request headers that `Vary` names in the end, whatever is staged under it meanwhile. See `vary`."""
     tokens: Tokens | None
     """Of context variables that were set for this request, given back when all hooks have run."""
 
     def __init__(self) -> None:
-        self.sent = self.left = False  # type: ignore[misc]  # read-only for handlers
-        self.status_code = 200  # type: ignore[misc]  # likewise
+        self._sent = self.finalized = False
+        self._status_code = 200
         self.body = self.content_type = self.staged = self.set_cookies = None
         self.hooks = self.tokens = self.upgrade = self.block = None
         self.varies = ()
@@ -166,34 +145,28 @@ class Response:
     # -- staging
 
     def status(self, code: int, /) -> Self:
-        """Set the status: 101 or 200 to 599. Raises ValueError for any other."""
-        if type(code) is not int or not (200 <= code <= 599 or code == 101):
-            raise ValueError(f"res.status({code!r}): a status is an int from 200 to 599, or 101")
-        if self.left:
+        """Set the status: 200 to 599. Raises ValueError for any other; 101 is for `app.websocket` to answer."""
+        if type(code) is not int or not 200 <= code <= 599:
+            code = _checked_status(code)
+        if self.finalized:
             raise self._gone("status")
-        self.status_code = code  # type: ignore[misc]  # read-only for handlers
+        self._status_code = code
         return self
 
     def header(self, name: str, value: str | None, /) -> Self:
         """Stage a header, replacing what was staged under `name`; None takes it back.
 
-        `Set-Cookie` is added, never replaced. Raises TypeError for a name or value that HTTP does not allow,
+        `Set-Cookie` is added, never replaced. `Transfer-Encoding` is left out: how a body is framed is for the server
+        to say, and beside a length it would let two readers see two messages. Raises TypeError for a name or value that HTTP does not allow,
         a line break in it above all.
         """
-        if self.left:
+        if self.finalized:
             raise self._gone("header")
         key = check_name(name)
         if value is not None:
             value = check_value(value)
-        if key == "set-cookie":
-            if value is None:
-                self.set_cookies = None
-            elif self.set_cookies is None:
-                self.set_cookies = [value]
-                if self.staged is None:
-                    self.staged = {}
-            else:
-                self.set_cookies.append(value)
+        if key in _APART:
+            self._stage_apart(key, value)
         elif value is None:
             if self.staged is not None:
                 self.unblocked().pop(key, None)
@@ -203,8 +176,22 @@ class Response:
             self.staged[key] = value
         return self
 
+    def _stage_apart(self, key: str, value: str | None) -> None:
+        if key == "transfer-encoding":
+            return
+        if value is None:
+            self.set_cookies = None
+        elif self.set_cookies is None:
+            self.set_cookies = [value]
+            if self.staged is None:
+                self.staged = {}
+        else:
+            self.set_cookies.append(value)
+
     def append(self, name: str, value: str, /) -> Self:
         """Stage one more value under `name`, joined to what is there with a comma. A value that is there stays once.
+
+        `Vary: *` says it all, and gets nothing added.
 
         res.append("Vary", "Origin")
         """
@@ -212,7 +199,8 @@ class Response:
         there = None if self.staged is None else self.unblocked().get(key)
         if there is None or key == "set-cookie":
             return self.header(name, value)
-        if value.lower() in (part.strip().lower() for part in there.split(",")):
+        parts = [part.strip().lower() for part in there.split(",")]
+        if value.lower() in parts or (key == "vary" and "*" in parts):
             return self
         return self.header(name, f"{there}, {value}")
 
@@ -224,7 +212,7 @@ class Response:
             self.set_cookies = []
         if self.content_type is not None:
             staged.setdefault("content-type", self.content_type)
-        return http.Headers.trusted(staged, self.set_cookies)
+        return _StagedHeaders.trusted(staged, self.set_cookies)
 
     def cookie(
         self,
@@ -263,7 +251,7 @@ class Response:
         return self.cookie(name, "", max_age=0, path=path, domain=domain, secure=secure)
 
     def vary(self, name: str, /) -> None:
-        """Name a request header in `Vary` when the response leaves, whatever a handler stages under it meanwhile."""
+        """Name a request header in `Vary` when the response is finalized, whatever a handler stages under it meanwhile."""
         self._vary((name,))
 
     def _vary(self, names: tuple[str, ...]) -> None:
@@ -272,24 +260,26 @@ class Response:
             if self.hooks is None:
                 self.hooks = []
 
-    def put(self, block: Block, /) -> None:
-        """Stage all headers of a block, in the place of what was staged under their names; `Vary` as `vary` does."""
+    def put(self, block: HeaderBlock, /) -> None:
+        """Stage all headers of a block, replacing those staged under their names; `Vary` as `vary` does."""
         staged = self.staged
         if staged is None:
             staged = self.staged = {}
-        taken = block.taken
-        for name in staged:
-            if name in taken:
-                vary = staged.get("vary")
-                staged.update(block.values)
-                if vary is not None and block.varies:
-                    staged["vary"] = vary
-                self._vary(block.varies)
-                return
-        self.block = block if self.block is None else self.block.joined[block]
+        if block.header_names.isdisjoint(staged):
+            self.block = block if self.block is None else self.block.joined[block]
+            return
+        if block.dropped:
+            staged = self.unblocked()
+            for dropped in block.dropped & staged.keys():
+                del staged[dropped]
+        vary = staged.get("vary")
+        staged.update(block.values)
+        if vary is not None and block.varies:
+            staged["vary"] = vary
+        self._vary(block.varies)
 
     def unblocked(self) -> dict[str, str]:
-        """All staged headers in `staged` itself, for whoever reads or removes what stands elsewhere until the end."""
+        """All staged headers in `staged` itself, those of the block included, for code that reads or removes them."""
         staged = self.staged
         block = self.block
         if block is not None:
@@ -303,23 +293,30 @@ class Response:
             self.keep_varies()
         return staged
 
-    def on_send(self, callback: Callable[[int, float], object], /) -> Self:
-        """Call `callback(status, duration_ms)` when the response leaves, after those registered before it.
+    def on_send(self, callback: Callable[[int, float], None], /) -> Self:
+        """Call `callback(status, duration_ms)` when the response is finalized, after those registered before it.
 
         It is called once, with the final status and the milliseconds since the request was received. What it
-        raises is logged and changes nothing.
+        raises is logged and changes nothing. Nothing waits for it: give what has to be awaited to `req.ctx.wait_until`.
+
+        Raises HandlerError for an async callback, and for one that cannot be called with two arguments.
         """
-        if self.left:
+        if self.finalized:
             raise self._gone("on_send")
+        _check_callback(callback)
+        call: Callable[[int, float], object] = callback
 
         def hook(req: object, status: int, duration_ms: float) -> None:
-            callback(status, duration_ms)
+            result = call(status, duration_ms)
+            if isinstance(result, Coroutine):
+                result.close()
+                raise _is_async(callback)
 
-        self.on_leave(hook)
+        self.on_finalize(hook)
         return self
 
-    def on_leave(self, hook: Hook, /) -> None:
-        """Call `hook(req, status, duration_ms)` when the response leaves, as `on_send` does it."""
+    def on_finalize(self, hook: Hook, /) -> None:
+        """Call `hook(req, status, duration_ms)` when the response is finalized, as `on_send` does."""
         if self.hooks is None:
             self.hooks = [hook]
         else:
@@ -336,22 +333,22 @@ class Response:
             raise self._gone("json")
         self.body = dumps(value)
         self.content_type = _JSON
-        self.sent = True  # type: ignore[misc]  # read-only for handlers
+        self._sent = True
         return self
 
     def text(self, text: str, /) -> Self:
-        """Send plain text, as UTF-8. Raises TypeError for what is none."""
+        """Send plain text, as UTF-8. Raises TypeError for what is not a str."""
         if self.sent:
             raise self._gone("text")
         self.body = text if type(text) is str else _plain("text", text)
         self.content_type = _TEXT
-        self.sent = True  # type: ignore[misc]  # read-only for handlers
+        self._sent = True
         return self
 
     def html(self, html: str, /) -> Self:
         """Send HTML, as UTF-8. The text is sent as it is: escape what comes from outside.
 
-        Raises TypeError for what is no text.
+        Raises TypeError for what is not a str.
         """
         return self._send("html", _plain("html", html), _HTML)
 
@@ -383,14 +380,22 @@ class Response:
 
         The headers leave first. When the client goes away, the iterator is closed (`aclose`). An error while
         streaming is logged and cuts the response short, so that the client can tell.
+
+        Raises TypeError for what cannot be iterated over with `async for`: a list or a generator that is not async would
+        keep every other request waiting between two pieces.
         """
+        _require_async_iterable("stream", chunks)
         return self._send("stream", http.streams.chunks_of(chunks), check_value(content_type))
 
     def sse(self, events: AsyncIterable[Any], /, *, keep_alive: float | None = 15.0) -> Self:
-        """Send server-sent events (WHATWG HTML, section 9.2): texts, mappings or `http.sse.Event`s.
+        """Send server-sent events (WHATWG HTML, section 9.2): `core.http.sse.Event`s, or texts and values as their data.
 
-        `keep_alive` is the seconds of silence after which a comment keeps the connection open; None for none.
+        A mapping is data as any other value is, so that what a client sent names no event. `keep_alive` is the seconds of
+        silence after which a comment keeps the connection open; None for none.
+
+        Raises TypeError for what cannot be iterated over with `async for`.
         """
+        _require_async_iterable("sse", events)
         from core.http.sse import encode_events
 
         if self.sent:
@@ -404,13 +409,13 @@ class Response:
             raise self._gone(method)
         self.body = body
         self.content_type = content_type
-        self.sent = True  # type: ignore[misc]  # read-only for handlers
+        self._sent = True
         return self
 
     def _gone(self, method: str) -> AlreadySentError:
-        if self.left:
+        if self.finalized:
             return AlreadySentError(
-                f"res.{method}(): the response has left already. Await what must come before it, and keep `res` "
+                f"res.{method}(): the response was already finalized. Await what must come before it, and keep `res` "
                 "out of background work"
             )
         return AlreadySentError(
@@ -418,31 +423,31 @@ class Response:
             "before or after `await next()`"
         )
 
-    # -- for whoever decides when it leaves
+    # -- for middleware that change what was sent, and for the dispatcher
 
     def discard(self) -> None:
         """Take back what was sent, with the headers that describe it. Other staged headers stay."""
         if self.staged and self.status_code in REDIRECT_STATUSES:
             self.staged.pop("location", None)  # it belongs to the redirect, as the others belong to the body
-        self.sent = False  # type: ignore[misc]  # read-only for handlers
-        self.status_code = 200  # type: ignore[misc]  # likewise
+        self._sent = False
+        self._status_code = 200
         self.body = self.content_type = None
         if self.staged:
             for name in _ABOUT_THE_BODY:
                 self.staged.pop(name, None)
 
     def state(self) -> dict[str, Any]:
-        """How this response stands, for `restore`."""
+        """The state of this response, for `restore`."""
         values = {name: getattr(self, name) for name in _SLOTS}
         return {name: value.copy() if isinstance(value, dict | list) else value for name, value in values.items()}
 
     def restore(self, state: dict[str, Any], /) -> None:
-        """Let this response stand as it did when it gave `state`."""
+        """Put this response back into the state that `state` returned."""
         for name, value in state.items():
             setattr(self, name, value)
 
     def keep_varies(self) -> None:
-        """Name in `Vary` what `varies` has and the staged header has not: a handler may have replaced it."""
+        """Add to `Vary` the names of `varies` that the staged header lacks: a handler may have replaced it."""
         if self.block is not None:
             self.unblocked()  # which comes back here, without the block
             return
@@ -455,11 +460,22 @@ class Response:
                 staged = self.staged = {"vary": name}
             elif there is None:
                 staged["vary"] = name
-            elif there != "*" and name.lower() not in map(str.strip, there.lower().split(",")):
-                staged["vary"] = f"{there}, {name}"
+            elif there != "*":
+                parts = [part.strip() for part in there.lower().split(",")]
+                if name.lower() not in parts and "*" not in parts:
+                    staged["vary"] = f"{there}, {name}"
+
+    def switch(self, upgrade: Upgrade, /) -> Self:
+        """Send the answer to an opening handshake. The host opens the connection, and only where it can."""
+        self.upgrade = upgrade
+        self._status_code = 101
+        self.header("Upgrade", "websocket").header("Connection", "Upgrade")
+        if upgrade.protocol is not None:
+            self.header("Sec-WebSocket-Protocol", upgrade.protocol)
+        return self._send("send", None, None)
 
     def keep_for_upgrade(self) -> None:
-        """Leave only the headers of a handshake: what middleware stages on every response is none of an upgrade's."""
+        """Keep only the headers of a handshake: those that middleware stages on every response do not belong on it."""
         self.block = None
         if self.staged:
             self.staged = {
@@ -469,10 +485,20 @@ class Response:
             }
 
     def replace_body(self, body: str | bytes | AsyncIterator[bytes] | None, /) -> None:
-        """Put another body in the place of the one that was sent, for middleware that encode or cut it."""
-        if self.left:
+        """Replace the body that was sent, for middleware that encode or cut it."""
+        if self.finalized:
             raise self._gone("replace_body")
         self.body = body
+
+    def header_fields(self) -> list[tuple[str, str]]:
+        """All headers as names and values, the content type and the cookies included, for a host to send."""
+        staged = self.unblocked()
+        fields = list(staged.items())
+        if self.content_type is not None and "content-type" not in staged:
+            fields.append(("content-type", self.content_type))
+        if self.set_cookies is not None:
+            fields += [("set-cookie", value) for value in self.set_cookies]
+        return fields
 
     def to_http(self) -> http.Response:
         """The standard value of this response."""
@@ -485,11 +511,86 @@ class Response:
             if content_type is not None and "content-type" not in headers:
                 headers["content-type"] = content_type
         return _assembled(
-            self.status_code, (headers, self.set_cookies or []), body.encode() if isinstance(body, str) else body
+            self.status_code,
+            (headers, self.set_cookies or []),
+            http.streams.encode(body) if isinstance(body, str) else body,
         )
 
 
+class _StagedHeaders(http.Headers):
+    """The headers of a response, without what `Response.header` leaves out."""
+
+    __slots__ = ()
+
+    def __setitem__(self, name: str, value: str) -> None:
+        if check_name(name) != "transfer-encoding":
+            super().__setitem__(name, value)
+
+    def append(self, name: str, value: str) -> None:
+        if check_name(name, "append") != "transfer-encoding":
+            super().append(name, value)
+
+
+if not TYPE_CHECKING:
+    # Two names for one slot: handlers read `sent` and `status_code`, only the framework sets `_sent` and `_status_code`.
+    Response.sent = Response._sent
+    Response.status_code = Response._status_code
+
 _assembled = http.Response.assembled
+
+
+def _checked_status(given: object) -> int:
+    code = plain_status(given)
+    if code == 101:
+        raise ValueError("res.status(101): only a WebSocket switches protocols. Register it: app.websocket(path)")
+    if code is None or not 200 <= code <= 599:
+        raise ValueError(f"res.status({given!r}): a status is an int from 200 to 599")
+    return code
+
+
+# inspect.CO_GENERATOR, CO_COROUTINE and CO_ASYNC_GENERATOR: a call of these runs nothing.
+_RUNS_NOTHING = 0x20 | 0x80 | 0x200
+
+
+def _check_callback(callback: object) -> None:
+    """Refuse what can never work as a callback of `on_send`."""
+    if isinstance(callback, FunctionType):
+        plain = callback.__code__
+        if plain.co_argcount == 2 and not (plain.co_kwonlyargcount or plain.co_flags & _RUNS_NOTHING):
+            return  # nearly always: a plain function of two arguments
+    import inspect
+
+    target: Any = callback
+    while hasattr(target, "func") and not inspect.isfunction(target):  # functools.partial
+        target = target.func
+    if not inspect.isroutine(target):
+        target = getattr(cast("object", target).__class__, "__call__", None)
+    code = getattr(target, "__code__", None)
+    if code is not None and code.co_flags & _RUNS_NOTHING:
+        raise _is_async(callback)
+    if not callable(callback):
+        raise HandlerError(f"res.on_send({callback!r}): it is not callable. Give a function of (status, duration_ms)")
+    try:
+        signature = inspect.signature(callback)
+    except (TypeError, ValueError):
+        return  # a builtin that does not say
+    try:
+        signature.bind(200, 0.0)
+    except TypeError as error:
+        raise HandlerError(
+            f"res.on_send({_named(callback)}): {error}. It is called with (status, duration_ms)"
+        ) from None
+
+
+def _is_async(callback: object) -> HandlerError:
+    return HandlerError(
+        f"res.on_send({_named(callback)}): nothing awaits it, since the response is being finalized. Write a plain function of "
+        "(status, duration_ms), and give what has to be awaited to req.ctx.wait_until(…)"
+    )
+
+
+def _named(callback: object) -> str:
+    return str(getattr(callback, "__qualname__", None) or repr(callback)).rpartition("<locals>.")[2]
 
 
 def _plain(method: str, text: object) -> str:
@@ -499,10 +600,16 @@ def _plain(method: str, text: object) -> str:
     return str.__str__(text)
 
 
+def _require_async_iterable(method: str, given: object) -> None:
+    if not hasattr(given, "__aiter__"):
+        raise TypeError(
+            f"res.{method}() takes an async iterable, not {type(given).__name__}. Write an `async def` that yields, or "
+            "`async def pieces():` with `for piece in …: yield piece` around what is at hand already"
+        )
+
+
 def _location(url: str) -> str:
-    """A URL for the Location header: what is not ASCII, and blanks, percent-encoded as UTF-8."""
+    """A URL for the Location header: blanks and what is not ASCII are percent-encoded as UTF-8."""
     if url.isascii() and " " not in url:
         return url
-    return "".join(
-        char if char.isascii() and char != " " else "".join(f"%{byte:02X}" for byte in char.encode()) for char in url
-    )
+    return percent_encode(r"[^\x00-\x1f!-\x7f]+", http.streams.well_formed(url))

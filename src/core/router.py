@@ -1,4 +1,4 @@
-"""What is registered, in order: routes, middleware, routers under prefixes.
+"""The registrations in their order: routes, middleware, routers under prefixes.
 
 Everything that can be known to be wrong is refused here, by name, when it is written down: a path
 that never matches, a callable of the wrong shape, a middleware that reads what only a later one
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from typing import Any, Generic, cast
+from typing import TYPE_CHECKING, Any, Generic, cast
 
 from typing_extensions import TypeVar
 
@@ -22,28 +22,30 @@ from core.handlers import (
     Authenticator,
     Handler,
     Middleware,
+    MiddlewareInfo,
     Next,
-    Traits,
-    WebSocketHandler,
     arguments_of,
     declare,
+    info_of,
     name_of,
     require_async,
-    traits_of,
 )
-from core.request import Request
+from core.request import AnyRequest, Request
 from core.response import Response
 from core.routing.pattern import ROOT, Pattern, parse
 
-__all__ = ["RouteDecorator", "Router", "covers", "prove_order"]
+if TYPE_CHECKING:
+    from core.http.websocket import WebSocket
+
+__all__ = ["RouteDecorator", "Router", "WebSocketDecorator", "prove_order"]
 
 E = TypeVar("E", default=Any)
-U = TypeVar("U", default=Any)
+U = TypeVar("U", default=object)
 U2 = TypeVar("U2")
+M_contra = TypeVar("M_contra", contravariant=True, default=U)
 K = TypeVar("K", bound=str)
 S = TypeVar("S", bound=str, default=str)
 R = TypeVar("R", bound="Response | None")
-WebSocketHandlerT = TypeVar("WebSocketHandlerT", bound=WebSocketHandler[Any, Any])
 
 
 class _Registered:
@@ -56,27 +58,43 @@ class _Registered:
         self.pattern: Pattern = pattern
         self.middleware: list[Middleware[Any, Any]] = middleware
         self.handler: Handler[Any, Any] | None = None
-        self.mounted: Router[Any, Any] | None = None
+        self.mounted: Router[Any, Any, Any] | None = None
 
 
 class RouteDecorator(Generic[E, U, S]):
-    """What `app.get(path, …)` returns: it appends the decorated handler to that route."""
+    """Returned by `app.get(path, …)`: appends the decorated handler to that route."""
 
     __slots__ = ("_route", "_router")
 
-    def __init__(self, router: Router[E, U], route: _Registered) -> None:
+    def __init__(self, router: Router[E, U, Any], route: _Registered) -> None:
         self._router = router
         self._route = route
 
     def __call__(
         self, handler: Callable[[Request[E, U, K], Response], Awaitable[R]], /
     ) -> Callable[[Request[E, U, K], Response], Awaitable[R]]:
-        """Append `handler` to the route, and return it. Raises HandlerError where it is no handler."""
+        """Append `handler` to the route, and return it. Raises HandlerError where it is not a handler."""
         self._router._append(self._route, (handler,))
         return handler
 
 
-class Router(Generic[E, U]):
+class WebSocketDecorator(Generic[E, U]):
+    """Returned by `app.websocket(path, …)`: registers the decorated handler for the connections on that path."""
+
+    __slots__ = ("_register",)
+
+    def __init__(self, register: Callable[[Any], None]) -> None:
+        self._register = register
+
+    def __call__(
+        self, handler: Callable[[Request[E, U, K], WebSocket], Awaitable[None]], /
+    ) -> Callable[[Request[E, U, K], WebSocket], Awaitable[None]]:
+        """Register `handler`, and return it. Raises HandlerError where it is no `async (req, socket)`."""
+        self._register(handler)
+        return handler
+
+
+class Router(Generic[E, U, M_contra]):
     """Routes and middleware that may be mounted under a prefix.
 
     A router is itself a middleware, so a `Router[HasSessions]` fits every application whose `Env` has
@@ -88,6 +106,11 @@ class Router(Generic[E, U]):
         async def show(req: Request[HasDB], res: Response) -> None: ...
 
         app.use("/users", users)
+
+    `U` is the type of `req.user` for what is registered here. A `Router[Env, User]` fits only where an authenticator
+    has found a `User`: `app.authenticated(who).use("/account", account)`. The view that `authenticated` gives brings
+    its authenticator along and fits wherever the router it was made from does: that is the third parameter, the user
+    that a router demands where it is mounted.
     """
 
     is_root = False
@@ -95,9 +118,9 @@ class Router(Generic[E, U]):
 
     def __init__(self) -> None:
         self._registered: list[_Registered] = []
-        self._above: weakref.WeakSet[Router[Any, Any]] = weakref.WeakSet()
+        self._above: weakref.WeakSet[Router[Any, Any, Any]] = weakref.WeakSet()
         self._guards: tuple[Middleware[Any, Any], ...] = ()
-        self._view_of: Router[Any, Any] = self
+        self._view_of: Router[Any, Any, Any] = self
         self._alone: Dispatcher | None = None
         self._traited: list[Entry] = []  # the middleware here that declare what they provide or read
 
@@ -141,7 +164,7 @@ class Router(Generic[E, U]):
             @app.on("PURGE", "/cache/:key")
             async def purge(req: Request[Env], res: Response) -> None: ...
 
-        Raises PathError for a path that is none, HandlerError for a callable of the wrong shape, OrderError for a
+        Raises PathError for what is not a path, HandlerError for a callable of the wrong shape, OrderError for a
         middleware that reads what only a later one provides.
         """
         if not method or not method.replace("-", "").replace("_", "").isalnum():
@@ -169,13 +192,13 @@ class Router(Generic[E, U]):
                 route.middleware.append(cast("Middleware[Any, Any]", handler))
             else:
                 route.handler = cast("Handler[Any, Any]", handler)
-        if any(traits_of(middleware) is not None for middleware in route.middleware):
+        if any(info_of(middleware) is not None for middleware in route.middleware):
             prove_order([*self._traited, Entry(route.method, route.pattern, route.middleware)])
         self._changed()
 
     def websocket(
         self, path: str, /, *middleware: Middleware[E, U], protocols: Iterable[str] = (), origins: Iterable[str] = ()
-    ) -> Callable[[WebSocketHandlerT], WebSocketHandlerT]:
+    ) -> WebSocketDecorator[E, U]:
         """Open a WebSocket on `path` for the decorated `async (req, socket)`.
 
             @app.websocket("/rooms/:id", protocols=("chat",))
@@ -192,14 +215,13 @@ class Router(Generic[E, U]):
 
         where = f"websocket {path}"
 
-        def register(handler: WebSocketHandlerT) -> WebSocketHandlerT:
+        def register(handler: Any) -> None:
             if arguments_of(handler) != 2:
                 raise HandlerError(f"{where}: {name_of(handler)} must be `async def (req, socket)`")
             require_async(handler, where)
             self.get(path, *middleware, upgrade_handler(handler, tuple(protocols), tuple(origins)))
-            return handler
 
-        return register
+        return WebSocketDecorator(register)
 
     # -- middleware and routers
 
@@ -234,14 +256,14 @@ class Router(Generic[E, U]):
                     f'(req, res, next); to answer requests, register a route: all("{prefix.text}", '
                     f"{name_of(middleware)})"
                 )
-            scopes = [Entry(None, prefix, (step,)) for step in entry.middleware if traits_of(step) is not None]
+            scopes = [Entry(None, prefix, (step,)) for step in entry.middleware if info_of(step) is not None]
             if scopes:
                 prove_order([*self._traited, *scopes])
                 self._traited += scopes
             self._registered.append(entry)
         self._changed()
 
-    def _mount(self, entry: _Registered, router: Router[Any, Any]) -> None:
+    def _mount(self, entry: _Registered, router: Router[Any, Any, Any]) -> None:
         below = router._view_of
         if below.is_root:
             raise RegistrationError(
@@ -254,7 +276,7 @@ class Router(Generic[E, U]):
         # What cannot be, in order or in names of parameters, is told here rather than at the first request.
         prove_order([*self._traited, *router.entries(entry.pattern)])
 
-    def authenticated(self, authenticator: Authenticator[E, U2], /) -> Router[E, U2]:
+    def authenticated(self, authenticator: Authenticator[E, U2, U], /) -> Router[E, U2, M_contra]:
         """A view of this router whose handlers see `req.user: U2`.
 
         What is registered on the view stands in this router, in the same order, behind the authenticator, which
@@ -270,7 +292,7 @@ class Router(Generic[E, U]):
                 f"authenticated({name_of(authenticator)}): an authenticator is `async def (req)` and returns the user"
             )
         require_async(authenticator, "authenticated")
-        view: Router[E, U2] = Router()
+        view: Router[E, U2, M_contra] = Router()
         view._registered = self._registered
         view._traited = self._traited
         view._view_of = self._view_of
@@ -297,7 +319,7 @@ class Router(Generic[E, U]):
                     )
                 yield Entry(registered.method, pattern, tuple(registered.middleware), registered.handler)
 
-    def _everything_below(self) -> Iterator[Router[Any, Any]]:
+    def _everything_below(self) -> Iterator[Router[Any, Any, Any]]:
         yield self
         for registered in self._registered:
             if registered.mounted is not None:
@@ -310,7 +332,7 @@ class Router(Generic[E, U]):
         for above in root._above:
             above._changed()
 
-    async def __call__(self, req: Request[E, Any, Any], res: Response, next: Next, /) -> None:
+    async def __call__(self, req: Request[E, M_contra, Any], res: Response, next: Next, /) -> None:
         """Run a request through this router as a middleware; what matches nothing here goes on to `next`.
 
         A mounted router is laid out instead and never called; this is for one that a middleware calls itself. Its
@@ -326,7 +348,7 @@ class Router(Generic[E, U]):
     def _is_middleware(self, callable_: object, where: str) -> bool:
         if isinstance(callable_, Router):
             raise HandlerError(f'{where}: a router is mounted with use("{where.partition(" ")[2] or "/"}", router)')
-        if traits_of(callable_) is not None:
+        if info_of(callable_) is not None:
             return True
         demanded = arguments_of(callable_)
         if demanded not in (2, 3):
@@ -351,39 +373,32 @@ def prove_order(entries: Iterable[Entry]) -> None:
 
     Only proven reversals: what a reader misses and a later one provides. Raises OrderError, which names both.
     """
-    scopes: list[tuple[Pattern, Traits]] = []
+    scopes: list[tuple[Pattern, MiddlewareInfo]] = []
     for entry in entries:
-        own = [traits for middleware in entry.middleware if (traits := traits_of(middleware)) is not None]
+        own = [info for middleware in entry.middleware if (info := info_of(middleware)) is not None]
         if not own:
             continue
-        waiting: list[tuple[Traits, frozenset[str]]] = []
+        waiting: list[tuple[MiddlewareInfo, frozenset[str]]] = []
         provided: frozenset[str] = frozenset()
-        above = [traits for pattern, traits in scopes if covers(pattern, entry.pattern)]
-        for traits in (*above, *own):
+        above = [info for pattern, info in scopes if pattern.covers(entry.pattern)]
+        for info in (*above, *own):
             for reader, missed in waiting:
-                late = missed & traits.provides
+                late = missed & info.provides
                 if late:
                     raise OrderError(
-                        f"{reader.name}() stands before {traits.name}() on {entry.pattern.text} but reads "
-                        f"{', '.join(sorted(late))}, which {traits.name}() provides. Register {traits.name}() first"
+                        f"{reader.name}() stands before {info.name}() on {entry.pattern.text} but reads "
+                        f"{', '.join(sorted(late))}, which {info.name}() provides. Register {info.name}() first"
                     )
-            waiting.append((traits, traits.reads - traits.provides - provided))
-            provided |= traits.provides
+            waiting.append((info, info.reads - info.provides - provided))
+            provided |= info.provides
         if entry.method is None:
-            scopes += [(entry.pattern, traits) for traits in own]
+            scopes += [(entry.pattern, info) for info in own]
 
 
-def covers(prefix: Pattern, pattern: Pattern) -> bool:
-    """Whether every path of `pattern` lies at or below `prefix`."""
-    if len(prefix.parts) > len(pattern.parts):
-        return False
-    return all(part is None or part == other for part, other in zip(prefix.parts, pattern.parts, strict=False))
-
-
-def _guard(authenticator: Authenticator[Any, Any]) -> Middleware[Any, Any]:
+def _guard(authenticator: Authenticator[Any, Any, Any]) -> Middleware[Any, Any]:
     """The middleware that an authenticator becomes. It asks once per request, on however many levels it stands."""
 
-    async def guard(req: Request[Any, Any, Any], res: Response, next: Next, /) -> None:
+    async def guard(req: AnyRequest, res: Response, next: Next, /) -> None:
         users = req.users
         if authenticator not in users:
             users[authenticator] = await authenticator(req)

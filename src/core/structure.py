@@ -6,22 +6,40 @@ that JSON has no type for (dates, UUIDs, decimals, enums) are read from their st
 With `strings=True`, for query strings, every scalar comes as a text and is read from it. A row of a
 SQL database has no booleans, but 0 and 1, and has bytes.
 
+A field of an attrs class has the name of its alias, except in a row, whose names are the columns'. Its validators
+say their mistakes beside those of other fields. After `MOST_ISSUES` mistakes nothing more is looked at, so that a
+document full of them costs little more than a good one.
+
 cattrs is imported with the first value, not before: most requests have no body.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, cast, get_args, get_origin
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, Union, cast, get_args, get_origin
 
 from typing_extensions import TypeForm, is_typeddict
 
 if TYPE_CHECKING:
     from cattrs import Converter
 
-__all__ = ["Issue", "StructureError", "hook_of", "list_fields", "structure", "structure_row", "structure_rows"]
+__all__ = [
+    "Issue",
+    "MOST_ISSUES",
+    "StructureError",
+    "hook_of",
+    "list_fields",
+    "structure",
+    "structure_row",
+    "structure_rows",
+]
+
+MOST_ISSUES: Final = 100
+"""How many mistakes of one value are told."""
 
 T = TypeVar("T")
 Issue = dict[str, str]
@@ -32,7 +50,10 @@ _converters: dict[tuple[_Source, bool], Converter] = {}
 
 
 class StructureError(ValueError):
-    """A value is not of the type asked for. `issues` lists every mistake as `{"path": …, "message": …}`."""
+    """A value is not of the type asked for. `issues` lists the mistakes as `{"path": …, "message": …}`.
+
+    There are `MOST_ISSUES` at most, and then one more that says so.
+    """
 
     def __init__(self, issues: list[Issue]) -> None:
         super().__init__("; ".join(f"{issue['path'] or 'the value'} {issue['message']}" for issue in issues))
@@ -41,6 +62,31 @@ class StructureError(ValueError):
 
 class _Mismatch(ValueError):
     """One value of the wrong kind. Its text is written here and may be shown to a client."""
+
+
+class _Enough(Exception):
+    """Raised in place of looking further once there are enough mistakes; it is none itself."""
+
+
+class _Told:
+    """How many mistakes one reading has found, and the fields that it has read of the object it is in."""
+
+    __slots__ = ("count", "fields")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.fields: dict[str, Any] = {}
+
+    def add(self, errors: Sequence[BaseException]) -> None:
+        # What is in a group was counted where the group was made.
+        self.count += sum(map(_is_one, errors))
+
+
+def _is_one(error: BaseException) -> bool:
+    return not isinstance(error, (_Enough, BaseExceptionGroup))
+
+
+_telling: ContextVar[_Told] = ContextVar("core_structure_telling")
 
 
 def structure(value: Any, type_: TypeForm[T], *, strings: bool = False) -> T:
@@ -68,6 +114,8 @@ def structure_rows(rows: list[dict[str, Any]], type_: TypeForm[T]) -> list[T]:
     structured: list[T] = []
     issues: list[Issue] = []
     for index, row in enumerate(rows):
+        if len(issues) >= MOST_ISSUES:
+            break
         try:
             structured.append(hook(row))
         except StructureError as error:
@@ -75,7 +123,7 @@ def structure_rows(rows: list[dict[str, Any]], type_: TypeForm[T]) -> list[T]:
                 dot = "." if issue["path"] and issue["path"][0] != "[" else ""
                 issues.append({"path": f"results[{index}]{dot}{issue['path']}", "message": issue["message"]})
     if issues:
-        raise StructureError(issues)
+        raise StructureError(_bounded(issues))
     return structured
 
 
@@ -97,7 +145,8 @@ def list_fields(type_: Any) -> frozenset[str]:
         hints = get_type_hints(get_origin(type_) or type_)
     except (NameError, TypeError):
         return frozenset()
-    return frozenset(name for name, hint in hints.items() if _holds_several(hint))
+    aliases = {field.name: field.alias for field in getattr(get_origin(type_) or type_, "__attrs_attrs__", ())}
+    return frozenset(aliases.get(name, name) for name, hint in hints.items() if _holds_several(hint))
 
 
 def _holds_several(hint: Any) -> bool:
@@ -126,11 +175,14 @@ def _make_hook(type_: Any, source: _Source) -> Callable[[Any], Any]:
             return quick(value, type_)
         except Exception:
             pass
-        # Only a value that is wrong is read twice: this pass collects all mistakes with their paths.
+        # Only a value that is wrong is read twice: this pass collects the mistakes with their paths.
+        before = _telling.set(_Told())
         try:
             return telling(value, type_)
         except Exception as error:
-            raise StructureError(_issues(error, "")) from None
+            raise StructureError(_bounded(_issues(error, ""))) from None
+        finally:
+            _telling.reset(before)
 
     return hook
 
@@ -157,7 +209,7 @@ def _build(source: _Source, detailed: bool) -> Converter:
         is_sequence,
         list_structure_factory,
     )
-    from cattrs.gen import make_dict_structure_fn
+    from cattrs.gen import make_dict_structure_fn, override
     from cattrs.gen.typeddicts import (
         make_dict_structure_fn as make_typeddict_structure_fn,  # pyright: ignore[reportUnknownVariableType]  # as above
     )
@@ -194,10 +246,15 @@ def _build(source: _Source, detailed: bool) -> Converter:
     def members(type_: Any) -> Callable[[Any, Any], Any]:
         arguments = get_args(type_)
         element = arguments[0] if arguments else Any
+        if detailed:
+            return partial(_read_list, converter, element)
         return list_structure_factory(list[element], converter)  # type: ignore[valid-type]  # made at run time
 
+    def guarded(inner: Callable[[Any, Any], Any], kind: type, wording: str) -> Callable[[Any, Any], Any]:
+        return _guard(_counting(inner) if detailed else inner, kind, wording)
+
     def sequences(type_: Any) -> Callable[[Any, Any], Any]:
-        return _guard(members(type_), list, "must be an array")
+        return guarded(members(type_), list, "must be an array")
 
     def gathered(build: Callable[[Any], Any]) -> Callable[[Any], Callable[[Any, Any], Any]]:
         def factory(type_: Any) -> Callable[[Any, Any], Any]:
@@ -215,21 +272,37 @@ def _build(source: _Source, detailed: bool) -> Converter:
                 raise _Mismatch(f"must have {size} item{'' if size == 1 else 's'}")
             return inner(value, t)
 
-        return _guard(of_size, list, "must be an array")
+        return guarded(of_size, list, "must be an array")
+
+    def mapping(type_: Any) -> Callable[[Any, Any], Any]:
+        inner = converter.gen_structure_mapping(type_)
+        return guarded(partial(_read_mapping, inner) if detailed else inner, dict, "must be an object")
+
+    def attrs_class(type_: Any) -> Callable[[Any, Any], Any]:
+        fields = (get_origin(type_) or type_).__attrs_attrs__
+        renamed = {} if rows else {field.name: field.alias for field in fields if field.alias != field.name}
+        read: dict[str, Any] = (
+            {field.name: partial(_read_field, converter, field) for field in fields} if detailed else {}
+        )
+        given: dict[str, Any] = {
+            name: override(rename=renamed.get(name), struct_hook=read.get(name)) for name in {**renamed, **read}
+        }
+        inner = cast("Any", make_dict_structure_fn)(type_, converter, _cattrs_use_alias=False, **given)
+        hook = guarded(partial(_read_object, inner, renamed) if detailed else inner, dict, "must be an object")
+        # Where cattrs looks for the names by which it tells the classes of a union apart.
+        hook.overrides = given  # type: ignore[attr-defined]  # as said
+        return hook
 
     factories: list[tuple[Callable[[Any], bool], Callable[[Any], Callable[[Any, Any], Any]]]] = [
         (lambda t: t is not str and t is not bytes and is_sequence(t) and not _is_tuple(t), sequences),
         (_is_tuple, lambda t: gathered(tuple)(t) if _is_open_tuple(t) else fixed_tuple(t)),
         (is_any_set, gathered(set)),
         (is_frozenset, gathered(frozenset)),
-        (is_mapping, lambda t: _guard(converter.gen_structure_mapping(t), dict, "must be an object")),
-        (
-            lambda t: has(get_origin(t) or t),
-            lambda t: _guard(make_dict_structure_fn(t, converter), dict, "must be an object"),
-        ),
+        (is_mapping, mapping),
+        (lambda t: has(get_origin(t) or t), attrs_class),
         (
             lambda t: is_typeddict(get_origin(t) or t),
-            lambda t: _guard(cast("Any", make_typeddict_structure_fn)(t, converter), dict, "must be an object"),
+            lambda t: guarded(cast("Any", make_typeddict_structure_fn)(t, converter), dict, "must be an object"),
         ),
     ]
     for predicate, factory in factories:
@@ -244,6 +317,162 @@ def _guard(inner: Callable[[Any, Any], Any], kind: type, wording: str) -> Callab
         return inner(value, type_)
 
     return hook
+
+
+# -- telling mistakes: what the second pass, which knows already that there is one, does in place of cattrs
+
+
+def _counting(inner: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def hook(value: Any, type_: Any) -> Any:
+        told = _telling.get()
+        if told.count >= MOST_ISSUES:
+            raise _Enough
+        around, told.fields = told.fields, {}
+        try:
+            return inner(value, type_)
+        except ExceptionGroup as error:
+            told.add(error.exceptions)
+            raise
+        finally:
+            told.fields = around
+
+    return hook
+
+
+def _read_list(converter: Converter, element: Any, value: list[Any], _: Any) -> list[Any]:
+    from cattrs.errors import IterableValidationError, IterableValidationNote
+
+    told = _telling.get()
+    read = converter.get_structure_hook(element)
+    structured: list[Any] = []
+    errors: list[Exception] = []
+    own = 0
+    for index, item in enumerate(value):
+        try:
+            structured.append(read(item, element))
+        except Exception as error:
+            error.add_note(IterableValidationNote("", index, element))
+            errors.append(error)
+            own += _is_one(error)
+            if told.count + own >= MOST_ISSUES:
+                break
+    if errors:
+        raise IterableValidationError("", errors, list)  # pyright: ignore[reportCallIssue]  # pyright goes by the constructor of ExceptionGroup
+    return structured
+
+
+def _read_mapping(inner: Callable[[Any, Any], Any], value: dict[Any, Any], type_: Any) -> Any:
+    from cattrs.errors import IterableValidationError
+
+    # Some at a time, since cattrs does not stop at a mistake.
+    entries, errors = iter(value.items()), list[Exception]()
+    while some := dict(islice(entries, MOST_ISSUES)):
+        try:
+            inner(some, type_)
+        except IterableValidationError as error:
+            errors += error.exceptions
+            if _telling.get().count + sum(map(_is_one, errors)) >= MOST_ISSUES:
+                break
+    if errors:
+        raise IterableValidationError("", errors, dict)  # pyright: ignore[reportCallIssue]  # pyright goes by the constructor of ExceptionGroup
+    return inner(value, type_)
+
+
+def _read_field(converter: Converter, field: Any, value: Any, type_: Any) -> Any:
+    """The value of a field, remembered for the validators of its object."""
+    from cattrs.errors import StructureHandlerNotFoundError
+
+    told = _telling.get()
+    read = value
+    if type_ is not None:
+        try:
+            hook = converter.get_structure_hook(type_)
+        except StructureHandlerNotFoundError:
+            if field.converter is None:
+                raise
+        else:
+            read = hook(value, type_)
+    told.fields[field.name] = read
+    return read
+
+
+def _read_object(
+    inner: Callable[[Any, Any], Any], renamed: Mapping[str, str], value: dict[Any, Any], type_: Any
+) -> Any:
+    """An object of an attrs class: a group of all mistakes, those of validators too, each with its field's name."""
+    from cattrs.errors import AttributeValidationNote, BaseValidationError, ClassValidationError
+
+    try:
+        return inner(value, type_)
+    except BaseValidationError as group:
+        cls = get_origin(type_) or type_
+        by_field: dict[str, Exception] = {}
+        others: list[Exception] = []
+        for error in group.exceptions:
+            note = next((n for n in getattr(error, "__notes__", ()) if isinstance(n, AttributeValidationNote)), None)
+            if note is None:
+                others.append(error)
+            else:
+                by_field[note.name] = error
+                note.name = renamed.get(note.name, note.name)
+        errors: list[Exception] = []
+        found = _ask_validators(cls, _telling.get().fields, by_field.keys())
+        for field in cls.__attrs_attrs__:
+            if field.name in by_field:
+                errors.append(by_field[field.name])
+            for error in found.get(field.name, ()):
+                error.add_note(AttributeValidationNote("", renamed.get(field.name, field.name), field.type))
+                errors.append(error)
+        # What it raised when it was made is one of those, unless it was the work of all fields together.
+        raise ClassValidationError("", errors or others, cls) from None  # pyright: ignore[reportCallIssue]  # pyright goes by the constructor of ExceptionGroup
+
+
+def _ask_validators(cls: Any, given: Mapping[str, Any], wrong: Any) -> dict[str, list[Exception]]:
+    """What the converters and validators of an attrs class say of the fields that could be read."""
+    found: dict[str, list[Exception]] = {}
+    try:
+        instance = cls.__new__(cls)
+    except TypeError:  # a class that wants to be made in another way
+        return found
+    for field in cls.__attrs_attrs__:
+        if field.name in wrong:
+            continue
+        try:
+            if field.name in given:
+                value = given[field.name]
+            elif (default := field.default) is None or type(default).__name__ != "Factory":
+                value = default
+            else:
+                value = default.factory(instance) if default.takes_self else default.factory()
+            if field.converter is not None:
+                convert = getattr(field.converter, "converter", None)
+                value = field.converter(value) if convert is None else field.converter.__call__(value, instance, field)
+            object.__setattr__(instance, field.name, value)
+        except Exception as error:
+            if field.name in given:
+                found[field.name] = [_as_told(error)]
+    for field in cls.__attrs_attrs__:
+        if field.validator is None or field.name not in given or field.name in found:
+            continue
+        # Several come as one that asks them in order. Past the first mistake only those count that were written for
+        # whoever sends the value: a later one may count on what an earlier one makes sure of.
+        said: list[Exception] = []
+        for validate in getattr(field.validator, "_validators", (field.validator,)):
+            try:
+                validate(instance, field, getattr(instance, field.name))
+            except Exception as error:
+                if isinstance(error, AttributeError) and wrong:
+                    continue  # it looks at a field that could not be read
+                if not said or isinstance(error, ValueError):
+                    said.append(_as_told(error))
+        if said:
+            found[field.name] = said
+    return found
+
+
+def _as_told(error: Exception) -> Exception:
+    # A KeyError is how cattrs says that a name is missing.
+    return _Mismatch("is not valid") if isinstance(error, KeyError) else error
 
 
 def _is(exact: object, type_: Any) -> bool:
@@ -426,14 +655,20 @@ def _union(converter: Converter, type_: Any) -> Callable[[Any, Any], Any]:
 
     def hook(value: Any, _: Any) -> Any:
         failures: list[Exception] = []
+        told = _telling.get(None)
+        before = 0 if told is None else told.count
         for member, read in hooks:
             try:
                 return read(value, member)
             except Exception as error:
                 failures.append(error)
+                if told is not None:
+                    told.count = before  # mistakes of one member are none where another fits
         # Where one member alone is made from an object or array, its own mistakes say more than the union's.
         telling: list[Exception] = [error for error in failures if isinstance(error, ExceptionGroup)]
         if len(telling) == 1:
+            if told is not None:
+                told.add(_leaves(telling[0]))
             raise telling[0]
         raise _Mismatch(wording)
 
@@ -463,12 +698,27 @@ def _name(type_: Any) -> str:
 # -- mistakes
 
 
+def _bounded(issues: list[Issue]) -> list[Issue]:
+    if len(issues) < MOST_ISSUES:
+        return issues
+    more = f"may have more mistakes: these are the first {MOST_ISSUES}"
+    return [*issues[:MOST_ISSUES], {"path": "", "message": more}]
+
+
+def _leaves(error: BaseException) -> list[BaseException]:
+    if not isinstance(error, BaseExceptionGroup):
+        return [error]
+    return [leaf for inner in cast("BaseExceptionGroup[BaseException]", error).exceptions for leaf in _leaves(inner)]
+
+
 def _issues(error: BaseException, path: str) -> list[Issue]:
     from cattrs.errors import AttributeValidationNote, BaseValidationError, IterableValidationNote
 
     if isinstance(error, BaseValidationError):
         found: list[Issue] = []
         for inner in error.exceptions:
+            if isinstance(inner, _Enough):
+                continue
             note = next((n for n in getattr(inner, "__notes__", ()) if type(n) is not str), None)
             at = path
             if isinstance(note, IterableValidationNote):
@@ -485,14 +735,22 @@ def _issues(error: BaseException, path: str) -> list[Issue]:
 
 
 def _below(path: str, name: str) -> str:
+    # Names in a mapping are the client's, and there may be a hundred mistakes below a long one.
+    if len(name) > _LONGEST:
+        name = f"{name[:_LONGEST]}…"
     return f"{path}.{name}" if path else name
+
+
+_LONGEST: Final = 100
+_LONGEST_MESSAGE: Final = 500
 
 
 def _message(error: BaseException) -> str:
     # A validator's ValueError was written for whoever sends the value; attrs' own carry the attribute, the
     # validator and the value behind the text. Any other error may say more than a client should know.
     if isinstance(error, ValueError) and error.args and isinstance(error.args[0], str):
-        return error.args[0]
+        text = error.args[0]
+        return text if isinstance(error, _Mismatch) or len(text) <= _LONGEST_MESSAGE else f"{text[:_LONGEST_MESSAGE]}…"
     if isinstance(error, TypeError):
         return "is of the wrong type"
     return "is not valid"

@@ -1,4 +1,4 @@
-"""How a route becomes a WebSocket: the opening handshake's side that an application decides (RFC 6455, section 4.2).
+"""The opening handshake of a WebSocket, as far as an application decides it (RFC 6455, section 4.2).
 
 Decided here: what a handshake is, which subprotocol is agreed on, and whose pages may connect. Opening
 the connection itself is the host's business.
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from core.errors import CoreError, OptionError
 from core.handlers import Handler, WebSocketHandler, name_of
 from core.http.headers import check_name
-from core.http.url import URL
-from core.request import Request
+from core.http.url import is_same_origin
+from core.request import AnyRequest
 from core.response import Response
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _MOST_OFFERED = 32
 def upgrade_handler(
     handler: WebSocketHandler[Any, Any], protocols: tuple[str, ...], origins: tuple[str, ...]
 ) -> Handler[Any, Any]:
-    """The handler of the GET route that a WebSocket begins with. Raises OptionError for what is no protocol or origin."""
+    """The handler of the GET route that a WebSocket begins with. Raises OptionError for what is not a protocol or an origin."""
     for protocol in protocols:
         try:
             check_name(protocol)
@@ -38,11 +38,11 @@ def upgrade_handler(
                 f"websocket(origins={origin!r}): an origin is scheme, host and port, such as https://example.com"
             )
 
-    async def open_socket(req: Request[Any, Any, Any], res: Response) -> None:
-        if req.method != "GET" or (req.header("upgrade") or "").lower() != "websocket":
+    async def open_socket(req: AnyRequest, res: Response) -> None:
+        if req.method != "GET" or not req._opens_websocket():
             raise CoreError(426, "Upgrade Required", headers={"Upgrade": "websocket"})
         origin = req.header("origin")
-        if origin is not None and "*" not in origins and origin not in origins and not _is_own(origin, req):
+        if origin is not None and "*" not in origins and origin not in origins and not is_same_origin(origin, req.url):
             raise CoreError(403, "Forbidden", code="CROSS_SITE_REQUEST")
         offered = (req.header("sec-websocket-protocol") or "").split(",", _MOST_OFFERED)
         wanted = {name.strip() for name in offered[:_MOST_OFFERED]}
@@ -53,21 +53,7 @@ def upgrade_handler(
 
         from core.http.websocket import Upgrade
 
-        res.upgrade = Upgrade(session, agreed)
-        res.status(101).header("Upgrade", "websocket").header("Connection", "Upgrade")
-        if agreed is not None:
-            res.header("Sec-WebSocket-Protocol", agreed)
-        res.send()
+        res.switch(Upgrade(session, agreed))
 
     open_socket.__qualname__ = name_of(handler)
     return open_socket
-
-
-def _is_own(origin: str, req: Request[Any, Any, Any]) -> bool:
-    """Whether a page of this server's own asks. A WebSocket's URL may say ws where its page says http."""
-    try:
-        url = URL(req.url)
-    except TypeError:
-        return False
-    scheme = {"ws:": "http:", "wss:": "https:"}.get(url.protocol, url.protocol)
-    return origin == f"{scheme}//{url.hostname}{':' + url.port if url.port else ''}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.hosts.rsgi_scope import Lines, Scope
+from tests.support.rsgi import Lines, Protocol, Scope
 
 from core.app import App
 from core.hosts.asgi import asgi
@@ -79,20 +79,6 @@ def scope(headers: Lines, client: str = "192.0.2.1:5") -> Any:
     return Scope(headers, client)
 
 
-class Protocol:
-    status = 0
-    body: str | bytes = b""
-
-    def response_str(self, status: int, headers: Any, body: str) -> None:
-        self.status, self.body = status, body
-
-    def response_bytes(self, status: int, headers: Any, body: bytes) -> None:
-        self.status, self.body = status, body
-
-    def response_empty(self, status: int, headers: Any) -> None:
-        self.status = status
-
-
 @pytest.mark.parametrize(("name", "value"), FORGED)
 async def test_over_rsgi_a_forged_address_buys_no_second_limit(name: bytes, value: bytes) -> None:
     served = rsgi(app())
@@ -109,7 +95,7 @@ async def test_over_rsgi_the_address_is_the_connections() -> None:
         protocol = Protocol()
         sent = Lines([("edge-connecting-ip", "1.1.1.1"), ("edge-connecting-ip", "2.2.2.2")])
         await rsgi(app()).__rsgi__(scope(sent, client), protocol)
-        assert protocol.body == f'{{"ip":{ip},"header":{ip},"all":{ip}}}'
+        assert protocol.body == f'{{"ip":{ip},"header":{ip},"all":{ip}}}'.encode()
 
 
 @pytest.mark.parametrize(("name", "value"), [pair for pair in FORGED if pair[0].lower() != b"edge-connecting-ip"])

@@ -13,9 +13,10 @@ from core.app import App
 from core.middleware.cache import cache
 from core.middleware.compress import compress
 from core.middleware.cors import cors
+from core.middleware.sessions import session_of, sessions
 from core.request import Request
 from core.response import Response
-from core.testing import Client, FakeExecutionContext
+from core.testing import Client, FakeExecutionContext, FakeKVNamespace
 
 ALLOWED = "https://a.test"
 
@@ -112,3 +113,59 @@ async def test_one_visitors_answer_is_never_kept_for_another() -> None:
         response = await client.get("/", headers=headers)
         await ctx.drain()
         assert await response.text() == body
+
+
+@given(st.permutations([ALLOWED, "https://b.test", None, "https://evil.test"]), st.booleans())
+async def test_an_answer_made_for_one_origin_never_reaches_another(order: list[str | None], outside: bool) -> None:
+    app: App[Any] = App()
+    share, keep = cors(origins=[ALLOWED, "https://b.test"]), cache(max_age=60)
+    for step in (share, keep) if outside else (keep, share):
+        app.use(step)
+
+    @app.get("/")
+    async def partner(req: Request[Any], res: Response) -> None:
+        res.text(req.header("origin") or "nobody")
+
+    ctx = FakeExecutionContext()
+    client = Client(app, None, ctx)
+    for origin in [*order, *order]:
+        response = await client.get("/", headers={} if origin is None else {"Origin": origin})
+        await ctx.drain()
+        assert await response.text() == (origin or "nobody")
+
+
+@pytest.mark.parametrize("said", [None, "public", "public, max-age=60"])
+@pytest.mark.parametrize("outside", [True, False])
+async def test_a_visitors_session_never_reaches_another_through_our_cache(said: str | None, outside: bool) -> None:
+    app: App[Any] = App()
+    kv = FakeKVNamespace()
+    remember = sessions(kv_binding=lambda req: kv, secret=lambda req: "a secret that nobody can guess")
+    keep = cache(max_age=60)
+    for step in (remember, keep) if outside else (keep, remember):
+        app.use(step)
+
+    @app.get("/")
+    async def greet(req: Request[Any], res: Response) -> None:
+        session = await session_of(req)
+        visits = session["visits"] = session.get("visits", 0) + 1
+        if said is not None:
+            res.header("Cache-Control", said)
+        res.text(f"{session.setdefault('name', req.header('x-name'))} {visits}")
+
+    @app.get("/read")
+    async def read(req: Request[Any], res: Response) -> None:
+        if said is not None:
+            res.header("Cache-Control", said)
+        res.text(str((await session_of(req)).get("name")))
+
+    ctx = FakeExecutionContext()
+    ada, bob, nobody = (Client(app, None, ctx) for _ in range(3))
+    for visits in (1, 2):
+        for client, name in ((ada, "ada"), (bob, "bob")):
+            response = await client.get("/", headers={"X-Name": name})
+            await ctx.drain()
+            assert await response.text() == f"{name} {visits}"
+    for client, name in ((nobody, "None"), (ada, "ada"), (bob, "bob"), (nobody, "None"), (ada, "ada")):
+        response = await client.get("/read")
+        await ctx.drain()
+        assert await response.text() == name

@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
+from core.hosts.asgi import _path_of
 from core.http import cookies, url
+from core.http.dates import read_date
 from core.http.forms import parse_header
 from core.http.sse import encode_event
 from core.middleware.cache import _directives
 from core.middleware.compress import _accepts_gzip
-from core.middleware.conditional import none_match, parse_range, read_date
+from core.middleware.conditional import none_match, parse_range
 from core.middleware.cors import _asked_for
 from core.middleware.jwt import _token_of
 from core.middleware.rate_limit import _network, _stored_form
@@ -38,11 +40,14 @@ READERS: dict[str, Callable[[str], Any]] = {
     "Content-Disposition": parse_header,
     "Cookie": cookies.parse_cookies,
     "Edge-Connecting-IP": _network,
-    "If-Modified-Since": read_date,
+    "If-Modified-Since": lambda text: read_date(text, 1.8e9),
     "If-None-Match": lambda text: none_match(text, '"x"'),
     "Range": lambda text: parse_range(text, 1000),
     "a key of rate_limit": _stored_form,
     "a path": url.canonical_path,
+    "a path below a root": lambda text: _path_of(
+        {"path": f"/{text}", "raw_path": f"/%61{text}".encode(), "root_path": "/api"}
+    ),
     "a query": lambda text: Query(text).pairs,
     "an event": encode_event,
 }

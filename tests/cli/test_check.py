@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.test_overview import run
+from tests.support.command_line import run
 
 USERS = Path(__file__).parents[2] / "examples" / "users"
 
@@ -34,7 +34,10 @@ TOLD = (
 
 def test_a_program_that_agrees_is_said_to_agree(users: Path) -> None:
     done = run("check", folder=users)
-    assert (done.returncode, done.stdout) == (0, "The program agrees with wrangler.toml (the top level).\n")
+    assert (done.returncode, done.stdout) == (
+        0,
+        "The program agrees with wrangler.toml (the top level): 4 names, 6 routes, 6 statements compared.\n",
+    )
 
 
 def test_findings_are_printed_as_mypy_prints_them_and_the_exit_code_is_1(users: Path) -> None:
@@ -76,7 +79,16 @@ def test_sarif_has_what_the_standard_demands(users: Path) -> None:
     rules = driver["rules"]
     assert driver["name"] == "core check"
     assert [rule["id"] for rule in rules] == sorted(
-        ["core-binding", "core-env", "core-order", "core-params", "core-queue", "core-sql"]
+        [
+            "core-binding",
+            "core-env",
+            "core-openapi",
+            "core-order",
+            "core-params",
+            "core-queue",
+            "core-sql",
+            "core-worker",
+        ]
     )
     assert [result["ruleId"] for result in one["results"]] == ["core-env", "core-params"]
     for result in one["results"]:
@@ -105,12 +117,12 @@ def test_sarif_counts_columns_in_characters(users: Path) -> None:
 
 
 def test_a_configuration_that_cannot_be_read_is_told_in_every_format_and_the_exit_code_is_2(users: Path) -> None:
-    edit(users / "wrangler.toml", 'name = "users"\nmain', "name = 3\nmain_ = 1\nmain")
+    edit(users / "wrangler.toml", 'name = "users"\nmain', "name = 3\nworkers_de = true\nmain")
     text = run("check", folder=users)
     assert text.returncode == 2
     assert text.stdout == (
         'wrangler.toml:1: error: name must be a string, not a whole number. Write "3".  [core-env]\n'
-        "wrangler.toml:2: error: main_ is not a key of the configuration. Did you mean main?  [core-env]\n"
+        "wrangler.toml:2: error: workers_de is not a key of the configuration. Did you mean workers_dev?  [core-env]\n"
         "wrangler.toml cannot be used. 2 mistakes.\n"
     )
     assert run("check", "--format", "json", folder=users).returncode == 2
@@ -145,6 +157,11 @@ def test_the_options_of_the_plugin_hold_here_too(users: Path) -> None:
     assert run("check", folder=users).returncode == 0
     (users / "mypy.ini").unlink()
     (users / "pyproject.toml").write_text('[tool.core-mypy]\nenv = ["other.*"]\n')
+    done = run("check", folder=users)
+    assert done.returncode == 1
+    assert "Env: pyproject.toml [tool.core-mypy] env names other.*, and no class is called that" in done.stdout
+    other = users / "other.py"
+    other.write_text("class Other: ...\n")  # another worker's, which this one does not import
     assert run("check", folder=users).returncode == 0
     assert run("check", "--env-class", "users_api.env.Env", folder=users).returncode == 1
     (users / "pyproject.toml").write_text("[tool.core-mypy]\nenvs = []\n")
@@ -155,9 +172,50 @@ def test_the_options_of_the_plugin_hold_here_too(users: Path) -> None:
     )
 
 
+def test_what_looks_at_nothing_does_not_agree(users: Path) -> None:
+    done = run("check", "--env-class", "users_api.env.Envv", folder=users)
+    assert done.returncode == 1
+    assert (
+        "src/users_api/env.py:9: error: Env: --env-class names users_api.env.Envv, and no class is called that. "
+        "Did you mean users_api.env.Env?  [core-env]\n"
+    ) in done.stdout
+    edit(users / "src/users_api/env.py", "class Env(Bindings)", "class Env")
+    done = run("check", folder=users)
+    assert (done.returncode, "agrees" in done.stdout) == (1, False)
+    assert "create_app(Env): Env does not derive from Bindings" in done.stdout
+    (users / "wrangler.toml").write_text('name = "x"\nmain = "other.py"\n')
+    (users / "other.py").write_text("x = 1\n")
+    done = run("check", folder=users)
+    assert done.returncode == 1
+    assert done.stdout.startswith(
+        "wrangler.toml:1: error: nothing was found to compare with this file: no Env, no route"
+    )
+
+
+def test_an_env_from_elsewhere_is_not_said_to_agree(users: Path) -> None:
+    edit(users / "src/users_api/env.py", "class Env(Bindings)", "class Env(Shared)")
+    edit(users / "src/users_api/env.py", "import attrs\n", "import attrs\nfrom shared import Shared\n")
+    done = run("check", folder=users)
+    assert done.returncode == 0
+    assert done.stdout.endswith("None of its bindings was compared: no Env of the program was understood.\n")
+
+
 def test_what_is_unchecked_is_said(users: Path) -> None:
     with (users / "wrangler.toml").open("a") as file:
         file.write('\n[[pipelines]]\nbinding = "EVENTS"\npipeline = "p"\n')
     done = run("check", folder=users)
     assert done.returncode == 0
     assert done.stdout.splitlines()[0] == "wrangler.toml: pipelines: core does not check it"
+
+
+def test_warnings_are_counted_apart_and_the_exit_code_is_0(users: Path) -> None:
+    edit(users / "wrangler.toml", '"COUNTERS"', '"COUNTER"')
+    with (users / "wrangler.toml").open("a") as file:
+        file.write('\n[core.checks]\ncore-env = "warning"\n')
+    done = run("check", folder=users)
+    assert done.returncode == 0
+    assert done.stdout == f"src/users_api/env.py:10: warning: {TOLD}  [core-env]\nFound 1 warning in 1 file.\n"
+    edit(users / "src/users_api/routes/users.py", '@users.get("/:id")', '@users.get("/:user_id")')
+    done = run("check", folder=users)
+    assert done.returncode == 1
+    assert done.stdout.endswith("Found 1 error and 1 warning in 2 files.\n")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from tests.cli.test_overview import run
+from tests.support.command_line import run
 
-from core.cli import COMMANDS
+from core.cli import COMMANDS, main
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +22,9 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def completions(script: Path, *words: str) -> list[str]:
     typed = " ".join(f"'{word}'" for word in words)
-    command = f"source '{script}'; COMP_WORDS=({typed}); COMP_CWORD={len(words) - 1}; _core; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+    # Bash calls the function that was registered for the command, with the command and the word.
+    registered = '_complete() { local words=($(complete -p core)); ${words[-2]} "$@"; }'
+    command = f"{registered}; source '{script}'; COMP_WORDS=({typed}); COMP_CWORD={len(words) - 1}; _complete core '{words[-1]}'; printf '%s\\n' \"${{COMPREPLY[@]}}\""
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=30)
     assert done.stderr == ""
     return done.stdout.split()
@@ -30,6 +33,20 @@ def completions(script: Path, *words: str) -> list[str]:
 def test_bash_completes_commands(script: Path) -> None:
     assert set(COMMANDS) <= set(completions(script, "core", ""))
     assert completions(script, "core", "mig") == ["migrate"]
+
+
+def test_bash_completes_paths(script: Path, tmp_path: Path) -> None:
+    (tmp_path / "wrangler.toml").touch()
+    assert completions(script, "core", "dev", "--config", f"{tmp_path}/wr") == [f"{tmp_path}/wrangler.toml"]
+    assert completions(script, "core", "check", f"{tmp_path}/wr") == [f"{tmp_path}/wrangler.toml"]
+    (tmp_path / "dist").mkdir()
+    assert completions(script, "core", "serve", f"{tmp_path}/di") == [f"{tmp_path}/dist"]
+
+
+def test_without_shtab_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setitem(sys.modules, "shtab", None)
+    assert main(["completion", "bash"]) == 1
+    assert "pip install 'core-edge[dev]'" in capsys.readouterr().err
 
 
 def test_bash_completes_options_and_their_choices(script: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.cli.test_overview import run
+from tests.support.command_line import run
 
 TOML = """\
 name = "trial"
@@ -64,12 +64,39 @@ def test_a_migration_that_fails_changes_nothing_and_says_where(project: Path) ->
 )
 def test_mistakes_are_told_with_the_right_words(project: Path, arguments: list[str], told: str) -> None:
     done = run("migrate", *arguments, folder=project)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert told in done.stderr
 
 
 def test_a_project_without_a_database_is_told_the_table_to_write(project: Path) -> None:
     (project / "wrangler.toml").write_text(TOML.partition("[[")[0])
     done = run("migrate", "list", folder=project)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "[[d1_databases]]" in done.stderr
+
+
+def test_a_changed_migration_is_told_and_reset_begins_anew(project: Path) -> None:
+    folder = project / "migrations"
+    folder.mkdir()
+    first = folder / "0001_notes.sql"
+    first.write_text("CREATE TABLE notes (id INTEGER);")
+    assert "changed since" not in run("migrate", "apply", folder=project).stdout
+    first.write_text("CREATE TABLE notes (id INTEGER, text TEXT);")
+
+    told = "DB: changed since applied: 0001_notes.sql. The database is as they were then."
+    listed = run("migrate", "list", folder=project)
+    assert "applied  0001_notes.sql  changed since applied" in listed.stdout
+    assert told in listed.stdout
+    assert "core migrate reset" in listed.stdout
+    assert told in run("migrate", "apply", folder=project).stdout
+    checked = run("check", folder=project)
+    assert f"note: {told}" in checked.stdout
+
+    unsure = run("migrate", "reset", folder=project)
+    assert (unsure.returncode, "--yes" in unsure.stderr) == (2, True)
+    assert told in run("migrate", "list", folder=project).stdout
+    reset = run("migrate", "reset", "--yes", folder=project)
+    assert reset.returncode == 0, reset.stderr
+    assert "applied  0001_notes.sql" in reset.stdout
+    assert "changed since" not in run("migrate", "list", folder=project).stdout
+    assert "changed since" not in run("check", folder=project).stdout

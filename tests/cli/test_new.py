@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.cli.test_overview import run
-from tests.hosts.dev.running import RunningDev
+from tests.support.command_line import run
+from tests.support.running import RunningDev
 
 from core.cli.new import BINDINGS, render
 from core.errors import DeveloperError
@@ -93,7 +93,7 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
 
 def test_an_unknown_binding_is_told_with_those_there_are(tmp_path: Path) -> None:
     done = run("new", "my-notes", "--with", "kv,redis", folder=tmp_path)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "redis" in done.stderr
     assert "kv, queue, r2" in done.stderr
 

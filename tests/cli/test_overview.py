@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from tests.support.command_line import run
 
 from core.cli import COMMANDS, main, parser_for
-
-
-def run(*arguments: str, folder: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "core.cli", *arguments],
-        cwd=folder,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
 
 
 def test_the_overview_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
@@ -77,9 +66,45 @@ def test_the_overview_loads_nothing_of_the_framework() -> None:
 
 def test_outside_of_a_project_the_way_in_is_told(tmp_path: Path) -> None:
     done = run("routes", folder=tmp_path)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "core new NAME" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+IN_A_PROJECT = ["dev", "routes", "migrate", "check", "types", "build"]
+
+
+@pytest.mark.parametrize("name", IN_A_PROJECT)
+@pytest.mark.parametrize("toml", [None, "name = "], ids=["missing", "malformed"])
+def test_a_configuration_that_cannot_be_read_is_2_as_the_help_says(name: str, toml: str | None, tmp_path: Path) -> None:
+    if toml is not None:
+        (tmp_path / "wrangler.toml").write_text(toml)
+    options = {"dev": ["--no-reload", "--port", "0"], "migrate": ["list"]}.get(name, [])
+    done = run(name, *options, folder=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert "Traceback" not in done.stderr
+    assert "2 the c" in run(name, "--help").stdout
+
+
+@pytest.mark.parametrize("name", IN_A_PROJECT)
+def test_a_configuration_file_that_is_not_there_is_2_too(name: str, tmp_path: Path) -> None:
+    options = {"dev": ["--port", "0"], "migrate": ["list"]}.get(name, [])
+    assert run(name, *options, "--config", "nowhere.toml", folder=tmp_path).returncode == 2
+
+
+def test_a_wrong_argument_is_2(tmp_path: Path) -> None:
+    assert run("new", "No Name", folder=tmp_path).returncode == 2
+    assert run("serve", "--health", "nowhere", folder=tmp_path).returncode == 2
+
+
+def test_an_interruption_is_130(monkeypatch: pytest.MonkeyPatch) -> None:
+    import core.cli.completion
+
+    def interrupted(args: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(core.cli.completion, "run", interrupted)
+    assert main(["completion", "bash"]) == 130
 
 
 def test_output_into_a_closed_pipe_ends_quietly() -> None:

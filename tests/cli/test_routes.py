@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.cli.test_overview import run
+from tests.support.command_line import run
 
 USERS = Path(__file__).parents[2] / "examples" / "users"
 
@@ -50,3 +50,25 @@ def test_a_missing_application_is_told_with_the_line_to_write(tmp_path: Path) ->
     done = run("routes", folder=tmp_path)
     assert done.returncode == 1
     assert 'write [core] app = "main:api"' in done.stderr
+
+
+def test_an_import_that_fails_shows_the_lines_of_the_application_alone(tmp_path: Path) -> None:
+    (tmp_path / "wrangler.toml").write_text('name = "none"\nmain = "main.py"\ncompatibility_date = "2026-04-01"\n')
+    (tmp_path / "main.py").write_text("import users\n")
+    (tmp_path / "users.py").write_text("from core import create_app\n\napp = create_app(nothing)\n")
+    done = run("routes", folder=tmp_path)
+    assert done.returncode == 1
+    assert "NameError: name 'nothing' is not defined" in done.stderr
+    assert "users.py:3" in done.stderr
+    assert "main.py:1" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "core/" not in done.stderr
+    assert "importlib" not in done.stderr
+
+
+def test_a_module_that_ends_the_process_is_a_failure(tmp_path: Path) -> None:
+    (tmp_path / "wrangler.toml").write_text('name = "none"\nmain = "main.py"\ncompatibility_date = "2026-04-01"\n')
+    (tmp_path / "main.py").write_text("import sys\n\nsys.exit(0)\n")
+    done = run("routes", folder=tmp_path)
+    assert done.returncode == 1
+    assert "main.py:3" in done.stderr

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.cli.test_overview import run
+from tests.support.command_line import run
 
 WRANGLER = 'main = "src/app.py"\n[[kv_namespaces]]\nbinding = "SESSIONS"\n[vars]\nORIGIN = "x"\n'
 ENV = '''\
@@ -90,3 +90,55 @@ def test_a_broken_configuration_is_exit_code_2(tmp_path: Path) -> None:
     )
     (tmp_path / "wrangler.toml").write_text(WRANGLER)
     assert run("types", "--class", "1x", folder=tmp_path).returncode == 2
+
+
+def test_marks_at_the_start_and_ends_of_lines_stay_as_they_are(tmp_path: Path) -> None:
+    project(tmp_path)
+    (tmp_path / "src" / "app.py").write_text("from env import Env\n")
+    old = ENV.replace("    ORIGIN: str\n", "").replace("\n", "\r\n")
+    (tmp_path / "src" / "env.py").write_bytes(b"\xef\xbb\xbf" + old.encode())
+    done = run("types", folder=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "src/env.py written.\n")
+    written = (tmp_path / "src" / "env.py").read_bytes()
+    assert written == b"\xef\xbb\xbf" + ENV.replace("\n", "\r\n").encode()
+    done = run("types", "--check", folder=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "src/env.py is up to date.\n")
+
+
+def test_a_file_in_another_encoding_stays_in_it(tmp_path: Path) -> None:
+    project(tmp_path)
+    (tmp_path / "src" / "app.py").write_text("from env import Env\n")
+    new = "# -*- coding: latin-1 -*-\n# é\n" + ENV
+    (tmp_path / "src" / "env.py").write_bytes(new.replace("    ORIGIN: str\n", "").encode("latin-1"))
+    assert run("types", folder=tmp_path).returncode == 0
+    assert (tmp_path / "src" / "env.py").read_bytes() == new.encode("latin-1")
+
+
+def test_bindings_that_no_attribute_can_be_called_by_are_written_once(tmp_path: Path) -> None:
+    project(tmp_path)
+    (tmp_path / "src" / "app.py").write_text("from env import Env\n")
+    lines = "".join(f'{name} = "x"\n' for name in ("_ORIGIN", "__Z", "class", "_", "_1"))
+    (tmp_path / "wrangler.toml").write_text(WRANGLER + lines)
+    assert run("types", folder=tmp_path).returncode == 0
+    written = (tmp_path / "src" / "env.py").read_text()
+    assert written.endswith(
+        """    ORIGIN: str
+    ORIGIN_: str = attrs.field(alias="_ORIGIN")
+    Z: str = attrs.field(alias="__Z")
+    class_: str = attrs.field(alias="class")
+    binding: str = attrs.field(alias="_")
+    binding1: str = attrs.field(alias="_1")
+"""
+    )
+    assert run("check", folder=tmp_path).returncode == 0
+    for _ in range(2):
+        done = run("types", folder=tmp_path)
+        assert (done.returncode, done.stdout) == (0, "src/env.py is up to date.\n")
+    assert (tmp_path / "src" / "env.py").read_text() == written
+    (tmp_path / "src" / "env.py").write_text(
+        "from attrs import frozen\nfrom core import Bindings\n\n\n@frozen\nclass Env(Bindings):\n    ORIGIN: str\n"
+    )
+    assert run("types", folder=tmp_path).returncode == 0
+    assert "import attrs\n" in (tmp_path / "src" / "env.py").read_text()
+    assert run("types", "--check", folder=tmp_path).returncode == 0
+    assert run("check", folder=tmp_path).returncode == 0

@@ -57,6 +57,13 @@ def test_comments_and_trailing_commas_are_read_over() -> None:
 @pytest.mark.parametrize(
     ("text", "message", "line", "column"),
     [
+        (
+            '{"a": "\\ud83d\\ude00",\n "b": "x\\uD83D"}',
+            "\\ud83d is half of a character. Write its other half beside it, or leave it out",
+            2,
+            9,
+        ),
+        ('{"\\udc00": 1}', "\\udc00 is half of a character. Write its other half beside it, or leave it out", 1, 3),
         ("", "the text ends where a value is wanted. Close what is open, or write {} for nothing", 1, 1),
         ('{"a": 1', "this { is not closed. Write } where it ends", 1, 1),
         ('{\n "a": [1,\n', "the text ends where a value is wanted. Close what is open, or write {} for nothing", 3, 1),
@@ -71,8 +78,8 @@ def test_comments_and_trailing_commas_are_read_over() -> None:
         ("'a'", "JSON has no single quotes. Use double quotes", 1, 1),
         ("NaN", "NaN is not a value in JSON. Put a text in double quotes", 1, 1),
         ("[True]", "True is not a value in JSON. Put a text in double quotes", 1, 2),
-        ('"a\nb"', "this text does not end on its line, or has an escape that JSON does not know. Mend it", 1, 1),
-        ('"\\x"', "this text does not end on its line, or has an escape that JSON does not know. Mend it", 1, 1),
+        ('"a\nb"', "this string does not end on its line, or has an escape that JSON does not know. Fix it", 1, 1),
+        ('"\\x"', "this string does not end on its line, or has an escape that JSON does not know. Fix it", 1, 1),
         ("{} {}", "there is something after the end of the value. Remove it", 1, 4),
         ("01", "there is something after the end of the value. Remove it", 1, 2),
         ("/* x", "this comment does not end. Close it with */", 1, 1),

@@ -302,6 +302,41 @@ def test_what_has_no_type_is_listed_as_unchecked(tmp_path: Path) -> None:
     assert all(entry.line for entry in configuration.unchecked)
 
 
+def test_a_key_that_core_does_not_know_is_a_note(tmp_path: Path) -> None:
+    text = """
+    observability = { enabled = true, someday = { a = 1 } }
+    brand_new = 1
+    routes = ["a.example/*", { pattern = "b.example/*", later = 1 }]
+    kv_namespaces = [{ binding = "A", id = "1", zzz = 1, idd = 2 }]
+    [env.staging]
+    kv_namespaces = [{ binding = "B", new = true }]
+    [env.production]
+    observability = { enabled = false }
+    """
+    path = write(tmp_path, text)
+    unknown = "core does not know it, and does not check it"
+    for environment, keys in (
+        (
+            None,
+            ["brand_new", "observability.someday", "routes[1].later", "kv_namespaces[0].zzz", "kv_namespaces[0].idd"],
+        ),
+        ("staging", ["observability.someday", "routes[1].later", "env.staging.kv_namespaces[0].new"]),
+        ("production", ["routes[1].later"]),
+    ):
+        noted = load(path, environment=environment).unchecked
+        found = {entry.key: (entry.reason, entry.line) for entry in noted}
+        assert set(found) == set(keys), environment
+        assert all(reason == unknown and line for reason, line in found.values())
+    # A letter away from a key that is not given yet, and takes the value.
+    assert problems(tmp_path, "d1_database = []") == [
+        "wrangler.toml:1: d1_database is not a key of the configuration. Did you mean d1_databases?"
+    ]
+    assert problems(tmp_path, "[observability]\nhead-sampling-rate = 1") == [
+        "wrangler.toml:2: observability.head-sampling-rate is not a key of [observability]. Did you mean head_sampling_rate?"
+    ]
+    assert load(write(tmp_path, "d1_database = 'x'")).unchecked[0].reason == unknown
+
+
 def test_toml_and_json_say_the_same(tmp_path: Path) -> None:
     toml = load(write(tmp_path, EVERYTHING))
     text = json.dumps(tomllib.loads(EVERYTHING), indent=2)
@@ -408,8 +443,8 @@ max_batch_size = 101
             "2: kv_namespaces[0].bindng is not a key of [[kv_namespaces]]. Did you mean binding?",
         ),
         (
-            "[[kv_namespaces]]\nbinding = 'A'\nzzz = 1",
-            "3: kv_namespaces[0].zzz is not a key of [[kv_namespaces]]. It has binding, id, preview_id and remote.",
+            "[[kv_namespaces]]\nbinding = 'A'\nids = 'x'",
+            "3: kv_namespaces[0].ids is not a key of [[kv_namespaces]]. Did you mean id?",
         ),
         ("kv_namespace = []", "1: kv_namespace is not a key of the configuration. Did you mean kv_namespaces?"),
         (
@@ -555,14 +590,14 @@ def test_json_is_told_in_the_words_of_json(tmp_path: Path) -> None:
         (
             "name = 'a'\nmain =\n",
             "wrangler.toml",
-            "wrangler.toml:2: this is not TOML (column 7): invalid value: main =. Texts stand in quotes, and each key on its line.",
+            "wrangler.toml:2: this is not TOML (column 7): invalid value: main =. Put strings in quotes, and each key on its own line.",
         ),
         (
             "name = 'a'\nname = 'b'\n",
             "wrangler.toml",
             (
                 "wrangler.toml:2: this is not TOML (column 11): cannot overwrite a value: name = 'b'. "
-                "Texts stand in quotes, and each key on its line."
+                "Put strings in quotes, and each key on its own line."
             ),
         ),
         (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.contracts.openai_server import openai_server
+from tests.support.openai_server import openai_server
 
 from core.backends.embedded.ai import AiServer, EmbeddedAi
 from core.bindings.ai import Ai

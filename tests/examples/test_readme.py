@@ -9,14 +9,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.hosts.dev.running import RunningDev
+from tests.support.readme import README, blocks
+from tests.support.running import RunningDev
 
 ROOT = Path(__file__).parents[2]
-README = (ROOT / "README.md").read_text("utf-8")
-
-
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
 
 
 def without_docstring(path: Path) -> str:
@@ -58,6 +54,18 @@ def test_a_token_opens_what_the_examples_own_readme_says(tmp_path: Path) -> None
         assert answers.stdout.splitlines() == printed, answers.stderr
 
 
+def test_the_realworld_example_answers_as_its_own_readme_prints(tmp_path: Path) -> None:
+    conduit = ROOT / "examples" / "conduit"
+    exchanges = re.findall(r"^\$ (curl .*)\n(.*)$", (conduit / "README.md").read_text("utf-8"), re.MULTILINE)
+    assert len(exchanges) == 2
+
+    with RunningDev(conduit, tmp_path / "state", "--no-reload") as dev:
+        for command, printed in exchanges:
+            words = shlex.split(command.replace("http://127.0.0.1:8787", dev.address))
+            answer = subprocess.run([words[0], "--silent", *words[1:]], capture_output=True, text=True, check=True)
+            assert re.sub(r'"eyJ[^"]+"', '"eyJ…"', answer.stdout) == printed, command
+
+
 def test_one_wrong_letter_is_told_as_printed_by_mypy_and_by_core_check(tmp_path: Path) -> None:
     project = tmp_path / "users"
     shutil.copytree(ROOT / "examples" / "users", project, ignore=shutil.ignore_patterns(".core", "__pycache__"))
@@ -91,5 +99,6 @@ def test_every_link_of_the_readme_leads_somewhere() -> None:
 def test_the_addresses_that_the_readme_names_are_those_of_core_dev() -> None:
     makefile = (ROOT / "Makefile").read_text("utf-8")
 
-    assert re.search(r"^dev:.*\n\t@cd examples/users && \S*core dev$", makefile, re.MULTILINE)
+    assert re.search(r"^EXAMPLE \?= users$", makefile, re.MULTILINE)
+    assert re.search(r"^dev:.*\n\t@cd examples/\$\(EXAMPLE\) && \S*core dev$", makefile, re.MULTILINE)
     assert set(re.findall(r"http://127\.0\.0\.1:(\d+)", README)) == {"8787"}

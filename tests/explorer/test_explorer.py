@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.explorer.browser import AXE, CHROMIUM, needs_axe, needs_chromium
-from tests.hosts.dev.running import RunningDev
+from tests.support.running import RunningDev
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -232,6 +233,138 @@ def test_the_configuration_is_shown_with_what_core_check_finds(page: Page, dev: 
     open_panel(page, dev, "configuration")
     page.get_by_text("Env and configuration agree").wait_for()
     page.locator("pre", has_text='binding = "NOTES"').wait_for()
+
+
+# -- what real data and a day of work ask of it
+
+
+def stored(page: Page, dev: RunningDev, name: str) -> dict[str, Any]:
+    """How the explorer's own interface lists a key of NOTES."""
+    token = page.locator('meta[name="core-token"]').get_attribute("content") or ""
+    listed = dev.fetch(f"/_core/api/kv/NOTES?prefix={name}", headers={"X-Core-Token": token})
+    (key,) = [key for key in json.loads(listed.body)["keys"] if key["name"] == name]
+    found: dict[str, Any] = key
+    return found
+
+
+def put_keys(page: Page, dev: RunningDev, *entries: dict[str, Any]) -> None:
+    """Store keys as the explorer does, without its page."""
+    token = page.locator('meta[name="core-token"]').get_attribute("content") or ""
+    for entry in entries:
+        answer = dev.fetch(
+            "/_core/api/kv/NOTES/value",
+            method="PUT",
+            body=json.dumps(entry).encode(),
+            headers={"X-Core-Token": token, "Content-Type": "application/json"},
+        )
+        assert answer.status == 200, answer.text
+
+
+def in_view(page: Page, locator: Any) -> bool:
+    """Whether somebody sees it without scrolling."""
+    box = locator.bounding_box()
+    height = page.evaluate("innerHeight")
+    return bool(box and box["y"] >= 0 and box["y"] + min(box["height"], 40) <= height)
+
+
+def test_saving_a_key_that_was_only_looked_at_changes_nothing_of_it(page: Page, dev: RunningDev) -> None:
+    open_panel(page, dev, "kv")
+    put_keys(page, dev, {"key": "lease", "value": "a", "metadata": {"owner": "ada"}, "expiration_ttl": 3600})
+    before = stored(page, dev, "lease")
+    assert before["expiration"]
+    page.get_by_role("button", name="List").click()
+    page.get_by_role("button", name="lease").click()
+    page.get_by_label("Value", exact=True).wait_for()
+    assert "null" not in page.locator("#kv-detail").inner_text()
+
+    page.get_by_role("button", name="Save").click()
+    saying(page, "Saved lease")
+    assert stored(page, dev, "lease") == before
+
+    page.get_by_label("Value", exact=True).fill("b")
+    with page.expect_response(lambda response: response.request.method == "PUT"):
+        page.get_by_role("button", name="Save").click()
+    assert stored(page, dev, "lease") == before
+    assert json.loads(dev.fetch("/notes/lease").body) == {"note": "b"}
+
+    page.get_by_label("Never expire").check()
+    with page.expect_response(lambda response: response.request.method == "PUT"):
+        page.get_by_role("button", name="Save").click()
+    assert stored(page, dev, "lease") == {**before, "expiration": None}
+
+
+@pytest.mark.parametrize("width", [1200, 400])
+def test_what_is_opened_from_the_end_of_a_long_list_is_in_view(browser: Browser, dev: RunningDev, width: int) -> None:
+    context = browser.new_context(viewport={"width": width, "height": 700})
+    page = context.new_page()
+    open_panel(page, dev, "kv")
+    put_keys(page, dev, *({"key": f"long-{number:02}", "value": str(number)} for number in range(60)))
+    page.get_by_label("Prefix").fill("long-")
+    page.get_by_role("button", name="List").click()
+    page.get_by_role("button", name="long-59").click()
+    value = page.get_by_label("Value", exact=True)
+    value.wait_for()
+    assert value.input_value() == "59"
+    assert in_view(page, value)
+    context.close()
+
+
+def test_a_panel_that_looks_again_leaves_focus_and_text_alone(page: Page, dev: RunningDev) -> None:
+    open_panel(page, dev, "queues")
+    page.get_by_role("button", name="jobs", exact=True).click()
+    message = page.get_by_label("Message (JSON)")
+    message.fill('{"text": "half a sen')
+    page.keyboard.press("ArrowLeft")
+    caret = message.evaluate("one => one.selectionStart")
+    for _ in range(2):
+        with page.expect_response(lambda response: response.url.endswith("/api/queues/jobs")):
+            pass
+    page.wait_for_timeout(100)
+    assert message.input_value() == '{"text": "half a sen'
+    assert message.evaluate("one => one === document.activeElement")
+    assert message.evaluate("one => one.selectionStart") == caret
+    page.keyboard.type("t")
+    assert message.input_value() == '{"text": "half a setn'
+
+
+def test_saving_a_file_takes_nothing_that_was_written_or_logged(page: Page, tmp_path: Path) -> None:
+    folder = tmp_path / "workshop"
+    shutil.copytree(HERE / "workshop", folder, ignore=shutil.ignore_patterns(".core", "__pycache__"))
+    main = folder / "src" / "main.py"
+    text = main.read_text()
+    with RunningDev(folder, tmp_path / "state") as dev:
+        open_panel(page, dev, "sql")
+        page.wait_for_function("() => document.getElementById('live').textContent === 'live'")
+        dev.fetch("/notes/before-the-save")
+        sql = page.get_by_label("SQL (Ctrl-Enter runs it)")
+        sql.fill("SELECT 'a long statement, not yet")
+        for change, said in ((f"{text}\n1 / 0\n", "could not reload"), (f"{text}\n", "reloaded")):
+            page.evaluate("document.getElementById('live').textContent = 'waiting'")
+            main.write_text(change)
+            dev.until(said)
+            page.wait_for_function("() => document.getElementById('live').textContent === 'live'", timeout=20_000)
+        assert sql.input_value() == "SELECT 'a long statement, not yet"
+        assert sql.evaluate("one => one === document.activeElement")
+        dev.fetch("/notes/after-the-save")
+        page.keyboard.press("Escape")
+        page.locator('nav a[href="#requests"]').click()
+        for path in ("/notes/before-the-save", "/notes/after-the-save"):
+            page.locator("details.exchange", has_text=path).wait_for()
+        page.locator('nav a[href="#sql"]').click()
+        assert sql.input_value() == "SELECT 'a long statement, not yet"
+        page.goto("about:blank")
+        forgive(page)  # requests while one server gave way to the next
+
+
+def test_a_table_of_many_columns_can_be_read(page: Page, dev: RunningDev) -> None:
+    open_panel(page, dev, "sql")
+    columns = ", ".join(f"'ada@example.com' AS a_column_{number}" for number in range(13))
+    page.get_by_label("SQL (Ctrl-Enter runs it)").fill(f"SELECT {columns}")
+    page.keyboard.press("Control+Enter")
+    cells = page.locator("#sql-result td")
+    cells.nth(12).wait_for()
+    assert all(cell.evaluate("one => one.offsetHeight") < 50 for cell in cells.all())  # one line each
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 # -- for everyone

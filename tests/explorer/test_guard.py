@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.hosts.dev.running import RunningDev
+from tests.support.running import RunningDev
 
-from core.hosts.dev.guard import Guard, is_loopback
+from core.dev.guard import Guard, is_loopback
 
 WORKSHOP = Path(__file__).parent / "workshop"
 
@@ -50,6 +50,32 @@ def test_a_strange_host_is_refused_even_the_page(dev: RunningDev, host: str) -> 
 def test_another_origin_is_refused_even_with_the_token(dev: RunningDev, headers: dict[str, str]) -> None:
     answer = dev.fetch("/_core/api/overview", headers={"X-Core-Token": token_of(dev), **headers})
     assert answer.status == 403
+
+
+@pytest.mark.parametrize(
+    ("origin", "told"),
+    [
+        (None, True),
+        ("{own}", True),
+        ("http://localhost:5173", True),  # a front end under development
+        ("https://127.0.0.1", True),
+        ("http://evil.example", False),
+        ("http://localhost.evil.example", False),
+        ("http://evil.example#://localhost", False),
+        ("null", False),
+    ],
+)
+@pytest.mark.parametrize("accept", ["*/*", "text/html"])
+def test_only_pages_of_this_machine_read_why_a_request_failed(
+    dev: RunningDev, origin: str | None, told: bool, accept: str
+) -> None:
+    headers = {} if origin is None else {"Origin": origin.format(own=dev.address)}
+    answer = dev.fetch("/broken", headers={"Accept": accept, **headers})
+    assert answer.status == 500
+    if told:
+        assert "no_such_table" in answer.text
+    else:
+        assert answer.text == '{"error":"Internal Server Error"}'
 
 
 def test_a_strange_host_gets_no_error_page_either(dev: RunningDev) -> None:

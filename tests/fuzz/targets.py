@@ -19,9 +19,10 @@ from core import http
 from core.app import App
 from core.errors import CoreError
 from core.http import cookies, headers, url
+from core.http.dates import read_date
 from core.http.forms import FormLimits, UploadedFile, parse_header, read_form
 from core.http.sse import Event, encode_event
-from core.middleware.conditional import ByteRange, none_match, parse_range, read_date
+from core.middleware.conditional import ByteRange, none_match, parse_range
 from core.middleware.cors import cors
 from core.middleware.jwt import jwt_auth
 from core.middleware.request_id import request_id
@@ -282,7 +283,7 @@ def ranges(data: bytes) -> None:
     assert none_match(text, '"x"') in (True, False)
     if '"x"' in text and not set(text) - set(string.ascii_letters + '", '):
         none_match(text, '"x"')
-    seconds = read_date(text)
+    seconds = read_date(text, 1.8e9)
     assert seconds is None or -62135596800 <= seconds <= 253402300799
 
 
@@ -314,11 +315,7 @@ def json_text(data: bytes) -> None:
         return
     except RecursionError:
         raise AssertionError("deep JSON is a ValueError") from None
-    try:
-        written = http.json.dumps(value)
-    except ValueError:
-        return  # 1e400 is read as infinity, and infinity is never written
-    assert json.loads(written) == value
+    assert json.loads(http.json.dumps(value)) == value
 
 
 TARGETS: dict[str, Callable[[bytes], None]] = {

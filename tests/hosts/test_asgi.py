@@ -3,49 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import socket
 from collections.abc import AsyncIterator, Callable
 from enum import StrEnum
 from typing import Any
+from urllib.parse import quote
 
 import pytest
+from tests.support.asgi import Message, ask, scope_of
 
-from core import App, Request, Response, create_app
+from core import Request, Response, create_app
 from core.hosts.asgi import BackgroundContext, asgi
-
-Message = dict[str, Any]
-
-
-def scope_of(path: str = "/", **changes: Any) -> dict[str, Any]:
-    scope: dict[str, Any] = {
-        "type": "http",
-        "method": "GET",
-        "scheme": "http",
-        "path": path,
-        "raw_path": path.encode(),
-        "query_string": b"",
-        "headers": [(b"host", b"example.test")],
-        "client": ("203.0.113.5", 1234),
-        "server": ("127.0.0.1", 8000),
-    }
-    return scope | changes
-
-
-async def ask(app: App[Any], scope: dict[str, Any], *received: Message, env: object = None) -> list[Message]:
-    """Everything that is sent for one scope."""
-    sent: list[Message] = []
-    queue = [*received] or [{"type": "http.request", "body": b"", "more_body": False}]
-
-    async def receive() -> Message:
-        if queue:
-            return queue.pop(0)
-        await asyncio.Event().wait()
-        raise AssertionError
-
-    async def send(message: Any) -> None:
-        sent.append(message)
-
-    await asgi(app, env)(scope, receive, send)
-    return sent
 
 
 async def seen(read: Callable[[Request[Any, Any, Any]], Any], scope: dict[str, Any]) -> Any:
@@ -91,6 +60,76 @@ async def test_a_response_without_a_body_says_so_where_a_length_is_allowed(statu
     start, body = await ask(app, scope_of())
     assert [value for name, value in start["headers"] if name == b"content-length"] == length
     assert body["body"] == b""
+
+
+ROOTS: list[tuple[str, str, bytes | None]] = [
+    ("/api", "/api/users/a b", b"/api/users/a%20b"),  # as the specification has it
+    ("/api", "/users/a b", b"/users/a%20b"),  # servers of before 2024
+    ("/api", "/users/a b", b"/api/users/a%20b"),  # frameworks of before 2024 that mount
+    ("/api", "/api/users/a b", None),
+    ("/api/", "/api/users/a b", b"/api/users/a%20b"),
+    ("/api", "/api/users/a b", b"/%61pi/users/a%20b"),
+    ("/ä b", "/ä b/users/a b", b"/%C3%A4%20b/users/a%20b"),
+    ("/ä b", "/ä b/users/a b", "/ä b/users/a b".encode("latin-1")),
+    ("", "/users/a b", b"/users/a%20b"),
+    ("/", "/users/a b", b"/users/a%20b"),
+]
+
+
+@pytest.mark.parametrize(("root", "path", "raw"), ROOTS)
+async def test_routes_match_below_the_root_that_the_application_is_mounted_at(
+    root: str, path: str, raw: bytes | None
+) -> None:
+    app = create_app()
+
+    @app.get("/users/:name")
+    async def handler(req: Request, res: Response) -> None:
+        res.json([req.path, req.params["name"], req.root_path, req.url])
+
+    start, body = await ask(app, scope_of(path, raw_path=raw, root_path=root, query_string=b"x=1"))
+    assert start["status"] == 200
+    mounted = quote(root.rstrip("/"))
+    assert json.loads(body["body"]) == [
+        "/users/a%20b",
+        "a b",
+        mounted,
+        f"http://example.test{mounted}/users/a%20b?x=1",
+    ]
+
+
+@pytest.mark.parametrize("path", ["/api", "/api/"])
+async def test_the_root_itself_is_the_first_route(path: str) -> None:
+    assert await seen(lambda req: req.path, scope_of(path, root_path="/api")) == "/"
+
+
+async def test_a_name_that_only_begins_like_the_root_is_no_part_of_it() -> None:
+    assert await seen(lambda req: req.path, scope_of("/apis/x", root_path="/api")) == "/apis/x"
+
+
+@pytest.mark.parametrize("root", ["", "/api"])
+async def test_behind_the_root_path_of_a_server(root: str) -> None:
+    import uvicorn
+
+    app = create_app()
+
+    @app.get("/users")
+    async def handler(req: Request, res: Response) -> None:
+        res.redirect(f"{req.root_path}/login")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        server = uvicorn.Server(uvicorn.Config(asgi(app), lifespan="off", root_path=root, log_level="error"))
+        serving = asyncio.create_task(server.serve([listener]))
+        try:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(b"GET /users HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            answer = (await reader.read()).decode()
+            writer.close()
+        finally:
+            server.should_exit = True
+            await serving
+    assert answer.startswith("HTTP/1.1 302 ")
+    assert f"location: {root}/login\r\n" in answer
 
 
 class Colour(StrEnum):

@@ -65,6 +65,10 @@ async def upload(req: Request, res: Response) -> None:
         size += len(chunk)
     res.json({"size": size})
 
+@app.post("/json")
+async def read_json(req: Request, res: Response) -> None:
+    res.json(await req.json())
+
 @app.get("/later")
 async def later(req: Request, res: Response) -> None:
     async def work() -> None:
@@ -171,6 +175,16 @@ def test_bodies_go_out_as_they_are(address: str) -> None:
 
 def test_a_body_is_read_in_pieces(address: str) -> None:
     assert json.loads(fetch(f"{address}/upload", "POST", b"x" * 3_000_000)[2]) == {"size": 3_000_000}
+
+
+def test_json_of_more_than_a_mebibyte_is_refused_whether_or_not_its_length_is_told(address: str) -> None:
+    assert fetch(f"{address}/json", "POST", b"[1]")[2] == b"[1]"
+    assert fetch(f"{address}/json", "POST", b"[" + b" " * 1_100_000 + b"]")[0] == 413
+    for size, status in ((1000, b"200"), (1_100_000, b"413")):
+        with socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2])), timeout=20) as connection:
+            connection.sendall(b"POST /json HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
+            connection.sendall(b"%x\r\n[%b]\r\n0\r\n\r\n" % (size + 2, b" " * size))
+            assert connection.recv(1000).split(b" ")[1] == status
 
 
 def test_a_stream_ends_when_its_client_is_gone(address: str, folder: Path) -> None:

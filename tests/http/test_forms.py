@@ -298,3 +298,123 @@ async def test_whatever_comes_in_is_a_form_or_a_client_error(data: bytes, size: 
 )
 def test_values_with_parameters(text: str, value: str, parameters: dict[str, str]) -> None:
     assert parse_header(text) == (value, parameters)
+
+
+# -- read once, remembered
+
+
+MULTIPART = multipart(field("a", b"1"), file("f", "x.txt", b"content" * 100_000))
+BODIES = [("application/x-www-form-urlencoded", b"a=1&b=2"), ("multipart/form-data; boundary=B", MULTIPART)]
+
+
+def answering(what: Any) -> Client[Any]:
+    app: App[Any] = App()
+
+    @app.post("/")
+    async def handle(req: Request[Any], res: Response) -> None:
+        res.json(await what(req))
+
+    return Client(app, None)
+
+
+@pytest.mark.parametrize(("content_type", "body"), BODIES)
+async def test_a_form_is_read_once_and_so_is_its_body(content_type: str, body: bytes) -> None:
+    async def what(req: Request[Any]) -> list[Any]:
+        form = await req.form()
+        streamed = b"".join([chunk async for chunk in req.stream()])
+        assert (await req.form()) is form
+        assert await req.bytes() == body == streamed == await req.bytes()
+        assert (await req.form()) is form
+        upload = form.file("f")
+        return [form["a"], None if upload is None else len(await upload.bytes())]
+
+    answer = await answering(what).post("/", body=body, headers={"content-type": content_type})
+    assert answer.status == 200
+    assert (await answer.json())[0] == "1"
+
+
+@pytest.mark.parametrize(("content_type", "body"), BODIES)
+async def test_other_limits_are_held_against_the_remembered_body(content_type: str, body: bytes) -> None:
+    async def what(req: Request[Any]) -> list[Any]:
+        await req.form()
+        return list(await req.form(FormLimits(body=len(body) - 1)))
+
+    answer = await answering(what).post("/", body=body, headers={"content-type": content_type})
+    assert answer.status == 413
+
+
+async def test_a_form_after_the_whole_body_is_remembered_too() -> None:
+    async def what(req: Request[Any]) -> bool:
+        await req.bytes()
+        return (await req.form()) is (await req.form())
+
+    answer = await answering(what).post("/", body=MULTIPART, headers={"content-type": BODIES[1][0]})
+    assert await answer.json() is True
+
+
+@pytest.mark.parametrize("again", ["form", "bytes", "text", "json"])
+async def test_a_form_that_was_refused_is_refused_again(again: str) -> None:
+    async def what(req: Request[Any]) -> object:
+        with pytest.raises(CoreError):
+            await req.form(FormLimits(body=10))
+        return await getattr(req, again)()
+
+    answer = await answering(what).post("/", body=MULTIPART, headers={"content-type": BODIES[1][0]})
+    assert answer.status == 413
+
+
+async def test_a_body_that_is_no_form_can_still_be_read() -> None:
+    async def what(req: Request[Any]) -> object:
+        with pytest.raises(CoreError):
+            await req.form()
+        return await req.json()
+
+    answer = await answering(what).post("/", body=b"[1]", headers={"content-type": "application/json"})
+    assert await answer.json() == [1]
+
+
+async def test_a_bound_counts_for_a_form_that_was_read() -> None:
+    async def what(req: Request[Any]) -> None:
+        await req.form()
+        req.limit_body(10, CoreError(413, "too much"))
+
+    answer = await answering(what).post("/", body=MULTIPART, headers={"content-type": BODIES[1][0]})
+    assert answer.status == 413
+
+
+# -- the standard values
+
+
+async def test_a_form_is_a_body_and_is_read_from_one() -> None:
+    given = await read(multipart(field("a", 'é"\r\n'.encode()), file("f", "x.txt", b"\x00content", "text/x")))
+    for message in (http.Request("https://a.test/", method="POST", body=given), http.Response(given)):
+        assert message.headers["content-type"].startswith("multipart/form-data; boundary=")
+        form = await message.form_data()
+        upload = form.file("f")
+        assert upload is not None
+        assert (form["a"], upload.filename, upload.content_type) == ('é"\r\n', "x.txt", "text/x")
+        assert await upload.bytes() == b"\x00content"
+        with pytest.raises(TypeError, match="already been used"):
+            await message.form_data()
+
+
+async def test_a_body_that_is_no_form_has_no_form_data() -> None:
+    with pytest.raises(TypeError, match="Unrecognized Content-Type"):
+        await http.Response("a=1").form_data()
+    with pytest.raises(TypeError, match="Unrecognized Content-Type"):
+        await http.Response().form_data()
+    with pytest.raises(TypeError, match="Malformed form"):
+        await http.Response(b"x", headers={"content-type": "multipart/form-data; boundary=B"}).form_data()
+    with pytest.raises(TypeError, match="too large"):
+        await http.Response(b"a=1234", headers={"content-type": "application/x-www-form-urlencoded"}).form_data(
+            FormLimits(body=3)
+        )
+
+
+def test_the_redirect_of_a_request_is_kept() -> None:
+    request = http.Request("https://a.test/")
+    assert request.redirect == "follow"
+    manual = http.Request(request, redirect="manual")
+    assert (manual.redirect, http.Request(manual).redirect, manual.clone().redirect) == ("manual",) * 3
+    with pytest.raises(TypeError, match="Invalid redirect value"):
+        http.Request("https://a.test/", redirect="error")  # type: ignore[arg-type]  # what is refused

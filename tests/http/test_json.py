@@ -6,12 +6,16 @@ import dataclasses
 import enum
 import json as stdlib
 import math
+import shutil
+import subprocess
+import sys
 import types
 import uuid
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
+from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import attrs
@@ -152,6 +156,38 @@ def test_a_cycle_is_told_as_one_wherever_it_is() -> None:
         json.dumps(node)
     shared = [1]
     assert json.dumps([shared, shared]) == "[[1],[1]]"
+
+
+def nested(levels: int, inner: Any) -> Any:
+    for number in range(levels):
+        inner = [1, inner] if number % 2 else {"a": inner}
+    return inner
+
+
+def test_what_is_written_is_nested_200_levels_at_most() -> None:
+    deepest = nested(json.MAX_DEPTH, 1)
+    assert json.loads(json.dumps(deepest)) == deepest
+    assert json.dumps(json.loads("[" + "[]," * 4999 + "[]]")) == f"[{','.join(['[]'] * 5000)}]"
+    with pytest.raises(ValueError, match=r"^x\[1\]\.a\[1\]\.a.*….* is nested too deeply for JSON, 200 levels at most"):
+        json.dumps({"x": deepest})
+
+
+@given(st.integers(195, 205), st.sampled_from([1, [], {}, Point(1, 2.0), Colour.RED, (), {1}, uuid.UUID(int=7)]))
+def test_a_worker_refuses_before_its_encoder_what_the_text_would_show_afterwards(levels: int, inner: Any) -> None:
+    value = nested(levels, inner)
+    try:
+        json.dumps(value)
+    except ValueError:
+        return  # exactly the limit; before the encoder it may be one level more
+    json.check_nesting(value)
+
+
+def test_a_worker_refuses_cycles_and_what_is_far_too_deep_before_its_encoder() -> None:
+    ring: list[Any] = []
+    ring += [ring, {"a": ring}, Node(ring)]
+    for value in (ring, nested(202, 1), Node(nested(200, [Node([])])), [nested(10_000, 1)]):
+        with pytest.raises(ValueError, match="nested too deeply"):
+            json.check_nesting(value)
 
 
 def test_a_nesting_that_is_too_deep_is_told_and_never_a_recursion_error() -> None:
@@ -298,3 +334,124 @@ def test_reading_agrees_with_the_standard_library_but_for_what_json_has_not(data
             json.loads(data)
     else:
         assert json.loads(data) == expected
+
+
+# ---- how deep
+
+
+def depth_of(text: str) -> int:
+    """How deep a reader comes, one character after the other: up to the text's first mistake, as the library tells it."""
+    try:
+        stdlib.loads(text)
+        end = len(text)
+    except stdlib.JSONDecodeError as error:
+        end = error.pos
+    deepest = depth = 0
+    in_string = escaped = False
+    for character in text[:end]:
+        if in_string:
+            if escaped:
+                escaped = False
+            elif character == "\\":
+                escaped = True
+            elif character == '"':
+                in_string = False
+        elif character == '"':
+            in_string = True
+        elif character in "[{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif character in "]}":
+            depth -= 1
+    return deepest
+
+
+def is_json(text: str) -> bool:
+    try:
+        stdlib.loads(text)
+    except ValueError:
+        return False
+    return True
+
+
+pieces = st.lists(
+    st.sampled_from(
+        ["[", "]", "{", "}", '"', "\\", '\\"', '"a":', ",", ":", " ", "1", "a", "é", "\ud800", "[[", '"]"']
+    ),
+    max_size=40,
+).map("".join)
+documents = st.builds(
+    stdlib.dumps,
+    st.recursive(
+        st.text(alphabet='[]{}"\\a', max_size=6) | st.integers(0, 9),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(alphabet='[]{}"\\', max_size=3), inner),
+        max_leaves=30,
+    ),
+    ensure_ascii=st.booleans(),
+)
+
+
+@given(pieces | documents, st.integers(1, 9))
+def test_the_quick_look_at_a_depth_agrees_with_one_character_after_the_other(text: str, most: int) -> None:
+    exact = depth_of(text) > most
+    quick = json._is_deep(text, most)
+    # Of what is no JSON, no reader may come further than was seen; more may be seen, since it is refused anyway.
+    assert quick == exact if is_json(text) else quick or not exact
+
+
+@pytest.mark.parametrize("opening", ["[", '{"a":', '[{"\\\\":', '[1,{"]}\\"":'])
+def test_200_levels_are_read_and_201_are_not(opening: str) -> None:
+    per = opening.count("[") + opening.count('{"')
+    closing = "".join({"[": "]", "{": "}"}[c] for c in reversed(opening.replace("]}", "")) if c in "[{")
+    for levels in (200, 202):
+        text = opening * (levels // per) + "1" + closing * (levels // per)
+        assert depth_of(text) == levels
+        if levels == 200:
+            assert json.loads(text) == json.loads(text.encode()) == stdlib.loads(text)
+            assert json.loads(f'["{"[" * 5000}",{text[1:-1]}]' if opening == "[" else text) is not None
+        else:
+            with pytest.raises(json.JSONDecodeError, match="Nested deeper than 200 levels"):
+                json.loads(text)
+
+
+# ---- numbers
+
+
+@pytest.mark.parametrize("number", ["1e999", "-1e400", "1.8e308", "9" * 400 + ".0", "1E+0309"])
+def test_a_number_beyond_a_float_is_no_infinity(number: str) -> None:
+    for text, at in ((number, 0), (f'{{"1e999": [1.5, {number}]}}', 16)):
+        with pytest.raises(json.JSONDecodeError, match="Number beyond the range of a float") as caught:
+            json.loads(text)
+        assert caught.value.pos == at
+
+
+def test_the_largest_and_the_smallest_numbers_are_read() -> None:
+    assert json.loads("[1.7976931348623157e308, 5e-324, 1e-999]") == [sys.float_info.max, 5e-324, 0.0]
+
+
+# ---- a bare interpreter
+
+BARE = """
+import sys
+sys.path[:0] = sys.argv[1:]
+from core.http.json import loads
+loaded = "json.decoder" in sys.modules
+for text in ('{"name": "x"', "", "[1,]", '{"a" 1}', '"\\n"', "[nul]", "NaN", "1e999", "[" * 9000, "9" * 5000, b"\\xff"):
+    try:
+        loads(text)
+    except Exception as error:
+        assert type(error).__name__ == "JSONDecodeError", (text[:20], error)
+    else:
+        raise AssertionError(text[:20])
+print("before" if loaded else "only then")
+"""
+PYTHONS = {sys.executable, *filter(None, (shutil.which(f"python3.{minor}") for minor in range(11, 16)))}
+
+
+@pytest.mark.parametrize("python", sorted(PYTHONS))
+def test_a_mistake_is_told_where_nothing_has_loaded_the_json_package(python: str) -> None:
+    if subprocess.run([python, "-c", ""], capture_output=True, check=False).returncode != 0:
+        return  # a name for a version that is not installed
+    places = [str(Path(json.__file__ or "").parents[2]), str(Path(attrs.__file__).parents[1])]
+    done = subprocess.run([python, "-I", "-S", "-c", BARE, *places], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "only then\n"), done.stderr

@@ -25,12 +25,13 @@ from core.testing import Client
         (Event(data={"a": 1}), b'data: {"a":1}\n\n'),
         (7, b"data: 7\n\n"),
         ([1, None], b"data: [1,null]\n\n"),
-        ({"data": "x", "event": "tick", "id": "7", "retry": 1000}, b"event: tick\nid: 7\nretry: 1000\ndata: x\n\n"),
+        ({"data": "x", "event": "tick", "id": "7"}, b'data: {"data":"x","event":"tick","id":"7"}\n\n'),
+        (Event(data="x", event="tick", id="7", retry=1000), b"event: tick\nid: 7\nretry: 1000\ndata: x\n\n"),
         ({"data": "x", "other": 1}, b'data: {"data":"x","other":1}\n\n'),
         ({}, b"data: {}\n\n"),
         (Event(comment="a\nb"), b": a\n: b\n\n"),
         (Event(event="x", data=None), b"event: x\n\n"),
-        ("\ud800", b"data: ?\n\n"),
+        ("\ud800", "data: �\n\n".encode()),
     ],
 )
 def test_texts_mappings_values_and_events(event: object, encoded: bytes) -> None:

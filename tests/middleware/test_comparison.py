@@ -31,6 +31,7 @@ def test_every_middleware_has_a_page_with_an_example() -> None:
         "jwks",
         "rate_limit_object",
         "rate_limit_stores",
+        "key_strength",
         "webcrypto",
     }
     for module in (ROOT / "src" / "core" / "middleware").glob("*.py"):

@@ -11,7 +11,9 @@ import pytest
 from core import http
 from core.app import App
 from core.errors import CoreError, OptionError
+from core.handlers import Next
 from core.middleware.cors import cors
+from core.middleware.secure_headers import secure_hdrs
 from core.request import Request
 from core.response import Response
 from core.testing import Client
@@ -176,6 +178,66 @@ async def test_a_refused_origin_gets_no_access_control_header_at_all() -> None:
 async def test_a_refusal_takes_back_what_an_outer_one_allowed() -> None:
     client = client_with(cors(origins="*"), cors(origins=[A]))
     assert told(await get(client, "https://c.test")) == {}
+
+
+def yes_to_the_request(req: Request[Any]) -> bool:
+    return True
+
+
+def yes_to_both(origin: str, req: Request[Any]) -> bool:
+    return True
+
+
+def yes_to_the_origin(origin: str) -> bool:
+    return True
+
+
+YES: list[Any] = [yes_to_the_request, yes_to_both, yes_to_the_origin]
+OUTER: list[dict[str, Any]] = [
+    {"origins": [A], "credentials": True, "expose_headers": ["X-Outer"]},
+    {"origins": by_predicate, "credentials": True, "expose_headers": ["X-Outer"]},
+    {"origins": "*", "expose_headers": ["X-Outer"]},
+]
+INNER: list[Any] = [[A], "*", by_function, by_async_function, by_predicate]
+
+
+async def stage(req: Request[Any], res: Response, next: Next, /) -> None:
+    res.header("X-Own", "1").header("Content-Type", "application/json")
+    await next()
+
+
+@pytest.mark.parametrize("outer", OUTER)
+@pytest.mark.parametrize("inner", INNER)
+@pytest.mark.parametrize("between", [(), (stage,), (secure_hdrs(),), (stage, secure_hdrs(), stage)])
+@pytest.mark.parametrize("exposed", [[], ["X-Inner"]])
+async def test_of_two_the_inner_one_grants_nothing_that_only_the_outer_one_did(
+    outer: dict[str, Any], inner: Any, between: Any, exposed: list[str]
+) -> None:
+    client = client_with(*between, cors(**outer), *between, cors(origins=inner, expose_headers=exposed), *between)
+    granted = told(await get(client, A))
+    assert granted.pop("access-control-allow-origin") == ("*" if inner == "*" else A)
+    assert granted == ({"access-control-expose-headers": "X-Inner"} if exposed else {})
+
+
+@pytest.mark.parametrize("inner", INNER)
+async def test_and_what_the_inner_one_grants_it_grants_also_where_the_outer_one_does_not(inner: Any) -> None:
+    if inner == "*":
+        return
+    client = client_with(cors(origins=["https://c.test"]), cors(origins=inner, credentials=True))
+    assert told(await get(client, A)) == {
+        "access-control-allow-origin": A,
+        "access-control-allow-credentials": "true",
+    }
+
+
+@pytest.mark.parametrize("credentials", [True, False])
+@pytest.mark.parametrize("yes", YES)
+async def test_a_yes_to_whoever_asks_never_means_null(yes: Any, credentials: bool) -> None:
+    # Every site can have this origin: a sandboxed frame is enough.
+    client = client_with(cors(origins=yes, credentials=credentials))
+    assert told(await get(client, "null")) == {}
+    assert told(await preflight(client, "null")) == {}
+    assert told(await get(client, A))["access-control-allow-origin"] == A
 
 
 async def test_a_preflight_is_answered_with_all_it_asks_for() -> None:

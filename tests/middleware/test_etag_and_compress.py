@@ -152,6 +152,21 @@ async def test_vary_stands_also_when_not_compressed(accept: str | None) -> None:
     assert await response.text() == LONG
 
 
+@pytest.mark.parametrize("said", ["*", "Accept, *", "*, Accept"])
+async def test_a_vary_that_says_it_all_stays_as_it_is(said: str) -> None:
+    app: App[Any] = App()
+    app.use(compress())
+
+    @app.get("/")
+    async def show(req: Request[Any], res: Response) -> None:
+        res.header("Vary", said).text("x" * 2000)
+
+    response = await Client(app, None).get("/", headers={"Accept-Encoding": "gzip"})
+    assert (response.headers["vary"], response.headers["content-encoding"]) == (said, "gzip")
+    res = Response().header("Vary", said)
+    assert res.append("Vary", "Origin").headers["vary"] == said
+
+
 async def test_vary_stands_also_on_what_is_too_short() -> None:
     response = await client_with(compress()).get("/short", headers={"Accept-Encoding": "gzip"})
     assert "content-encoding" not in response.headers

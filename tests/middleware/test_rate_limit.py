@@ -10,11 +10,13 @@ import attrs
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.support.bench import Bench
 
 from core import http
 from core.app import App
 from core.bindings.kv import KVNamespace
 from core.errors import CoreError, KVError, OptionError
+from core.handlers import Next
 from core.middleware.rate_limit import rate_limit
 from core.middleware.rate_limit_stores import (
     DurableObjectStore,
@@ -41,25 +43,17 @@ def of(function: Callable[[Request[Any]], Any]) -> Any:
     return function
 
 
-class Bench:
+class Limited(Bench):
     """An application behind limiters, over one namespace, on a clock that stands at the start of a window."""
 
     def __init__(self, *middleware: Any, start: float = START) -> None:
-        self.clock = FakeClock(start)
-        self.kv = FakeKVNamespace(clock=self.clock)
-        self.ctx = FakeExecutionContext(clock=self.clock)
-        self.app: App[Any] = App()
-        for step in middleware:
-            self.app.use(step)
+        super().__init__(*middleware, env=Env, start=start)
         self.app.get("/", _ok)
         self.app.get("/fails", _fail)
-        self.client = Client(self.app, Env(self.kv), self.ctx)
 
     async def get(self, path: str = "/", *, ip: str | None = "203.0.113.7", **headers: str) -> http.Response:
         self.client.ip = ip
-        response = await self.client.get(path, headers=headers)
-        await self.ctx.drain()
-        return response
+        return await super().get(path, **headers)
 
     async def statuses(self, times: int, **options: Any) -> list[int]:
         return [(await self.get(**options)).status for _ in range(times)]
@@ -86,14 +80,14 @@ def counts(response: http.Response) -> tuple[str | None, ...]:
 
 
 async def test_at_most_limit_requests_per_key_per_window_and_429_beyond() -> None:
-    bench = Bench(limited(2))
+    bench = Limited(limited(2))
     responses = [await bench.get() for _ in range(4)]
     assert [response.status for response in responses] == [200, 200, 429, 429]
     assert await responses[2].json() == {"error": "Too Many Requests"}
 
 
 async def test_every_response_carries_the_headers_and_retry_after_is_on_429_only() -> None:
-    bench = Bench(limited(2), start=START + 18)
+    bench = Limited(limited(2), start=START + 18)
     reset = str(int(START) + 60)
     assert counts(await bench.get()) == ("2", "1", reset, None)
     assert counts(await bench.get()) == ("2", "0", reset, None)
@@ -101,14 +95,14 @@ async def test_every_response_carries_the_headers_and_retry_after_is_on_429_only
 
 
 async def test_errors_included() -> None:
-    bench = Bench(limited(9))
+    bench = Limited(limited(9))
     for path in ("/fails", "/nowhere"):
         response = await bench.get(path)
         assert response.headers["x-ratelimit-limit"] == "9"
 
 
 async def test_retry_after_survives_an_error_handler_of_ones_own() -> None:
-    bench = Bench(limited(1))
+    bench = Limited(limited(1))
 
     @bench.app.on_error
     async def answer(err: Exception, req: Request[Any], res: Response, next: Any) -> None:
@@ -120,18 +114,18 @@ async def test_retry_after_survives_an_error_handler_of_ones_own() -> None:
 
 async def test_remaining_is_never_below_zero() -> None:
     limits = iter([5, 5, 5, 1])
-    bench = Bench(limited(of(lambda req: next(limits)), name="all"))
+    bench = Limited(limited(of(lambda req: next(limits)), name="all"))
     assert [counts(await bench.get())[1] for _ in range(4)] == ["4", "3", "2", "0"]
 
 
 async def test_retry_after_is_at_least_one() -> None:
-    bench = Bench(limited(1), start=START + 59.999)
+    bench = Limited(limited(1), start=START + 59.999)
     await bench.get()
     assert counts(await bench.get())[3] == "1"
 
 
 async def test_windows_are_fixed_and_start_at_multiples_of_window() -> None:
-    bench = Bench(limited(1, 10), start=START + 9)
+    bench = Limited(limited(1, 10), start=START + 9)
     assert await bench.statuses(2) == [200, 429]
     await bench.clock.advance(0.999)
     assert await bench.statuses(1) == [429]
@@ -140,18 +134,18 @@ async def test_windows_are_fixed_and_start_at_multiples_of_window() -> None:
 
 
 async def test_message_is_an_option() -> None:
-    bench = Bench(limited(1, message="Slow down"))
+    bench = Limited(limited(1, message="Slow down"))
     await bench.get()
     assert await (await bench.get()).json() == {"error": "Slow down"}
 
 
 async def test_kv_binding_is_a_name_on_env_or_a_function_of_the_request() -> None:
-    bench = Bench(rate_limit(kv_binding=of(lambda req: req.env.COUNTERS), limit=1, window=60))
+    bench = Limited(rate_limit(kv_binding=of(lambda req: req.env.COUNTERS), limit=1, window=60))
     assert await bench.statuses(2) == [200, 429]
 
 
 async def test_env_may_be_a_plain_dict() -> None:
-    bench = Bench(limited(1))
+    bench = Limited(limited(1))
     client = Client(bench.app, {"COUNTERS": bench.kv}, bench.ctx)
     assert [(await client.get("/")).status for _ in range(2)] == [200, 429]
     await bench.ctx.drain()
@@ -160,7 +154,7 @@ async def test_env_may_be_a_plain_dict() -> None:
 async def test_a_binding_that_is_not_there_is_a_500_that_names_it_also_with_open(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    bench = Bench(rate_limit(kv_binding="COUNTER", limit=1, window=60))
+    bench = Limited(rate_limit(kv_binding="COUNTER", limit=1, window=60))
     assert (await bench.get()).status == 500
     assert 'req.env has no binding "COUNTER"' in caplog.text
 
@@ -169,12 +163,12 @@ async def test_a_binding_that_is_not_there_is_a_500_that_names_it_also_with_open
 
 
 async def test_clients_are_counted_by_ip() -> None:
-    bench = Bench(limited(1))
+    bench = Limited(limited(1))
     assert [(await bench.get(ip=ip)).status for ip in ("192.0.2.1", "192.0.2.2", "192.0.2.1")] == [200, 200, 429]
 
 
 async def test_ipv6_is_grouped_by_64() -> None:
-    bench = Bench(limited(1))
+    bench = Limited(limited(1))
     same = ["2001:db8:1:2::1", "2001:0DB8:0001:0002:ffff::", "2001:db8:1:2:3:4:5:6"]
     assert [(await bench.get(ip=ip)).status for ip in same] == [200, 429, 429]
     other = ["2001:db8:1:3::1", "2001:db8::1:2", "::1"]
@@ -182,19 +176,19 @@ async def test_ipv6_is_grouped_by_64() -> None:
 
 
 async def test_ipv4_in_ipv6_is_the_ipv4_address() -> None:
-    bench = Bench(limited(1))
+    bench = Limited(limited(1))
     ips = ("192.0.2.1", "::ffff:192.0.2.1", "::FFFF:192.0.2.1", "::ffff:192.0.2.2")
     assert [(await bench.get(ip=ip)).status for ip in ips] == [200, 429, 429, 200]
 
 
 async def test_a_missing_ip_is_one_shared_bucket_and_a_warning_once(caplog: pytest.LogCaptureFixture) -> None:
-    bench = Bench(limited(2))
+    bench = Limited(limited(2))
     assert await bench.statuses(3, ip=None) == [200, 200, 429]
     assert caplog.text.count("has no client address") == 1
 
 
 async def test_x_forwarded_for_is_never_read() -> None:
-    bench = Bench(limited(1))
+    bench = Limited(limited(1))
     assert [(await bench.get(**{"X-Forwarded-For": f"198.51.100.{n}"})).status for n in range(2)] == [200, 429]
 
 
@@ -206,7 +200,7 @@ async def test_key_fn_skip_cost_and_limit_may_be_async(is_async: bool) -> None:
 
         return later if is_async else function
 
-    bench = Bench(
+    bench = Limited(
         limited(
             maybe(of(lambda req: 3)),
             key_fn=maybe(of(lambda req: req.header("x-user"))),
@@ -222,7 +216,7 @@ async def test_key_fn_skip_cost_and_limit_may_be_async(is_async: bool) -> None:
 
 
 async def test_a_key_of_none_is_the_shared_bucket(caplog: pytest.LogCaptureFixture) -> None:
-    bench = Bench(limited(1, key_fn=of(lambda req: None)))
+    bench = Limited(limited(1, key_fn=of(lambda req: None)))
     assert await bench.statuses(2) == [200, 429]
     assert "has no key from key_fn" in caplog.text
 
@@ -231,23 +225,23 @@ async def test_a_key_of_none_is_the_shared_bucket(caplog: pytest.LogCaptureFixtu
     "options", [{"limit": of(lambda req: "3")}, {"cost": of(lambda req: -1)}, {"key_fn": of(lambda req: 7)}]
 )
 async def test_a_function_that_gives_nonsense_is_a_500(options: Any, caplog: pytest.LogCaptureFixture) -> None:
-    assert (await Bench(limited(**options)).get()).status == 500
+    assert (await Limited(limited(**options)).get()).status == 500
     assert "rate_limit(" in caplog.text
 
 
 async def test_two_limiters_a_routes_and_a_global_one_never_share_a_counter() -> None:
-    bench = Bench(limited(3))
+    bench = Limited(limited(3))
     bench.app.get("/route", limited(3), _ok)
     assert [(await bench.get("/route")).status for _ in range(4)] == [200, 200, 200, 429]
     assert len(await bench.keys()) == 2
-    bench = Bench(limited(3))
+    bench = Limited(limited(3))
     bench.app.get("/route", limited(3), _ok)
     assert [(await bench.get(path)).status for path in ("/", "/", "/route", "/route")] == [200, 200, 200, 429]
 
 
 async def test_by_default_a_counter_is_the_limiters_route_limit_and_window() -> None:
     one = limited(1)
-    bench = Bench()
+    bench = Limited()
     bench.app.get("/a", one, _ok)
     bench.app.get("/b", one, _ok)
     bench.app.get("/c", limited(2), _ok)
@@ -261,7 +255,7 @@ async def test_by_default_a_counter_is_the_limiters_route_limit_and_window() -> 
 
 
 async def test_or_its_mount() -> None:
-    bench = Bench()
+    bench = Limited()
     router = bench.app.Router()
     router.use(limited(1))
     router.get("/x", _ok)
@@ -273,7 +267,7 @@ async def test_or_its_mount() -> None:
 
 
 async def test_name_sets_the_counter() -> None:
-    bench = Bench()
+    bench = Limited()
     bench.app.get("/a", limited(1, name="shared"), _ok)
     bench.app.get("/b", limited(1, name="shared"), _ok)
     assert [(await bench.get("/a")).status, (await bench.get("/b")).status] == [200, 429]
@@ -291,7 +285,7 @@ SECRETS = [
 
 @pytest.mark.parametrize("key", SECRETS)
 async def test_a_long_or_secret_looking_key_is_hashed(key: str) -> None:
-    bench = Bench(limited(1, key_fn=of(lambda req: key)))
+    bench = Limited(limited(1, key_fn=of(lambda req: key)))
     assert await bench.statuses(2) == [200, 429]
     (name,) = await bench.keys()
     assert key not in name
@@ -300,14 +294,14 @@ async def test_a_long_or_secret_looking_key_is_hashed(key: str) -> None:
 
 @pytest.mark.parametrize("key", ["user-7", "ada@example.test", "203.0.113.7"])
 async def test_any_other_key_stays_readable(key: str) -> None:
-    bench = Bench(limited(1, key_fn=of(lambda req: key)))
+    bench = Limited(limited(1, key_fn=of(lambda req: key)))
     await bench.get()
     assert (await bench.keys())[0].endswith(f"|{key}")
 
 
 @given(st.text(min_size=1), st.text(min_size=1))
 async def test_kv_keys_are_at_most_512_bytes_whatever_the_names_and_keys_are(name: str, key: str) -> None:
-    bench = Bench(limited(1, name=name * 50, key_fn=of(lambda req: key * 50)))
+    bench = Limited(limited(1, name=name * 50, key_fn=of(lambda req: key * 50)))
     assert await bench.statuses(1) == [200]
     (stored,) = await bench.keys()
     assert len(stored.encode()) <= 512
@@ -319,7 +313,7 @@ NAMES = st.text("a|:%7C", min_size=1, max_size=6)
 @example(("|", "7"), ("%7C", "7"))
 @given(st.tuples(NAMES, NAMES), st.tuples(NAMES, NAMES))
 async def test_no_two_names_and_keys_meet_in_one_counter(one: tuple[str, str], other: tuple[str, str]) -> None:
-    bench = Bench()
+    bench = Limited()
     bench.app.get("/one", limited(1, name=one[0], key_fn=of(lambda req: one[1])), _ok)
     bench.app.get("/other", limited(1, name=other[0], key_fn=of(lambda req: other[1])), _ok)
     statuses = [(await bench.get("/one")).status, (await bench.get("/other")).status]
@@ -330,7 +324,7 @@ async def test_no_two_names_and_keys_meet_in_one_counter(one: tuple[str, str], o
 
 
 async def test_the_increment_goes_through_wait_until_after_the_response() -> None:
-    bench = Bench(limited(2))
+    bench = Limited(limited(2))
     response = await bench.client.get("/")
     assert response.status == 200
     assert await bench.keys() == []
@@ -340,7 +334,7 @@ async def test_the_increment_goes_through_wait_until_after_the_response() -> Non
 
 
 async def test_the_window_start_is_in_the_key_and_the_ttl_is_at_least_60() -> None:
-    bench = Bench(limited(5, 10), start=START + 10)
+    bench = Limited(limited(5, 10), start=START + 10)
     await bench.get()
     (key,) = (await bench.kv.list()).keys
     assert key.name == f"ratelimit|/:5:10|{int(START) + 10}|203.0.113.7"
@@ -348,14 +342,14 @@ async def test_the_window_start_is_in_the_key_and_the_ttl_is_at_least_60() -> No
 
 
 async def test_a_long_window_is_kept_to_its_end() -> None:
-    bench = Bench(limited(5, 3600), start=START)
+    bench = Limited(limited(5, 3600), start=START)
     await bench.get()
     (key,) = (await bench.kv.list()).keys
     assert key.expiration == START - START % 3600 + 3600
 
 
 async def test_k_concurrent_requests_do_not_all_pass() -> None:
-    bench = Bench(limited(3))
+    bench = Limited(limited(3))
     responses = await asyncio.gather(*(bench.client.get("/") for _ in range(20)))
     assert sorted(response.status for response in responses) == [200] * 3 + [429] * 17
     await bench.ctx.drain()
@@ -364,7 +358,7 @@ async def test_k_concurrent_requests_do_not_all_pass() -> None:
 
 
 async def test_reads_that_lag_a_minute_behind_do_not_let_one_isolate_pass_the_limit() -> None:
-    bench = Bench(limited(3))
+    bench = Limited(limited(3))
     bench.kv.staleness = 60
     assert await bench.statuses(10) == [200] * 3 + [429] * 7
 
@@ -385,7 +379,7 @@ async def test_isolates_share_what_kv_says() -> None:
 
 
 async def test_what_kv_refused_to_write_counts_on_top_of_what_others_wrote(caplog: pytest.LogCaptureFixture) -> None:
-    bench = Bench(limited(10))
+    bench = Limited(limited(10))
     for _ in range(3):
         await bench.client.get("/")
         bench.kv.fail_next(KVError("KV PUT failed: 429 Too Many Requests"))
@@ -397,7 +391,7 @@ async def test_what_kv_refused_to_write_counts_on_top_of_what_others_wrote(caplo
 
 
 async def test_an_application_served_over_another_namespace_counts_anew() -> None:
-    bench = Bench(limited(1))
+    bench = Limited(limited(1))
     assert await bench.statuses(2) == [200, 429]
     other = Client(bench.app, Env(FakeKVNamespace(clock=bench.clock)), bench.ctx)
     assert (await other.get("/")).status == 200
@@ -405,7 +399,7 @@ async def test_an_application_served_over_another_namespace_counts_anew() -> Non
 
 
 async def test_blocked_requests_write_nothing_and_do_not_extend_the_window() -> None:
-    bench = Bench(limited(1))
+    bench = Limited(limited(1))
     await bench.get()
     before = (await bench.kv.list()).keys
     for _ in range(5):
@@ -416,7 +410,7 @@ async def test_blocked_requests_write_nothing_and_do_not_extend_the_window() -> 
 
 
 async def test_concurrent_increments_are_one_write_since_kv_takes_one_a_second() -> None:
-    bench = Bench(limited(50))
+    bench = Limited(limited(50))
     puts: list[str] = []
     real = bench.kv.put
 
@@ -432,7 +426,7 @@ async def test_concurrent_increments_are_one_write_since_kv_takes_one_a_second()
 
 
 async def test_a_client_that_goes_away_has_made_its_request_all_the_same() -> None:
-    bench = Bench(limited(1))
+    bench = Limited(limited(1))
 
     @bench.app.get("/slow")
     async def slow(req: Request[Any], res: Response) -> None:
@@ -450,7 +444,7 @@ async def test_a_client_that_goes_away_has_made_its_request_all_the_same() -> No
 
 @pytest.mark.parametrize("value", ["", "NaN", "-5", "1e9", "٣", "9" * 400])
 async def test_a_counter_that_someone_else_wrote_nonsense_into_counts_as_none(value: str) -> None:
-    bench = Bench(limited(1))
+    bench = Limited(limited(1))
     await bench.kv.put(f"ratelimit|/:1:60|{int(START)}|203.0.113.7", value)
     assert await bench.statuses(2) == [200, 429]
 
@@ -459,16 +453,100 @@ async def test_a_counter_that_someone_else_wrote_nonsense_into_counts_as_none(va
 
 
 async def test_a_store_that_fails_is_open_by_default_and_logged(caplog: pytest.LogCaptureFixture) -> None:
-    bench = Bench(limited(1))
+    bench = Limited(limited(1))
     bench.kv.fail_next(KVError("KV GET failed: 500 Internal Error"))
     response = await bench.get()
     assert response.status == 200
-    assert counts(response) == ("1", None, str(int(START) + 60), None)
+    assert counts(response) == ("1", "0", str(int(START) + 60), None)
     assert "could not count a request of GET /" in caplog.text
 
 
+@pytest.mark.parametrize("on_store_error", ["open", "closed"])
+async def test_the_headers_are_there_also_while_the_store_fails(on_store_error: Any) -> None:
+    bench = Limited(limited(5, on_store_error=on_store_error))
+    reset = str(int(START) + 60)
+    assert counts(await bench.get()) == ("5", "4", reset, None)
+    for path in ("/", "/fails", "/nowhere"):
+        bench.kv.fail_next(KVError("KV GET failed: 500 Internal Error"))
+        # What this isolate counted by itself, and this request.
+        assert counts(await bench.get(path)) == ("5", "3" if on_store_error == "open" else "0", reset, None)
+    assert counts(await bench.get()) == ("5", "3", reset, None)
+
+
+async def test_and_none_is_invented_where_the_store_tells_no_counts() -> None:
+    class Away:
+        async def limit(self, *, key: str) -> Any:
+            raise RuntimeError("away")
+
+    def away(req: Request[Any]) -> Away:
+        return Away()
+
+    response = await Limited(rate_limit(store=PlatformStore(away), limit=5, window=60)).get()
+    assert (response.status, counts(response)) == (200, (None, None, None, None))
+
+
+def by_org(req: Request[Any]) -> str | None:
+    return req.header("x-org")
+
+
+def by_user(req: Request[Any]) -> str | None:
+    return req.header("x-user")
+
+
+def globally(bench: Limited, *steps: Any) -> None:
+    bench.app.use(*steps)
+
+
+def one_by_one(bench: Limited, *steps: Any) -> None:
+    for step in steps:
+        bench.app.use("/place", step)
+
+
+def on_a_route(bench: Limited, *steps: Any) -> None:
+    bench.app.get("/place", *steps, _ok)
+
+
+def on_two_routes_of_one_path(bench: Limited, *steps: Any) -> None:
+    async def go_on(req: Request[Any], res: Response, next: Next, /) -> None:
+        await next()
+
+    for step in steps:
+        bench.app.get("/place", step, go_on)
+
+
+@pytest.mark.parametrize("place", [globally, one_by_one, on_a_route, on_two_routes_of_one_path])
+@pytest.mark.parametrize("memory", [False, True])
+async def test_two_limiters_in_one_place_never_share_a_counter(place: Callable[..., None], memory: bool) -> None:
+    bench = Limited()
+    store: Any = {"store": MemoryStore()} if memory else {"kv_binding": "COUNTERS"}
+    place(bench, *(rate_limit(limit=2, window=60, key_fn=key_fn, **store) for key_fn in (by_org, by_user)))
+    bench.app.get("/place", _ok)
+    # What one of them counts under is what the other one counts under later.
+    assert await bench.statuses(3, path="/place", **{"X-Org": "acme", "X-User": "ada"}) == [200, 200, 429]
+    assert await bench.statuses(3, path="/place", **{"X-Org": "other", "X-User": "acme"}) == [200, 200, 429]
+
+
+async def test_one_value_on_two_routes_counts_for_each() -> None:
+    one = limited(1)
+    bench = Limited()
+    bench.app.get("/a", one, _ok)
+    bench.app.get("/b", one, _ok)
+    for path in ("/a", "/b"):
+        assert await bench.statuses(2, path=path) == [200, 429]
+
+
+async def test_deleting_a_counter_lets_nobody_in_before_the_window_ends() -> None:
+    bench = Limited(limited(1))
+    assert await bench.statuses(2) == [200, 429]
+    for key in await bench.keys():
+        await bench.kv.delete(key)
+    assert await bench.statuses(1) == [429]
+    await bench.clock.advance(60)
+    assert await bench.statuses(1) == [200]
+
+
 async def test_closed_refuses_with_503(caplog: pytest.LogCaptureFixture) -> None:
-    bench = Bench(limited(1, on_store_error="closed"))
+    bench = Limited(limited(1, on_store_error="closed"))
     bench.kv.fail_next(KVError("KV GET failed: 500 Internal Error"))
     response = await bench.get()
     assert (response.status, await response.json()) == (503, {"error": "Service Unavailable"})
@@ -477,7 +555,7 @@ async def test_closed_refuses_with_503(caplog: pytest.LogCaptureFixture) -> None
 
 
 async def test_a_write_that_fails_is_logged_and_the_next_one_makes_up_for_it(caplog: pytest.LogCaptureFixture) -> None:
-    bench = Bench(limited(5))
+    bench = Limited(limited(5))
     await bench.client.get("/")
     bench.kv.fail_next(KVError("KV PUT failed: 429 Too Many Requests"))
     await bench.ctx.drain()
@@ -491,7 +569,7 @@ async def test_a_write_that_fails_is_logged_and_the_next_one_makes_up_for_it(cap
 
 
 async def test_memory_counts_in_this_process_exactly() -> None:
-    bench = Bench(rate_limit(store=MemoryStore(), limit=2, window=60))
+    bench = Limited(rate_limit(store=MemoryStore(), limit=2, window=60))
     responses = [await bench.get() for _ in range(3)]
     assert [response.status for response in responses] == [200, 200, 429]
     assert [counts(response)[1] for response in responses] == ["1", "0", "0"]
@@ -500,7 +578,7 @@ async def test_memory_counts_in_this_process_exactly() -> None:
 
 
 async def test_memory_forgets_the_longest_unseen_beyond_its_bound() -> None:
-    bench = Bench(rate_limit(store=MemoryStore(most_keys=2), limit=1, window=60))
+    bench = Limited(rate_limit(store=MemoryStore(most_keys=2), limit=1, window=60))
     ips = ["192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.1", "192.0.2.3"]
     assert [(await bench.get(ip=ip)).status for ip in ips] == [200, 200, 200, 200, 429]
 
@@ -524,7 +602,7 @@ class Outcome:
 
 async def test_the_platforms_binding_tells_no_remaining_count_so_those_headers_are_left_out_not_invented() -> None:
     limiter = Limiter(Outcome(True), {"success": False})
-    bench = Bench(rate_limit(store=PlatformStore(lambda req: limiter), limit=2, window=60))
+    bench = Limited(rate_limit(store=PlatformStore(lambda req: limiter), limit=2, window=60))
     passed, blocked = await bench.get(), await bench.get()
     assert (passed.status, counts(passed)) == (200, (None, None, None, None))
     assert (blocked.status, counts(blocked)) == (429, (None, None, None, "60"))
@@ -606,7 +684,7 @@ async def test_a_store_of_ones_own_is_one_method() -> None:
             hits.append(hit)
             return Taken(False, 9)
 
-    bench = Bench(rate_limit(store=Store(), limit=9, window=60, name="mine"))
+    bench = Limited(rate_limit(store=Store(), limit=9, window=60, name="mine"))
     response = await bench.get()
     assert (response.status, counts(response)[:2]) == (429, ("9", "0"))
     (hit,) = hits

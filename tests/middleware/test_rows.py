@@ -1,6 +1,6 @@
 """A row of middleware answers as the same middleware would one by one, staging each header by itself.
 
-A chain does at once what several middleware do for every response alike, and a host writes their headers once for all
+A chain runs middleware that need no `next` without one, and a host writes the headers of a block once for all
 responses. None of that may show: not in who wins where two stage one header, nor in `Vary`, nor in what a middleware
 that ends the chain leaves undone.
 """
@@ -14,18 +14,18 @@ from typing import Any
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tests.hosts.test_asgi import ask as ask_asgi
-from tests.hosts.test_asgi import scope_of
-from tests.middleware.test_secure_headers import DEFAULTS
-from tests.spec.support import ask
+from tests.support.asgi import ask as ask_asgi
+from tests.support.asgi import scope_of
+from tests.support.fetch import ask
+from tests.support.secure_headers import DEFAULTS
 
 from core import App, Next, Request, Response, create_app
-from core.handlers import always, before
+from core.handlers import before
+from core.header_block import HeaderBlock
 from core.middleware.cors import cors
 from core.middleware.logger import logger
 from core.middleware.request_id import request_id
 from core.middleware.secure_headers import secure_hdrs
-from core.response import Block
 
 ORIGIN = "https://one.example"
 OTHER = "https://two.example"
@@ -37,6 +37,10 @@ SECURE = {name.replace("_", "-"): value for name, value in DEFAULTS.items()}
 
 def stage(res: Response, name: str) -> None:
     res.header(name, "of a step")
+
+
+def put(block: HeaderBlock) -> Any:
+    return before(lambda req, res: res.put(block), name="block")
 
 
 def ours(kind: str, lines: list[str]) -> Any:
@@ -59,9 +63,9 @@ def ours(kind: str, lines: list[str]) -> Any:
         case ["step", name]:
             return before(lambda req, res: stage(res, name), name="step")
         case ["block", name]:
-            return always(Block({name: "of a block"}), name="block")
+            return put(HeaderBlock({name: "of a block"}))
         case ["varies", name]:
-            return always(Block({"vary": name}, (name,)), name="varies")
+            return put(HeaderBlock({"vary": name}, (name,)))
         case _:
             return plain(kind, lines)
 

@@ -6,10 +6,12 @@ import re
 from typing import Any
 
 import pytest
+from tests.support.secure_headers import DEFAULTS
 
 from core.app import App
 from core.errors import CoreError, OptionError
 from core.hosts.asgi import asgi
+from core.http.websocket import WebSocket
 from core.middleware.cors import cors
 from core.middleware.rate_limit import rate_limit
 from core.middleware.secure_headers import NONCE, secure_hdrs, secure_headers
@@ -17,15 +19,6 @@ from core.request import Request
 from core.response import Response
 from core.testing import Client, FakeExecutionContext, FakeKVNamespace
 
-DEFAULTS = {
-    "content_security_policy": "default-src 'self'",
-    "strict_transport_security": "max-age=31536000; includeSubDomains",
-    "x_frame_options": "DENY",
-    "x_content_type_options": "nosniff",
-    "referrer_policy": "strict-origin-when-cross-origin",
-    "x_xss_protection": "0",
-    "permissions_policy": "geolocation=(), camera=(), microphone=()",
-}
 OFF = [
     "cross_origin_embedder_policy",
     "cross_origin_opener_policy",
@@ -68,9 +61,8 @@ def client_with(*middleware: Any) -> Client[Any]:
     async def unchanged(req: Request[Any], res: Response) -> None:
         res.status(304).send()
 
-    @app.get("/upgrade")
-    async def upgrade(req: Request[Any], res: Response) -> None:
-        res.status(101).header("Upgrade", "websocket").header("Sec-WebSocket-Accept", "x").send()
+    @app.websocket("/upgrade")
+    async def upgrade(req: Request[Any], socket: WebSocket) -> None: ...
 
     @app.get("/own")
     async def own(req: Request[Any], res: Response) -> None:
@@ -129,9 +121,10 @@ async def test_but_not_on_upgrades(override: bool) -> None:
     from core import http
 
     res = Response()
-    await app.dispatcher.respond(Request(http.Request("https://a.test/upgrade"), None, FakeExecutionContext()), res)
+    handshake = http.Request("https://a.test/upgrade", headers={"Upgrade": "websocket"})
+    await app.dispatcher.respond(Request(handshake, None, FakeExecutionContext()), res)
     assert res.status_code == 101
-    assert res.staged == {"upgrade": "websocket", "sec-websocket-accept": "x"}
+    assert res.staged == {"upgrade": "websocket", "connection": "Upgrade"}
 
 
 async def test_a_header_that_a_handler_set_itself_is_kept() -> None:

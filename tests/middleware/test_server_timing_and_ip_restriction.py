@@ -9,6 +9,7 @@ import pytest
 from core import http
 from core.app import App
 from core.errors import CoreError, OptionError
+from core.handlers import Next
 from core.middleware.ip_restriction import ip_restriction
 from core.middleware.server_timing import server_timing, timing
 from core.request import Request
@@ -16,11 +17,11 @@ from core.response import Response
 from core.testing import Client, FakeClock, FakeExecutionContext
 
 
-async def timed(middleware: Any, path: str = "/", *, description: str = "", **headers: str) -> http.Response:
+async def timed(*middleware: Any, path: str = "/", description: str = "", **headers: str) -> http.Response:
     clock = FakeClock()
     app: App[Any] = App()
-    if middleware is not None:
-        app.use(middleware)
+    if middleware:
+        app.use(*middleware)
 
     @app.get("/")
     async def show(req: Request[Any], res: Response) -> None:
@@ -42,8 +43,8 @@ async def test_total_and_what_was_measured_in_milliseconds() -> None:
 
 
 async def test_errors_too() -> None:
-    assert (await timed(server_timing(), "/fails")).headers["server-timing"] == "total;dur=0.0, db;dur=0.0"
-    assert (await timed(server_timing(), "/nowhere")).headers["server-timing"] == "total;dur=0.0"
+    assert (await timed(server_timing(), path="/fails")).headers["server-timing"] == "total;dur=0.0, db;dur=0.0"
+    assert (await timed(server_timing(), path="/nowhere")).headers["server-timing"] == "total;dur=0.0"
 
 
 async def test_total_and_enabled_are_options() -> None:
@@ -53,8 +54,25 @@ async def test_total_and_enabled_are_options() -> None:
     assert "server-timing" in (await timed(only_me, **{"X-Debug": "1"})).headers
 
 
+@pytest.mark.parametrize("totals", [(True, True), (True, False), (False, True), (True, True, True)])
+async def test_twice_before_a_route_everything_is_told_once(totals: tuple[bool, ...]) -> None:
+    response = await timed(*(server_timing(total=total) for total in totals))
+    assert response.headers["server-timing"] == "total;dur=12.5, db;dur=12.5"
+    response = await timed(server_timing(total=False), server_timing(total=False))
+    assert response.headers["server-timing"] == "db;dur=12.5"
+
+
+async def test_what_is_measured_between_two_of_them_is_told_too() -> None:
+    async def between(req: Request[Any], res: Response, next: Next, /) -> None:
+        with timing(req, "auth"):
+            await next()
+
+    response = await timed(server_timing(), between, server_timing(total=False))
+    assert response.headers["server-timing"] == "total;dur=12.5, db;dur=12.5, auth;dur=12.5"
+
+
 async def test_without_the_middleware_measuring_does_nothing() -> None:
-    assert "server-timing" not in (await timed(None)).headers
+    assert "server-timing" not in (await timed()).headers
 
 
 async def test_a_description_cannot_end_its_quotes_or_the_header() -> None:

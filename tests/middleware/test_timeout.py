@@ -8,27 +8,25 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from tests.support.bench import Bench
 
 from core import http
-from core.app import App
 from core.errors import CoreError, OptionError
 from core.middleware.timeout import timeout
 from core.request import Request
 from core.response import Response
-from core.testing import Client, FakeClock, FakeExecutionContext
+from core.testing import Client
 
 
-class Bench:
+class Slow(Bench):
     """An application whose one handler is `handler`, behind `middleware`, on a clock that is moved while it runs."""
 
     def __init__(self, handler: Any, *middleware: Any) -> None:
-        self.clock = FakeClock()
-        self.ctx = FakeExecutionContext(clock=self.clock)
-        self.app: App[Any] = App()
+        super().__init__()
         self.app.get("/", *middleware, handler)
 
     async def run(self, seconds: float = 60) -> http.Response:
-        task = asyncio.create_task(Client(self.app, None, self.ctx).get("/"))
+        task = asyncio.create_task(self.client.get("/"))
         await self.clock.advance(seconds)
         return await asyncio.wait_for(task, 1)
 
@@ -42,23 +40,23 @@ def slow(seconds: float) -> Any:
 
 
 async def test_a_handler_in_time_answers_itself_and_the_timer_is_cancelled() -> None:
-    bench = Bench(slow(0.999), timeout(duration=1000))
+    bench = Slow(slow(0.999), timeout(duration=1000))
     assert (await bench.run()).status == 200
     assert bench.clock.pending == 0
 
 
 async def test_after_the_duration_in_milliseconds_the_answer_is_408_request_timeout() -> None:
-    response = await Bench(slow(1.001), timeout(duration=1000)).run()
+    response = await Slow(slow(1.001), timeout(duration=1000)).run()
     assert (response.status, await response.json()) == (408, {"error": "Request Timeout"})
 
 
 async def test_status_and_message_are_options() -> None:
-    response = await Bench(slow(5), timeout(duration=1, status=504, message="Too slow")).run()
+    response = await Slow(slow(5), timeout(duration=1, status=504, message="Too slow")).run()
     assert (response.status, await response.json()) == (504, {"error": "Too slow"})
 
 
 async def test_a_core_error_with_status_and_message_goes_to_the_error_handler_through_next() -> None:
-    bench = Bench(slow(5), timeout(duration=1))
+    bench = Slow(slow(5), timeout(duration=1))
     seen: list[Any] = []
 
     @bench.app.on_error
@@ -87,7 +85,7 @@ async def test_the_downstream_chain_is_cancelled_not_abandoned() -> None:
         finally:
             ended.append("middleware")
 
-    bench = Bench(handler, timeout(duration=1), between)
+    bench = Slow(handler, timeout(duration=1), between)
     assert (await bench.run(1)).status == 408
     assert ended == ["cancelled", "middleware"]
     assert bench.clock.pending == 0
@@ -104,7 +102,7 @@ async def test_tasks_given_to_wait_until_live_on() -> None:
         req.ctx.wait_until(background(req.clock))
         await req.clock.sleep(30)
 
-    bench = Bench(handler, timeout(duration=1000))
+    bench = Slow(handler, timeout(duration=1000))
     assert (await bench.run(2)).status == 408
     assert not done
     await bench.clock.advance(10)
@@ -116,7 +114,7 @@ async def test_an_applications_own_timeout_error_passes_through_as_itself() -> N
     async def handler(req: Request[Any], res: Response) -> None:
         raise TimeoutError("the database")
 
-    bench = Bench(handler, timeout(duration=1000))
+    bench = Slow(handler, timeout(duration=1000))
     seen: list[Exception] = []
 
     @bench.app.on_error
@@ -136,7 +134,7 @@ async def test_an_asyncio_timeout_inside_the_handler_works_as_ever() -> None:
         except TimeoutError:
             res.json("inner")
 
-    response = await Client(Bench(handler, timeout(duration=1000)).app, None).get("/")
+    response = await Client(Slow(handler, timeout(duration=1000)).app, None).get("/")
     assert await response.json() == "inner"
 
 
@@ -166,7 +164,7 @@ async def _chunks() -> AsyncIterator[bytes]:
 
 @pytest.mark.parametrize("kind", ["header", "send", "stream", "hook", "raise"])
 async def test_after_expiry_nothing_the_handler_does_changes_the_response(kind: str) -> None:
-    response = await Bench(_late(kind), timeout(duration=1)).run()
+    response = await Slow(_late(kind), timeout(duration=1)).run()
     assert (response.status, await response.json()) == (408, {"error": "Request Timeout"})
     assert response.headers["x-early"] == "1"
     assert "x-late" not in response.headers
@@ -180,7 +178,7 @@ async def test_a_handler_that_swallows_the_cancellation_changes_nothing_either()
         await req.clock.sleep(1)
         res.json({"late": True})
 
-    assert (await Bench(handler, timeout(duration=1)).run()).status == 408
+    assert (await Slow(handler, timeout(duration=1)).run()).status == 408
 
 
 async def test_a_shielded_part_of_a_handler_cannot_change_the_response_later() -> None:
@@ -196,7 +194,7 @@ async def test_a_shielded_part_of_a_handler_cannot_change_the_response_later() -
     async def handler(req: Request[Any], res: Response) -> None:
         await asyncio.shield(asyncio.ensure_future(part(req, res)))
 
-    response = await Bench(handler, timeout(duration=1)).run()
+    response = await Slow(handler, timeout(duration=1)).run()
     assert response.status == 408
     assert [type(error).__name__ for error in errors] == ["AlreadySentError"]
 
@@ -208,7 +206,7 @@ async def test_the_time_is_up_for_a_handler_that_never_awaited_in_it() -> None:
         await asyncio.sleep(0)
         res.json({})
 
-    assert (await Bench(handler, timeout(duration=1)).run(0)).status == 408
+    assert (await Slow(handler, timeout(duration=1)).run(0)).status == 408
 
 
 async def test_what_was_sent_before_the_time_was_up_is_the_answer() -> None:
@@ -216,23 +214,23 @@ async def test_what_was_sent_before_the_time_was_up_is_the_answer() -> None:
         res.json({"sent": True})
         await req.clock.sleep(30)
 
-    response = await Bench(handler, timeout(duration=1)).run(1)
+    response = await Slow(handler, timeout(duration=1)).run(1)
     assert (response.status, await response.json()) == (200, {"sent": True})
 
 
 @pytest.mark.parametrize(("outer", "inner"), [(1000, 10), (10, 10)])
 async def test_of_nested_timeouts_the_inner_one_wins(outer: int, inner: int) -> None:
-    bench = Bench(slow(30), timeout(duration=outer, message="outer"), timeout(duration=inner, message="inner"))
+    bench = Slow(slow(30), timeout(duration=outer, message="outer"), timeout(duration=inner, message="inner"))
     assert await (await bench.run()).json() == {"error": "inner"}
 
 
 async def test_an_outer_timeout_that_is_shorter_answers_itself() -> None:
-    bench = Bench(slow(30), timeout(duration=10, message="outer"), timeout(duration=1000, message="inner"))
+    bench = Slow(slow(30), timeout(duration=10, message="outer"), timeout(duration=1000, message="inner"))
     assert await (await bench.run()).json() == {"error": "outer"}
 
 
 async def test_after_a_timeout_the_task_can_await_as_before() -> None:
-    bench = Bench(slow(30), timeout(duration=10))
+    bench = Slow(slow(30), timeout(duration=10))
 
     @bench.app.on_error
     async def answer(err: Exception, req: Request[Any], res: Response, next: Any) -> None:
@@ -246,7 +244,7 @@ async def test_after_a_timeout_the_task_can_await_as_before() -> None:
 
 
 async def test_a_client_disconnect_is_not_a_timeout() -> None:
-    bench = Bench(slow(30), timeout(duration=1000))
+    bench = Slow(slow(30), timeout(duration=1000))
     task = asyncio.create_task(Client(bench.app, None, bench.ctx).get("/"))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
@@ -259,7 +257,7 @@ async def test_a_client_disconnect_is_not_a_timeout() -> None:
 @pytest.mark.parametrize("nested", [False, True])
 async def test_cancelled_error_is_never_swallowed_even_when_the_time_is_up_as_well(nested: bool) -> None:
     inner = (timeout(duration=10),) if nested else ()
-    bench = Bench(slow(30), timeout(duration=10), *inner)
+    bench = Slow(slow(30), timeout(duration=10), *inner)
     task = asyncio.create_task(Client(bench.app, None, bench.ctx).get("/"))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
@@ -286,7 +284,7 @@ def _streaming(closed: list[bool]) -> Any:
 
 
 async def test_the_timer_covers_the_chain_not_a_streaming_body() -> None:
-    bench = Bench(_streaming([]), timeout(duration=2500))
+    bench = Slow(_streaming([]), timeout(duration=2500))
     response = await bench.run(0)
     body = asyncio.create_task(response.bytes())
     await bench.clock.advance(10)
@@ -295,7 +293,7 @@ async def test_the_timer_covers_the_chain_not_a_streaming_body() -> None:
 
 async def test_include_body_covers_a_streaming_body_too() -> None:
     closed: list[bool] = []
-    bench = Bench(_streaming(closed), timeout(duration=2500, include_body=True))
+    bench = Slow(_streaming(closed), timeout(duration=2500, include_body=True))
     response = await bench.run(0)
     got: list[bytes] = []
 
@@ -311,12 +309,12 @@ async def test_include_body_covers_a_streaming_body_too() -> None:
 
 
 async def test_include_body_lets_a_stream_in_time_end_and_a_slow_reader_run_into_it() -> None:
-    bench = Bench(_streaming([]), timeout(duration=60_000, include_body=True))
+    bench = Slow(_streaming([]), timeout(duration=60_000, include_body=True))
     response = await bench.run(0)
     body = asyncio.create_task(response.bytes())
     await bench.clock.advance(10)
     assert await body == b"tick " * 5
-    bench = Bench(_streaming([]), timeout(duration=2500, include_body=True))
+    bench = Slow(_streaming([]), timeout(duration=2500, include_body=True))
     stream = (await bench.run(0)).stream()
     assert await anext(stream) == b"tick "
     bench.clock.advance(3)
@@ -326,7 +324,7 @@ async def test_include_body_lets_a_stream_in_time_end_and_a_slow_reader_run_into
 
 async def test_a_disconnect_while_a_limited_body_streams_is_a_disconnect() -> None:
     closed: list[bool] = []
-    bench = Bench(_streaming(closed), timeout(duration=2500, include_body=True))
+    bench = Slow(_streaming(closed), timeout(duration=2500, include_body=True))
     reading = asyncio.create_task((await bench.run(0)).bytes())
     await bench.clock.advance(1)
     reading.cancel()

@@ -1,4 +1,4 @@
-"""The plugin and `core check` say the same, word for word, at the same place: they are two faces of one engine."""
+"""The plugin and `core check` say the same, word for word, at the same place: they are two front ends of one engine."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tests.mypy_plugin.test_correct_programs import MIGRATIONS as CORPUS_MIGRATI
 from tests.mypy_plugin.test_correct_programs import PROGRAMS
 from tests.mypy_plugin.test_correct_programs import WRANGLER as CORPUS_WRANGLER
 
+from core.analysis.program import check_program
 from core.config.load import load_all
-from core.config.program import check_program
 
 NAMES = ["SESSIONS", "COUNTERS", "DB", "LOG", "FILES", "JOBS", "MODEL", "ORIGIN", "MOST", "FLAGS", "KEY", "TOKEN"]
 
@@ -105,7 +105,7 @@ def from_check(root: Path) -> list[str]:
 
 @settings(max_examples=12, deadline=None, suppress_health_check=cast("list[HealthCheck]", list(HealthCheck)))
 @given(batch=st.lists(cases(), min_size=12, max_size=12))
-def test_both_faces_agree_about_every_env_and_configuration(
+def test_both_front_ends_agree_about_every_env_and_configuration(
     tmp_path_factory: pytest.TempPathFactory, mypy_cache: Path, batch: list[Case]
 ) -> None:
     root = tmp_path_factory.mktemp("agreement")
@@ -192,7 +192,7 @@ async def near(batch: MessageBatch[Any], env: Env, ctx: ExecutionContext) -> Non
 """
 
 
-def test_both_faces_agree_about_a_program_with_every_kind_of_mistake(project: Project) -> None:
+def test_both_front_ends_agree_about_a_program_with_every_kind_of_mistake(project: Project) -> None:
     project.usual()
     project.root.joinpath("env.py").unlink()
     project.write(
@@ -236,7 +236,7 @@ def test_core_check_is_silent_about_correct_programs_too(tmp_path: Path, name: s
             'signed_in.put("/:id")',
             'signed_in.put("/:user_id")',
             (
-                'src/users_api/routes/users.py:80: error: req.params["id"]: the path /:user_id has no parameter id. '
+                'src/users_api/routes/users.py:81: error: req.params["id"]: the path /:user_id has no parameter id. '
                 "It has user_id  [core-params]"
             ),
         ),
@@ -251,7 +251,7 @@ def test_core_check_is_silent_about_correct_programs_too(tmp_path: Path, name: s
         ),
     ],
 )
-def test_one_name_changed_in_the_example_is_one_finding_in_both_faces(
+def test_one_name_changed_in_the_example_is_one_finding_in_both_front_ends(
     tmp_path: Path, mypy_cache: Path, file: str, old: str, new: str, found: str
 ) -> None:
     root = tmp_path / "users"

@@ -138,3 +138,22 @@ app.use(rate_limit(kv_binding=lambda req: req.env.SESSIONS, limit=1, window=60))
 """,
     )
     project.check()
+
+
+def test_a_limiter_that_is_told_its_env_carries_its_name_to_other_modules(project: Project) -> None:
+    project.usual().write("limits.py", HEAD + 'limit = rate_limit(Env, kv_binding="NOPE", limit=1, window=60)\n')
+    project.write(
+        "app.py",
+        HEAD
+        + """
+from limits import limit
+
+create_app(Env).use(limit)
+""",
+    )
+    assert project.mypy() == [
+        (
+            'app.py:9: error: rate_limit(kv_binding="NOPE"): Env has no attribute NOPE. Write NOPE: KVNamespace on Env  '
+            "[core-binding]"
+        )
+    ]

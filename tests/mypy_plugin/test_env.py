@@ -33,6 +33,44 @@ def test_every_drift_is_told_on_the_attribute_s_own_line(project: Project) -> No
     project.check()
 
 
+def test_a_mistake_of_a_frozen_base_is_told_once_and_in_its_own_file(project: Project) -> None:
+    project.usual()
+    project.write(
+        "base.py",
+        "\n" * 40
+        + """
+import attrs
+from core import Bindings, D1Database, KVNamespace
+
+@attrs.frozen
+class Base(Bindings):
+    SESSION: KVNamespace
+    #^ core-env: Base.SESSION: no binding of that name in wrangler.toml. Write [[kv_namespaces]] binding = "SESSION"
+    DB: D1Database
+
+@attrs.frozen
+class Plain:
+    LIMIT: int
+""",
+    )
+    project.write(
+        "env.py",
+        """
+        import attrs
+        from base import Base, Plain
+
+        @attrs.frozen
+        class Env(Base, Plain):
+            #^ core-env: Env has no attribute for the KV namespace SESSIONS (wrangler.toml:6 [[kv_namespaces]]). Write SESSIONS: KVNamespace
+            #^ core-env: Env.LIMIT: no binding of that name in wrangler.toml. Write [vars] LIMIT = 1
+            ORIGIN: str
+        """,
+    )
+    project.check()
+    project.check()  # from the cache
+    project.mypy("--pretty")
+
+
 def test_variables_are_checked_by_their_values(project: Project) -> None:
     project.usual()
     project.edit(

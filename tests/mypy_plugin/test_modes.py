@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -55,14 +56,22 @@ RENAMED = (
 MOVED = "users.py:17: error: DB: no such column: name. users has id, fullname, email, score  [core-sql]"
 
 
-@pytest.fixture
-def shop(project: Project, tmp_path: Path) -> Project:
-    """A project of four modules with a cache of its own."""
-    project.usual()
+@pytest.fixture(scope="module")
+def generated(tmp_path_factory: pytest.TempPathFactory, mypy_cache: Path) -> Project:
+    """A project of four modules, checked once. Only copies of it and of its cache are edited."""
+    project = Project(tmp_path_factory.mktemp("shop"), mypy_cache).usual()
     project.write("app.py", APP)
     project.write("users.py", USERS)
-    project.cache = tmp_path / ".mypy_cache"
+    assert project.mypy() == []
     return project
+
+
+@pytest.fixture
+def shop(generated: Project, tmp_path: Path) -> Project:
+    """The project with a cache of its own, which is warm."""
+    shutil.copytree(generated.root, tmp_path, dirs_exist_ok=True)
+    shutil.copytree(generated.cache, tmp_path / ".mypy_cache")
+    return Project(tmp_path, tmp_path / ".mypy_cache")
 
 
 def test_an_edit_of_the_configuration_alone_is_seen_by_a_warm_cache_and_so_is_its_undoing(shop: Project) -> None:

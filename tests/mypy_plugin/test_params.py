@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tests.mypy_plugin.conftest import Project
 
-from core.config.routes import MIDDLEWARE
-from core.handlers import traits_of
+from core.analysis.routes import MIDDLEWARE
+from core.handlers import info_of
 from core.middleware.logger import logger
 from core.middleware.request_id import request_id
 
@@ -233,6 +233,6 @@ top.use("/inner", inner)
 def test_what_middleware_is_said_to_read_and_provide_is_what_it_declares() -> None:
     for maker in (logger, request_id):
         promise = MIDDLEWARE[f"{maker.__module__}.{maker.__qualname__}"]
-        traits = traits_of(maker())
+        traits = info_of(maker())
         assert traits is not None
         assert (promise.name, promise.reads, promise.provides) == (traits.name, traits.reads, traits.provides)

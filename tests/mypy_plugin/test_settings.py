@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.mypy_plugin.conftest import MYPY_INI, Project
 
-from core.mypy_plugin.settings import read_settings
+from core.analysis.settings import read_settings
 
 WRONG = (
     "env.py:8: error: Env.SESSIONS: no binding of that name in wrangler.toml. "
@@ -156,3 +156,49 @@ def test_every_code_can_be_disabled_by_itself(project: Project) -> None:
 def test_pretty_output_and_columns_point_at_the_place(project: Project) -> None:
     project.usual().edit("wrangler.toml", '"SESSIONS"', '"SESSION"')
     assert project.mypy("--show-column-numbers")[0].startswith("env.py:8:5: error: Env.SESSIONS")
+
+
+def test_a_library_of_several_workers_is_not_judged_by_the_configuration_above_it(project: Project) -> None:
+    project.usual()
+    query = """
+        from core import D1Database
+
+        async def count(db: D1Database) -> None:
+            await db.prepare("SELECT count(*) FROM orders").all()
+        """
+    project.write("libs/shared/src/shared_queries.py", query)
+    told = (
+        "libs/shared/src/shared_queries.py:4: error: DB: no such table: orders. The migrations make posts, users  "
+        "[core-sql]"
+    )
+    assert project.mypy() == [told]
+    project.write("libs/shared/pyproject.toml", '[project]\nname = "shared"\n')
+    assert project.mypy() == []
+    project.edit("wrangler.toml", 'main = "app.py"', 'main = "libs/shared/src/app.py"')  # now it is the worker's own
+    assert project.mypy() == [told]
+
+
+def test_a_handler_that_two_modules_register_has_the_parameters_of_both(project: Project) -> None:
+    project.usual()
+    project.write("main.py", "from core import create_app\nfrom env import Env\n\napp = create_app(Env)\n")
+    project.write(
+        "handlers.py",
+        """
+        from core import Request, Response
+        from env import Env
+        from main import app
+
+        async def show(req: Request[Env], res: Response) -> None:
+            res.json(req.params["org"])
+
+        app.get("/users/:id", show)
+        """,
+    )
+    told = [
+        'handlers.py:6: error: req.params["org"]: the path /users/:id has no parameter org. It has id  [core-params]'
+    ]
+    assert project.mypy() == told
+    project.write("other.py", 'from handlers import show\nfrom main import app\n\napp.get("/orgs/:org", show)\n')
+    assert project.mypy() == []
+    project.root.joinpath("other.py").unlink()
+    assert project.mypy() == told  # with a warm cache

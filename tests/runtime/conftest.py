@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import http.client
+import json
 import os
 import socket
 import subprocess
@@ -19,13 +20,16 @@ from typing import Any, TypeVar
 
 import pytest
 
-from core.cli.runtime.bundle import Bundle
-from core.cli.runtime.capnp import Consumer, Plan, Socket
-from core.cli.runtime.make import make_bundle
-from core.cli.runtime.node import Node, start_node
-from core.cli.runtime.toolchain import Toolchain, missing_reason, toolchain
+from core.runtime.bundle import Bundle
+from core.runtime.capnp import Consumer, Plan, Socket
+from core.runtime.make import make_bundle
+from core.runtime.node import Node, start_node
+from core.runtime.toolchain import Toolchain, missing_reason, toolchain
 
 T = TypeVar("T")
+
+TOOLS = Path(__file__).parent / "tools"
+"""Tests of what makes and starts workers, which need no worker themselves."""
 
 APPLICATION = Path(__file__).parent / "application" / "main.py"
 PLAN = Plan(
@@ -47,7 +51,7 @@ CREDENTIALS = "AWS4-HMAC-SHA256 Credential=a/20260101/us-east-1/s3/aws4_request,
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     reason = missing_reason()
     for item in items:
-        if Path(__file__).parent in item.path.parents:
+        if Path(__file__).parent in item.path.parents and TOOLS not in item.path.parents:
             item.add_marker(pytest.mark.runtime)
             if reason is not None and os.environ.get("CI") != "true":
                 item.add_marker(pytest.mark.skip(reason=reason))
@@ -85,8 +89,6 @@ class Answer:
         return self.body.decode()
 
     def json(self) -> Any:
-        import json
-
         return json.loads(self.body)
 
     def __repr__(self) -> str:
@@ -254,3 +256,14 @@ def start_running(tools: Toolchain, bundle: Bundle, background: Background, stat
         )
     )
     return Running(node, lines, background)
+
+
+def advance(worker: Running, milliseconds: float) -> dict[str, Any]:
+    """Move the clock of a worker with a test clock; its queues and alarms that come due have run."""
+    connection = http.client.HTTPConnection("127.0.0.1", worker.node.workerd.ports["cron"], timeout=30)
+    try:
+        connection.request("POST", f"/clock?advance={int(milliseconds)}")
+        answer: dict[str, Any] = json.loads(connection.getresponse().read())
+        return answer
+    finally:
+        connection.close()

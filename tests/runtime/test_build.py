@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from tests.runtime.conftest import Background
 
-from core.cli.runtime.bundle import Bundle, BundleError
-from core.cli.runtime.capnp import Plan
-from core.cli.runtime.make import make_bundle, size_report
-from core.cli.runtime.toolchain import Toolchain
+from core.runtime.bundle import Bundle, BundleError
+from core.runtime.capnp import Plan
+from core.runtime.make import make_bundle, size_report
+from core.runtime.toolchain import Toolchain
 
 Build = Callable[..., Bundle]
 
@@ -150,7 +150,7 @@ def test_a_main_file_without_an_application_is_told(build: Build) -> None:
 def test_a_folder_with_files_of_its_own_is_never_emptied(build: Build, tmp_path: Path) -> None:
     (tmp_path / "dist").mkdir()
     (tmp_path / "dist" / "thesis.txt").write_text("years of work")
-    assert "has files of its own and is no bundle" in told(build, main=dedent(GOOD))
+    assert "has files of its own and is not a bundle" in told(build, main=dedent(GOOD))
     assert (tmp_path / "dist" / "thesis.txt").read_text() == "years of work"
 
 

@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 from tests.runtime.conftest import Background, Running, start_running
 
-from core.cli.runtime.bundle import Bundle
-from core.cli.runtime.capnp import Cluster
-from core.cli.runtime.toolchain import Toolchain
+from core.runtime.bundle import Bundle
+from core.runtime.capnp import Cluster
+from core.runtime.toolchain import Toolchain
 
 DIVISOR = 2
 LEASE = 20 / DIVISOR

@@ -22,9 +22,9 @@ from tests.runtime.conftest import Background, Running, start_running
 from tests.runtime.contracts.queues import QUEUES
 
 import core
-from core.cli.runtime.capnp import Consumer, Plan
-from core.cli.runtime.make import make_bundle
-from core.cli.runtime.toolchain import Toolchain, cache_folder
+from core.runtime.capnp import Consumer, Plan
+from core.runtime.make import make_bundle
+from core.runtime.toolchain import Toolchain, cache_folder
 from core.testing.contracts.contract import Case
 
 MAIN = Path(__file__).parent / "contracts" / "main.py"

@@ -7,14 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.runtime.conftest import APPLICATION, Background, Running, start_running
-from tests.runtime.test_worker import advance
+from tests.runtime.conftest import APPLICATION, Background, Running, advance, start_running
 
-from core.cli.runtime.bundle import Bundle, write_bundle
-from core.cli.runtime.capnp import Socket
-from core.cli.runtime.collect import collect
-from core.cli.runtime.toolchain import Toolchain
-from core.cli.runtime.workshop import glue_of
+from core.runtime.build_worker import glue_of
+from core.runtime.bundle import Bundle, write_bundle
+from core.runtime.capnp import Socket
+from core.runtime.collect import collect
+from core.runtime.toolchain import Toolchain
 
 HOST = Path(__file__).parent / "platform_host.py"
 

@@ -23,10 +23,10 @@ from cryptography.x509.oid import NameOID
 from jwt.algorithms import get_default_algorithms
 from tests.runtime.conftest import Answer, Background, Running, start_running
 
-from core.cli.runtime.bundle import Bundle
-from core.cli.runtime.capnp import Plan
-from core.cli.runtime.make import make_bundle
-from core.cli.runtime.toolchain import Toolchain
+from core.runtime.bundle import Bundle
+from core.runtime.capnp import Plan
+from core.runtime.make import make_bundle
+from core.runtime.toolchain import Toolchain
 
 MAIN = Path(__file__).parent / "jwks" / "main.py"
 PLAN = Plan(name="jwks")
@@ -40,6 +40,9 @@ KEYS: dict[str, Any] = {
     "ES512": ec.generate_private_key(ec.SECP521R1()),
     "EdDSA": ed25519.Ed25519PrivateKey.generate(),
 }
+
+
+SHORT = rsa.generate_private_key(public_exponent=65537, key_size=1024)
 
 
 def public(algorithm: str, key: Any) -> dict[str, Any]:
@@ -149,7 +152,8 @@ def signed_in(
 ) -> Bundle:
     """The bundle of the application, which knows where its issuer's keys are."""
     shared = serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
-    settings = f"URL = {server.url!r}\nPEM = {KEYS['ES256'].public_key().public_bytes(*shared)!r}\n"
+    own, short = (key.public_key().public_bytes(*shared) for key in (KEYS["ES256"], SHORT))
+    settings = f"URL = {server.url!r}\nPEM = {own!r}\nSHORT_PEM = {short!r}\n"
     return background.run(
         make_bundle(
             MAIN,
@@ -271,9 +275,11 @@ def test_redirects_are_not_followed_and_a_server_that_takes_too_long_is_given_up
 
 
 def test_a_key_of_too_few_bits_proves_nothing(node: Start, server: KeyServer) -> None:
-    weak = rsa.generate_private_key(public_exponent=65537, key_size=1024)
-    server.keys = [public("RS256", weak)]
+    server.keys = [public("RS256", SHORT)]
     running = node()
     with pytest.warns(jwt.InsecureKeyLengthWarning):
-        given = token("RS256", key=weak)
+        given = token("RS256", key=SHORT)
     assert ask(running, given).status == 401
+    # The application's own key is its developer's mistake.
+    assert ask(running, given, "/short").status == 500
+    running.said("is too short: an RSA key has at least 2048 bits")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import os
@@ -20,12 +21,12 @@ from typing import Any
 import pytest
 from tests.runtime.conftest import Answer, Background, Running, start_running
 
-from core.cli.runtime.bundle import Bundle, Migrations
-from core.cli.runtime.capnp import Plan
-from core.cli.runtime.make import make_bundle
-from core.cli.runtime.node import open_node
-from core.cli.runtime.service import apply_migrations
-from core.cli.runtime.toolchain import Toolchain
+from core.runtime.bundle import Bundle, Migrations
+from core.runtime.capnp import Plan
+from core.runtime.make import make_bundle
+from core.runtime.node import open_node, post_json
+from core.runtime.service import apply_migrations
+from core.runtime.toolchain import Toolchain
 
 PATIENCE = 60.0
 
@@ -160,6 +161,80 @@ def test_a_process_that_is_killed_is_started_again_with_its_state_and_requests_w
     assert ask(health).json()["status"] == "ok"
 
 
+MORTAL = dedent("""
+    import json
+    import attrs
+    from core import Bindings, KVNamespace, Request, Response, create_app
+    from core.middleware.jwt import jwt_auth
+
+    @attrs.frozen
+    class Env(Bindings):
+        KV: KVNamespace
+
+    app = create_app(Env)
+
+    @app.get("/")
+    async def hello(req: Request[Env], res: Response) -> None:
+        res.text(await req.env.KV.get("kept") or "nothing")
+
+    @app.post("/keep")
+    async def keep(req: Request[Env], res: Response) -> None:
+        await req.env.KV.put("kept", await req.text())
+        res.send()
+
+    @app.get("/hang")
+    async def hang(req: Request[Env], res: Response) -> None:
+        while True:
+            pass
+
+    @app.post("/die")
+    async def die(req: Request[Env], res: Response) -> None:
+        res.json(json.loads(await req.text()))  # the standard library's own, which follows it all the way
+""")
+
+
+@pytest.fixture(scope="module")
+def mortal(tools: Toolchain, background: Background, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
+    """An application whose isolate can be killed from outside."""
+    project = tmp_path_factory.mktemp("mortal")
+    (project / "main.py").write_text(MORTAL)
+    return background.run(
+        make_bundle(
+            project / "main.py", project=project, plan=Plan(kv={"KV": "kv"}), out=project / "dist", toolchain=tools
+        )
+    )
+
+
+def ask_in_vain(port: int, *request: str) -> None:
+    """A request that its process does not survive."""
+    with contextlib.suppress(OSError, http.client.HTTPException):
+        ask(port, *request)
+
+
+def test_a_process_whose_isolate_is_dead_or_hangs_is_replaced_with_its_state(
+    serve: Callable[..., Command], mortal: Bundle
+) -> None:
+    served = serve("--hang-timeout", "5", of=mortal)
+    port, health = served.ports()
+    assert ask(port, "/keep", "POST", "yes").status == 200
+    (first,) = served.children()
+
+    ask_in_vain(port, "/die", "POST", "[" * 50_000)
+    served.until("Python died")
+    served.until("process 0 ended with status [^;]*; starting it again")
+    assert ask(port).text == "yes"
+    (second,) = served.children()
+    assert second != first
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(ask_in_vain, port, "/hang")
+        served.until("process 0 is not well: it did not answer within 5 s; starting it again")
+        assert ask(port).text == "yes"
+    (third,) = served.children()
+    assert third not in (first, second)
+    assert ask(health).json() == {"status": "ok", "processes": {"0": "ok"}}
+
+
 def test_stopping_finishes_what_is_in_flight_says_so_and_leaves_nothing(serve: Callable[..., Command]) -> None:
     served = serve()
     port, health = served.ports()
@@ -276,25 +351,26 @@ def test_two_of_a_cluster_share_what_they_keep(serve: Callable[..., Command], bu
 
 
 @pytest.mark.parametrize(
-    ("options", "lacking", "message"),
+    ("options", "lacking", "message", "code"),
     [
-        (["--cluster", "https://x"], "", "--cluster https://x is no bucket. Write s3://bucket/prefix"),
-        (["--cluster", "s3://b/p"], "CORE_CLUSTER_KEY", "a cluster needs a secret that its nodes share"),
-        (["--cluster", "s3://b/p"], "AWS_ACCESS_KEY_ID", "s3://b/p needs credentials"),
-        (["--cluster", "s3://b/p", "--cluster-address", "here"], "", "--cluster-address here is not HOST:PORT"),
+        (["--cluster", "https://x"], "", "--cluster https://x is not a bucket. Write s3://bucket/prefix", 2),
+        (["--cluster", "s3://b/p"], "CORE_CLUSTER_KEY", "a cluster needs a secret that its nodes share", 1),
+        (["--cluster", "s3://b/p"], "AWS_ACCESS_KEY_ID", "s3://b/p needs credentials", 1),
+        (["--cluster", "s3://b/p", "--cluster-address", "here"], "", "--cluster-address here is not HOST:PORT", 2),
     ],
 )
 def test_a_cluster_that_cannot_be_is_told(
-    serve: Callable[..., Command], options: list[str], lacking: str, message: str
+    serve: Callable[..., Command], options: list[str], lacking: str, message: str, code: int
 ) -> None:
     served = serve(*options, env={**CLUSTER, **({lacking: ""} if lacking else {})})
     served.until(re.escape(message))
-    assert served.finish(by_itself=True) == 1
+    assert served.finish(by_itself=True) == code
 
 
 # Migrations ----------------------------------------------------------------------------------------------------------
 
 MIGRATED = dedent("""
+    import json
     import attrs
     from core import Bindings, D1Database, Request, Response, create_app
 
@@ -307,6 +383,10 @@ MIGRATED = dedent("""
     @app.get("/")
     async def count(req: Request[Env], res: Response) -> None:
         res.text(f"{await req.env.DB.prepare('SELECT count(*) AS n FROM notes').first('n')} notes")
+
+    @app.post("/die")
+    async def die(req: Request[Env], res: Response) -> None:
+        res.json(json.loads(await req.text()))
 """)
 FIRST = "CREATE TABLE notes (text TEXT)"
 
@@ -324,7 +404,7 @@ def migrated(tools: Toolchain, background: Background, tmp_path_factory: pytest.
             out=project / "dist",
             toolchain=tools,
             snapshot=False,  # it takes longer to load, and so more requests come too early
-            migrations={"DB": Migrations("d1_migrations", [("0001_notes.sql", [FIRST])])},
+            migrations={"DB": Migrations("d1_migrations", [("0001_notes.sql", [FIRST])], {"0001_notes.sql": "1"})},
         )
     )
 
@@ -343,6 +423,11 @@ def test_requests_wait_at_a_node_that_is_closed_until_it_is_opened(
             background.run(open_node(node.node))
             assert [answer.result().text for answer in early] == ["0 notes"] * 5
         assert node.get("/").text == "0 notes"
+        # Edited since: it is not applied again, and said to be changed.
+        job = {"binding": "DB", "table": "d1_migrations", "files": [("0001_notes.sql", [FIRST])]}
+        for digest, changed in (("1", []), ("2", ["0001_notes.sql"])):
+            asked = post_json(node.node.health_port, "/migrate", {**job, "hashes": {"0001_notes.sql": digest}})
+            assert background.run(asked) == {"applied": [], "changed": changed}
     finally:
         node.stop()
 
@@ -416,5 +501,11 @@ def test_core_dev_in_workerd_loads_every_change_and_waits_out_a_mistake(
         (migrations / "0002_one.sql").write_text("INSERT INTO notes VALUES ('one');")
         main.write_text(MIGRATED)
         assert waiting.result().text == "1 notes"
+
+    # A process that dies of a request is replaced without a change.
+    since = len(dev.lines)
+    ask_in_vain(free_port, "/die", "POST", "[" * 50_000)
+    dev.until("workerd ended with status [^;]*; starting it again", since=since)
+    assert ask(free_port).text == "1 notes"
     assert (project / ".core" / "workerd").is_dir()
     assert dev.finish() == 0

@@ -23,15 +23,15 @@ from typing import Any
 
 import jwt
 import pytest
-from tests.examples.test_readme import blocks
 from tests.runtime.conftest import Answer, Background, Running, start_running
+from tests.support.readme import blocks
 
 from core import http
-from core.cli.runtime.bundle import Bundle
-from core.cli.runtime.make import make_bundle
-from core.cli.runtime.project import Project, open_project
-from core.cli.runtime.service import apply_migrations
-from core.cli.runtime.toolchain import Toolchain
+from core.runtime.bundle import Bundle
+from core.runtime.make import make_bundle
+from core.runtime.project import Project, open_project
+from core.runtime.service import apply_migrations
+from core.runtime.toolchain import Toolchain
 
 USERS = Path(__file__).parents[2] / "examples" / "users"
 SECRET = "an-example-secret-that-everyone-may-know"

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from tests.runtime.conftest import Running
+from tests.runtime.conftest import Running, advance
 
 
 def test_a_plain_request_is_answered(worker: Running) -> None:
@@ -127,6 +127,10 @@ def test_server_sent_events_arrive(worker: Running) -> None:
     assert 'data: {"number":2}\n' in answer.text
 
 
+def test_one_task_drives_a_stream_with_the_context_of_its_handler(worker: Running) -> None:
+    assert worker.get("/one-task").text == "the-id;blue;late"
+
+
 def test_a_websocket_echoes_texts_and_bytes_and_closes_with_a_code(worker: Running) -> None:
     with socket.create_connection(("127.0.0.1", worker.node.port), timeout=30) as connection:
         key = base64.b64encode(os.urandom(16)).decode()
@@ -212,6 +216,20 @@ def test_a_durable_object_keeps_its_count_by_name(worker: Running) -> None:
     assert worker.request("POST", "/counters/b").json()["count"] == 2
 
 
+def test_a_hook_sees_the_calls_of_bindings_and_may_answer_them(worker: Running) -> None:
+    assert worker.get("/hooked/h").json() == {
+        "seen": [
+            ["KV", "get", [], ["not there"], {}],
+            ["DB", "first", ["SELECT ? AS a", 1], ["a"], {}],
+            ["DB", "batch", [], [["SELECT ? AS a", [1]]], {}],
+            ["KV", "put_json", [], ["hooked", [1]], {"expiration_ttl": 60}],
+            ["COUNTER", "increment", ["h"], [2], {"note": "hooked"}],
+        ],
+        "answers": ["answered", 1],
+        "batch": [{"a": 1}],
+    }
+
+
 def test_calls_to_a_durable_object_carry_values_errors_and_requests(worker: Running) -> None:
     assert worker.get("/counters/rpc/rpc").json() == {
         "same": True,
@@ -249,16 +267,6 @@ def test_state_outlives_the_process(start: Any, tmp_path: Any) -> None:
     assert second.request("POST", "/counters/kept").json()["count"] == 4
 
 
-def advance(worker: Running, milliseconds: float) -> dict[str, Any]:
-    connection = http.client.HTTPConnection("127.0.0.1", worker.node.workerd.ports["cron"], timeout=30)
-    try:
-        connection.request("POST", f"/clock?advance={int(milliseconds)}")
-        answer: dict[str, Any] = json.loads(connection.getresponse().read())
-        return answer
-    finally:
-        connection.close()
-
-
 def _frame(kind: int, payload: bytes) -> bytes:
     mask = os.urandom(4)
     masked = bytes(byte ^ mask[index % 4] for index, byte in enumerate(payload))
@@ -268,3 +276,25 @@ def _frame(kind: int, payload: bytes) -> bytes:
 def _read_frame(stream: Any) -> tuple[int, bytes]:
     first, length = stream.read(2)
     return first & 15, stream.read(length)
+
+
+@pytest.mark.parametrize("host", ["a:80:90", "[::1", "<svg>", "a%2fb", "user@a", "a?b", "a#b", "a b", "1.2.3.999"])
+def test_the_url_of_a_request_whose_host_is_none_is_a_url_all_the_same(worker: Running, host: str) -> None:
+    with socket.create_connection(("127.0.0.1", worker.node.port), timeout=30) as connection:
+        connection.sendall(f"GET /inspect/x?q=1 HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
+        received = b""
+        while piece := connection.recv(65536):
+            received += piece
+    seen = json.loads(received.partition(b"\r\n\r\n")[2])
+    assert (seen["url"], seen["path"], seen["query"]) == ("http://localhost/inspect/x?q=1", "/inspect/x", ["1"])
+
+
+@pytest.mark.parametrize("host", ["a/inspect", "a\\inspect"])
+def test_a_host_with_a_slash_moves_no_path(worker: Running, host: str) -> None:
+    with socket.create_connection(("127.0.0.1", worker.node.port), timeout=30) as connection:
+        connection.sendall(f"GET /x HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
+        received = b""
+        while piece := connection.recv(65536):
+            received += piece
+    assert received.startswith(b"HTTP/1.1 400 ")
+    assert json.loads(received.partition(b"\r\n\r\n")[2]) == {"error": "Malformed Host header"}

@@ -6,7 +6,7 @@ import inspect
 from typing import Any
 
 import pytest
-from tests.spec.support import answer, ask
+from tests.support.fetch import answer, ask
 
 from core import Next, Request, Response, Router, create_app, http
 from core.errors import OrderError

@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 import pytest
-from tests.spec.support import PlainContext, answer, ask
+from tests.support.fetch import PlainContext, answer, ask
 
 from core import CoreError, EdgeMetadata, Next, Request, Response, create_app, http
 from core.errors import AlreadySentError
@@ -242,7 +242,7 @@ class TestResponse:
         response = await self.reply(lambda res: res.status(204).send())
         assert (response.status, await response.bytes()) == (204, b"")
 
-    @pytest.mark.parametrize("status", [101, 204, 205, 304])
+    @pytest.mark.parametrize("status", [204, 205, 304])
     async def test_a_status_that_allows_no_body_never_carries_one(self, status: int) -> None:
         app = create_app()
 
@@ -337,7 +337,7 @@ class TestResponse:
     async def test_a_response_that_has_left_cannot_be_changed(self) -> None:
         kept: list[Response] = []
         await self.reply(lambda res: kept.append(res.json(1)))
-        with pytest.raises(AlreadySentError, match="has left already"):
+        with pytest.raises(AlreadySentError, match="was already finalized"):
             kept[0].header("x-late", "1")
 
     async def test_head_is_answered_by_get_without_the_body_and_with_its_length(self) -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.spec.support import answer, ask
+from tests.support.fetch import answer, ask
 
 from core import App, CoreError, Next, Request, Response, Router, create_app
 from core.errors import HandlerError, NextCalledTwiceError, PathError, RegistrationError
+from core.http.websocket import WebSocket
 
 
 async def ok(req: Request, res: Response) -> Response:
@@ -173,15 +175,18 @@ class TestBehaviour:
         assert "hunter2" in caplog.text
 
     @pytest.mark.parametrize(
-        ("status", "message"), [(404, "gone"), (499, "gone"), (500, None), (503, None), (200, None), (True, None)]
+        ("status", "message"),
+        [(404, "gone"), (499, "gone"), (404, None), (500, None), (503, None), (200, None), (True, None)],
     )
     async def test_3_an_error_carrying_a_status_yields_it_and_its_message_only_below_500(
         self, status: int, message: str | None
     ) -> None:
         class Carrying(Exception):
             def __init__(self) -> None:
-                super().__init__("gone")
+                super().__init__("the password is hunter2")
                 self.status = status
+                if message is not None:
+                    self.message = message
 
         app = create_app()
 
@@ -190,7 +195,8 @@ class TestBehaviour:
             raise Carrying
 
         expected = status if status is not True and status >= 400 else 500
-        assert await answer(app) == (expected, {"error": message or "Internal Server Error"})
+        otherwise = "Not Found" if status == 404 else "Internal Server Error"
+        assert await answer(app) == (expected, {"error": message or otherwise})
 
     async def test_4_an_error_handler_returns_the_message_and_may_add_the_request_id(self) -> None:
         app = create_app()
@@ -569,6 +575,46 @@ class TestAuthenticated:
         app.check()
         app.get("/forgotten", ok)
         with pytest.raises(RegistrationError, match="GET /forgotten"):
+            app.check()
+
+    def test_default_deny_refuses_an_open_websocket(self) -> None:
+        from core import public
+
+        async def chat(req: Request, socket: WebSocket) -> None: ...
+
+        async def who(req: Request) -> str:
+            return "ada"
+
+        app = create_app(default_deny=True)
+        app.websocket("/open", public())(chat)
+        app.authenticated(who).websocket("/mine")(chat)
+        app.check()
+        app.websocket("/forgotten")(chat)
+        with pytest.raises(RegistrationError, match="GET /forgotten"):
+            app.check()
+
+    def test_default_deny_refuses_files_that_are_neither_public_nor_behind_an_authenticator(
+        self, tmp_path: Path
+    ) -> None:
+        from core import public
+        from core.middleware.bearer_auth import bearer_auth
+        from core.middleware.static import static
+
+        app = create_app(default_deny=True)
+        app.use("/logo", public(), static(directory=tmp_path))
+        app.use("/mine", bearer_auth(token=lambda req: "t"), static(directory=tmp_path))
+        app.authenticated(bearer_auth(token=lambda req: "t")).use("/theirs", static(directory=tmp_path))
+        app.use("/mine/deeper", static(directory=tmp_path))
+        app.get("/assets/*", public(), static(directory=tmp_path))
+        app.check()
+        inner = app.Router()
+        inner.use("/files", static(directory=tmp_path))
+        app.use("/inner", inner)
+        app.use("/files", static(directory=tmp_path), public())
+        app.use("/files", bearer_auth(token=lambda req: "t"))
+        with pytest.raises(
+            RegistrationError, match=r'use\("/inner/files", static\(…\)\), use\("/files", static\(…\)\)\.'
+        ):
             app.check()
 
 

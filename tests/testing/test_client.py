@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import base64
+import hmac
+import json
+import time
 from typing import Any
 
+import attrs
 import pytest
 
-from core import App, Request, Response, create_app
-from core.testing import Client
+from core import App, Bindings, D1Database, KVNamespace, Request, Response, Secret, create_app
+from core.middleware.jwt import jwt_auth
+from core.testing import Client, FakeClock, FakeExecutionContext, env
 
 pytest_plugins = ["pytester"]
 
@@ -131,3 +137,56 @@ def test_a_setting_that_is_missing_or_wrong_is_told(
     result = pytester.runpytest_subprocess("-p", "no:cacheprovider", *options)
     result.stdout.fnmatch_lines([f"*{message}*"])
     assert result.ret != 0
+
+
+@attrs.frozen
+class Env(Bindings):
+    KEY: Secret
+    STORE: KVNamespace
+    DB: D1Database
+
+
+def sign(claims: dict[str, Any], key: Secret) -> str:
+    """A token, HS256."""
+    parts = [base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=") for part in ({"alg": "HS256"}, claims)]
+    digest = hmac.digest(key.reveal().encode(), b".".join(parts), "sha256")
+    return b".".join([*parts, base64.urlsafe_b64encode(digest).rstrip(b"=")]).decode()
+
+
+def clocked() -> App[Env]:
+    app = create_app(Env)
+    app.use(jwt_auth(secret=lambda req: req.env.KEY))
+
+    @app.get("/when")
+    async def when(req: Request[Env], res: Response) -> None:
+        res.json(
+            {"request": req.clock.time(), "sql": await req.env.DB.prepare("SELECT unixepoch('now') AS n").first("n")}
+        )
+
+    return app
+
+
+async def test_a_token_of_the_machines_time_is_good_in_a_client_of_an_env() -> None:
+    bindings = env(Env)
+    now = int(time.time())
+    token = sign({"sub": "ada", "iat": now, "nbf": now, "exp": now + 3600}, bindings.KEY)
+    response = await Client(clocked(), bindings).get("/when", headers={"Authorization": f"Bearer {token}"})
+    assert response.status == 200
+    told = await response.json()
+    assert abs(told["request"] - now) < 60
+    assert abs(told["sql"] - now) < 60
+
+
+async def test_a_fake_clock_handed_to_env_rules_the_requests_too() -> None:
+    clock = FakeClock()
+    bindings = env(Env, clock=clock)
+    client = Client(clocked(), bindings)
+    token = sign({"sub": "ada", "exp": int(clock.time()) + 60}, bindings.KEY)
+    headers = {"Authorization": f"Bearer {token}"}
+    assert await (await client.get("/when", headers=headers)).json() == {"request": clock.time(), "sql": clock.time()}
+    clock.advance(61)
+    assert (await client.get("/when", headers=headers)).status == 401
+
+
+async def test_a_context_of_its_own_stands_at_the_present() -> None:
+    assert abs(FakeExecutionContext().clock.time() - time.time()) < 60

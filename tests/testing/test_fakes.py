@@ -140,3 +140,22 @@ async def test_a_write_that_is_not_seen_yet_is_checked_all_the_same() -> None:
     kv = FakeKVNamespace(staleness=60)
     with pytest.raises(KVError, match="Invalid expiration_ttl of 1"):
         await kv.put("k", "v", expiration_ttl=1)
+
+
+@pytest.mark.parametrize(
+    ("message", "constraint", "columns"),
+    [
+        ("D1_ERROR: UNIQUE constraint failed: users.email", "UNIQUE", ("users.email",)),
+        ("D1_ERROR: UNIQUE constraint failed: t.a, t.b: SQLITE_CONSTRAINT", "UNIQUE", ("t.a", "t.b")),
+        ("UNIQUE constraint failed: users.email", "UNIQUE", ("users.email",)),
+        ("D1_ERROR: CHECK constraint failed: a <> 'UNIQUE constraint failed: t.a': SQLITE_CONSTRAINT", "CHECK", ()),
+        ("D1_EXEC_ERROR: Error in line 1: SELECC 'UNIQUE constraint failed: t.a': syntax error", None, ()),
+        ("D1_ERROR: Network connection lost.", None, ()),
+        ("", None, ()),
+    ],
+)
+def test_an_error_made_by_hand_tells_its_constraint_too(
+    message: str, constraint: str | None, columns: tuple[str, ...]
+) -> None:
+    error = D1Error(message)
+    assert (error.constraint, error.columns) == (constraint, columns)

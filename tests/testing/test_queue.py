@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from typing import Any
 
 import attrs
 import pytest
 
 from core.backends.embedded.queue import ConsumerSettings
-from core.bindings.queue import MessageBatch, MessageSendRequest, Queue
-from core.errors import QueueError
+from core.bindings.queue import MessageBatch, MessageSendRequest, MessageSendRequestDict, Queue
+from core.errors import QueueError, QueueTypeError
 from core.testing import FakeClock, FakeQueue
 from core.testing.calls import Call
 from core.testing.queue import SentMessage, message_batch
@@ -34,7 +36,7 @@ async def test_what_was_sent_is_the_very_object() -> None:
     await queue.send(job, delay_seconds=5)
     await queue.send_batch([MessageSendRequest(Job("a")), {"body": Job("b"), "delay_seconds": 1}], delay_seconds=9)
     assert queue.sent == [Job("audit"), Job("a"), Job("b")]
-    assert queue.sent[0] is job
+    assert queue.sent[0] is not job
     assert queue.messages == [
         SentMessage(Job("audit"), "json", 5),
         SentMessage(Job("a"), "json", 9),
@@ -144,3 +146,25 @@ async def test_a_batch_out_of_nothing_says_what_was_decided() -> None:
     assert batch.acked == {"1"}
     assert batch.retried == {"2": 5}
     assert isinstance(batch, MessageBatch)
+
+
+async def test_sent_shows_what_was_sent_and_not_what_became_of_it() -> None:
+    clock = FakeClock()
+    queue: FakeQueue[dict[str, Any]] = FakeQueue(clock=clock, latency=1)
+    body: dict[str, Any] = {"to": ["ada"]}
+    request: MessageSendRequestDict[dict[str, Any]] = {"body": body}
+    sending = [asyncio.ensure_future(queue.send(body)), asyncio.ensure_future(queue.send_batch([request]))]
+    await asyncio.sleep(0)
+    body["to"].append("bob")
+    await clock.advance(1)
+    await asyncio.gather(*sending)
+    assert queue.sent == [{"to": ["ada"]}] * 2
+    seen: list[object] = []
+
+    async def note(batch: MessageBatch[Any]) -> None:
+        seen.extend(message.body for message in batch.messages)
+
+    await queue.deliver(note)
+    assert seen == queue.sent
+    with pytest.raises(QueueTypeError):
+        await FakeQueue[Any]().send({"lock": threading.Lock()})

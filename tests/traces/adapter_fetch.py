@@ -10,47 +10,9 @@ from typing import Any
 from tests.traces.harness import UNDEFINED, Adapter, Program, Special, snake
 
 from core import http
-from core.http.url import URL, encode_query, parse_query
-
-
-class SearchParams:
-    """JavaScript's URLSearchParams, as far as the recordings use it: pairs between `parse_query` and `encode_query`."""
-
-    def __init__(self, init: Any = "") -> None:
-        self.pairs: list[tuple[str, str]]
-        if isinstance(init, str):
-            self.pairs = parse_query(init.removeprefix("?"))
-        else:
-            self.pairs = [(name, value) for name, value in (init.items() if hasattr(init, "items") else init)]
-
-    def keys(self) -> list[str]:
-        return [name for name, _ in self.pairs]
-
-    def values(self) -> list[str]:
-        return [value for _, value in self.pairs]
-
-    def items(self) -> list[tuple[str, str]]:
-        return self.pairs
-
-    def get(self, name: str) -> str | None:
-        return next((value for key, value in self.pairs if key == name), None)
-
-    def get_all(self, name: str) -> list[str]:
-        return [value for key, value in self.pairs if key == name]
-
-    def has(self, name: str) -> bool:
-        return any(key == name for key, _ in self.pairs)
-
-    def append(self, name: str, value: str) -> None:
-        self.pairs.append((name, value))
-
-    def sort(self) -> None:
-        self.pairs.sort(key=lambda pair: pair[0].encode("utf-16-be", "surrogatepass"))
-
-    def to_string(self) -> str:
-        return encode_query(self.pairs)
-
-    __str__ = to_string
+from core.http.forms import Form
+from core.http.query import URLSearchParams
+from core.http.url import URL
 
 
 class Context:
@@ -86,13 +48,15 @@ class FetchAdapter(Adapter):
             case "url":
                 return URL(value.value)
             case "urlsearchparams":
-                return SearchParams(value.value)
+                return URLSearchParams(value.value)
+            case "formdata":
+                return Form([(name, item) for name, item in value.value])
             case "promise":
                 return _settled(value.value)
             case "rejected":
                 return _rejected(value.value)
             case _:
-                return value.value
+                return super().special(value, target)
 
     def construct(self, name: str, args: list[Any]) -> Any:
         args = _given(args)
@@ -102,9 +66,11 @@ class FetchAdapter(Adapter):
             case "URL":
                 return URL(*args)
             case "URLSearchParams":
-                return SearchParams(*args)
+                return URLSearchParams(*args)
             case "Request":
                 return http.Request(args[0], **_init(args[1:]))
+            case "FormData":
+                return Form([])
             case "Response":
                 return http.Response(*args[:1], **_init(args[1:]))
             case _:

@@ -31,12 +31,27 @@ import attrs
 from core.bindings.r2 import R2Body
 from core.testing.clock import FakeClock
 
-__all__ = ["GROUPS", "UNDEFINED", "Adapter", "Program", "Special", "adapter_for", "load", "replay", "snake"]
+__all__ = [
+    "GROUPS",
+    "UNDEFINED",
+    "Adapter",
+    "NotRunError",
+    "Program",
+    "Special",
+    "adapter_for",
+    "load",
+    "replay",
+    "snake",
+]
 
 DATA: Final = Path(__file__).parent / "data"
 GROUPS: Final = ("kv", "d1", "r2", "queues", "fetch")
 
 Program = Mapping[str, Any]
+
+
+class NotRunError(Exception):
+    """A program asks for what this replayer or its adapter does not know. Whether it fits cannot be said."""
 
 
 # ---------------------------------------------------------------------- files
@@ -228,7 +243,7 @@ class Adapter:
             case "bigint":
                 return value.value
             case _:
-                return value
+                raise NotRunError(f"no value for ${value.kind}")
 
     def arguments(self, op: str, args: list[Any]) -> tuple[list[Any], dict[str, Any]]:
         """JavaScript's arguments as Python's: the options object as keyword arguments, undefined left out."""
@@ -448,8 +463,10 @@ class Matcher:
                 return self.value(x, self.adapter.iterate(got, "entries"), at)
             case "$urlsearchparams":
                 fits = str(got) == x
+            case "$formdata":
+                fits = [list(item) for item in got.items_in_order] == x
             case _:
-                return [f"{at}: no rule for {tag}"]
+                raise NotRunError(f"no rule for {tag}")
         return [] if fits else wrong
 
     def label(self, label: str, got: Any) -> bool:
@@ -500,10 +517,15 @@ def _loose(message: str) -> str:
 
 
 async def replay(program: Program, adapter: Adapter) -> list[str]:
-    """Run one program. What does not fit its record, as lines of text; none when all of it fits."""
+    """Run one program. What does not fit its record, as lines of text; none when all of it fits.
+
+    Raises NotRunError for a program that cannot be run: it is of another version of the format, or asks for more.
+    """
     try:
         bindings = await adapter.open(program)
         return await _Replay(program, adapter, bindings).run()
+    except (KeyError, TypeError, LookupError, NotImplementedError) as error:
+        raise NotRunError(f"{type(error).__name__}: {error}") from error
     finally:
         await adapter.close()
 
@@ -531,6 +553,10 @@ class _Replay:
             return [] if step["expect"].get("value") == {"$skipped": True} else [f"{step['on']} was never made"]
         try:
             got = await self.perform(step)
+        except NotRunError:
+            raise
+        except NotImplementedError as unknown:
+            raise NotRunError(f"no way to do {step['op']} ({unknown})") from unknown
         except Exception as raised:
             error = raised
         if "as" in step and error is None:

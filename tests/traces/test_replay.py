@@ -66,3 +66,29 @@ def test_the_command_counts_misses_and_fails_on_them(tmp_path: Path, capsys: pyt
     printed = capsys.readouterr().out.splitlines()
     assert printed[0] == 'bad[0] get: value: want "v", got None'
     assert printed[-1] == "traces replayed: 1 of 2"
+
+
+def test_the_command_names_what_it_cannot_run_and_counts_the_rest(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def program(name: str, *steps: object) -> object:
+        return {"id": name, "portability": "exact", "steps": steps}
+
+    good = {"op": "new Response", "args": ["x"], "expect": {"value": {"$object": "Response"}}}
+    programs = [
+        program("unknown class", {"op": "new WebAssembly", "args": [], "expect": {"value": None}}),
+        program("unknown tag", {**good, "args": [{"$blob": "x"}]}),
+        program("unknown outcome", {**good, "expect": {"value": {"$blob": "x"}}}),
+        program("no outcome", {**good, "expect": {}}),
+        program("good", good),
+    ]
+    (tmp_path / "fetch.json").write_text(json.dumps({"format": 1, "group": "fetch", "programs": programs}))
+    assert main([str(tmp_path)]) == 1
+    printed = capsys.readouterr().out.splitlines()
+    assert [line.split(": ")[:2] for line in printed[:4]] == [
+        ["not run", "unknown class"],
+        ["not run", "unknown tag"],
+        ["not run", "unknown outcome"],
+        ["not run", "no outcome"],
+    ]
+    assert printed[-1] == "traces replayed: 1 of 1"

@@ -153,7 +153,7 @@ class AiStream:
 
     async def events(self) -> AsyncIterator[Any]:
         """The JSON values of the events, up to `[DONE]`."""
-        import json
+        from core.http.json import loads
 
         pending = b""
         async for chunk in self._source:
@@ -164,7 +164,7 @@ class AiStream:
                     data = line[5:].strip()
                     if data == b"[DONE]":
                         return
-                    yield json.loads(data)
+                    yield loads(data)
 
     async def text(self) -> AsyncIterator[str]:
         """The pieces of text, in order; together they are the answer."""

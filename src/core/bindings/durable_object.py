@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeAlias, overload, runtime_checkable
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeAlias, cast, overload, runtime_checkable
 
 from typing_extensions import TypeVar
 
+from core.bindings.numbers import MAX_SAFE_INTEGER, TOO_LARGE
+from core.errors import DurableObjectTypeError
 from core.values import frozen
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ __all__ = [
     "SqlStorageCursor",
     "SqlStorageValue",
     "SyncKvStorage",
+    "sql_binding",
 ]
 
 T = TypeVar("T")
@@ -49,6 +52,31 @@ DurableObjectLocationHint: TypeAlias = Literal[
 
 SqlStorageValue: TypeAlias = str | int | float | bytes | None
 """What a column of `storage.sql` may hold."""
+
+
+def sql_binding(value: object) -> str | float | bytes | None:
+    """A value as `storage.sql` binds it, wherever it runs: every number is a REAL, as in D1; True is 1 and False 0.
+
+    NaN becomes NULL, as SQLite has it. Half a surrogate pair, which UTF-8 cannot say, becomes U+FFFD. Raises
+    DurableObjectTypeError for whole numbers beyond 2**53 - 1 and for any other type.
+    """
+    match value:
+        case None | float() | bytes():
+            return value
+        case str():
+            return (
+                value if value.isascii() else value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+            )
+        case int():
+            if abs(value) > MAX_SAFE_INTEGER:
+                raise DurableObjectTypeError(f"{value} {TOO_LARGE}")
+            return float(value)
+        case bytearray() | memoryview():
+            return bytes(cast("bytearray | memoryview", value))
+        case _:
+            raise DurableObjectTypeError(
+                f"{type(value).__name__} cannot be bound. Bind None, bool, int, float, str or bytes"
+            )
 
 
 @runtime_checkable
@@ -360,6 +388,11 @@ class SqlStorage(Protocol):
     def exec(self, query: str, /, *bindings: SqlStorageValue) -> SqlStorageCursor:
         """Run one or more statements; the bindings are those of the last one, whose rows come back.
 
+        One that fails is undone; those before it in the same text stay done. Numbers are bound as REAL, as D1 binds
+        them: `? / ?` of 7 and 2 is 3.5, and a TEXT column makes `"5.0"` of 5; write `CAST(? AS INTEGER)` or bind a str
+        where that matters. True is 1 and False 0, NaN is NULL. Raises DurableObjectTypeError for a whole number beyond
+        2**53 - 1 and for other types.
+
         Transactions are begun with `transaction` and `transaction_sync`, never with SQL. Raises DurableObjectError with
         SQLite's message.
         """
@@ -371,7 +404,9 @@ class DurableObjectStorage(Protocol):
     """The storage of one object: keys and values in order, a SQL database, and one alarm.
 
     Writes that are made without an `await` between them are kept together or not at all. What was written is seen
-    at once; an answer leaves the object only after what it was based on is safe.
+    at once; an answer leaves the object only after what it was based on is safe. Where it cannot be kept (the disk is
+    full, a deferred constraint is violated), calls that are running fail with DurableObjectError whatever they answer,
+    and the next call makes the object anew from what was kept before.
     """
 
     @overload
@@ -564,12 +599,16 @@ class DurableObjectState(Protocol):
         """Run `callback` with no other call reaching the object, for up to 30 seconds.
 
         It begins at once and may be left unawaited, in `__init__` for one: every call waits until it has ended.
-        What it raises resets the object.
+        What it raises resets the object: calls that are running fail with DurableObjectError, and what it wrote since it
+        last waited for anything but its storage is undone. Use `storage.transaction` to undo all of it.
         """
         ...
 
     def abort(self, reason: str | None = None) -> None:
-        """Reset the object: calls that are running fail, the next one makes it anew from its storage."""
+        """Reset the object: calls that are running fail, the next one makes it anew from its storage.
+
+        It does not return, and catching what it raises changes nothing: the call's answer is DurableObjectError.
+        """
         ...
 
 

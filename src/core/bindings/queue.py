@@ -120,7 +120,7 @@ class Queue(Protocol[T_contra]):
 
 @runtime_checkable
 class Message(Protocol[T_co]):
-    """A message as its consumer sees it. The first of `ack` and `retry` counts; a later call changes nothing."""
+    """A message as its consumer sees it. The first of `ack` and `retry` counts; of several `retry`, the last delay."""
 
     @property
     def id(self) -> str:
@@ -139,7 +139,7 @@ class Message(Protocol[T_co]):
 
     @property
     def attempts(self) -> int:
-        """Which attempt this is, from 1. A dead letter queue counts anew."""
+        """Which attempt this is, from 1. One whose process ended meanwhile counts too. A dead letter queue counts anew."""
         ...
 
     def ack(self) -> None:

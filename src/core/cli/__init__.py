@@ -1,8 +1,8 @@
 """The command line: which commands there are, and what an exit code means.
 
 A command's module is imported when it is asked for, so that `core --help` and completion cost next to nothing. Each has
-`add(subparsers)` and `run(args) -> int`. Exit codes: 0 all is well, 1 something was found or failed, 2 the command
-itself was wrong, 130 interrupted.
+`add(subparsers)` and `run(args) -> int`. What an exit code means is said once, in `_EXIT_CODES`; a command that ends
+otherwise says so in the epilog of its own parser.
 """
 
 from __future__ import annotations
@@ -34,16 +34,23 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "migrate": Command("Develop", "core.cli.migrate", "list, make and apply the migrations of SQL databases"),
     "check": Command("Check", "core.cli.check", "prove Env, names and SQL against the configuration file"),
     "types": Command("Check", "core.cli.types", "write the Env class that the configuration file asks for"),
+    "openapi": Command("Check", "core.cli.openapi", "describe the API as OpenAPI, from its types"),
+    "client": Command("Develop", "core.cli.client", "write a typed client of an API from its OpenAPI document"),
     "build": Command("Deploy", "core.cli.build", "make a bundle that workerd runs by itself"),
     "serve": Command("Deploy", "core.cli.serve", "run a bundle in workerd"),
     "completion": Command("Begin", "core.cli.completion", "print the completion script of a shell"),
 }
 
-_EPILOG: Final = "Exit codes: 0 all is well, 1 something was found or failed, 2 the command was wrong, 130 interrupted."
+_EXIT_CODES: Final = (
+    "Exit codes: 0 all is well, 1 something was found or failed,\n"
+    "2 the command or the configuration file was wrong, 130 interrupted with Ctrl-C."
+)
 
 
 class CoreParser(argparse.ArgumentParser):
     """One style of help for every command; a mistake is told with the way to the right words."""
+
+    commands: Mapping[str, argparse.ArgumentParser]
 
     def __init__(self, *args: Any, **options: Any) -> None:
         options.setdefault("formatter_class", _Formatter)
@@ -96,7 +103,7 @@ def _run(arguments: list[str]) -> int:
         return _unknown(name)
     module = import_module(command.module)
     args = parser_for(name).parse_args(arguments)
-    from core.errors import DeveloperError
+    from core.errors import ConfigurationError, DeveloperError, UsageError
 
     run: Callable[[argparse.Namespace], int] = module.run
     try:
@@ -105,16 +112,18 @@ def _run(arguments: list[str]) -> int:
         from core.cli.style import Style
 
         sys.stderr.write(f"{Style(sys.stderr).paint('error', 'bold', 'red')}: {error}\n")
-        return 1
+        return 2 if isinstance(error, UsageError | ConfigurationError) else 1
 
 
-def parser_for(name: str) -> CoreParser:
-    """The parser that knows one command."""
-    parser = CoreParser(prog="core", epilog=_EPILOG)
+def parser_for(*names: str) -> CoreParser:
+    """The parser that knows these commands."""
+    parser = CoreParser(prog="core", epilog=_EXIT_CODES)
     subparsers = parser.add_subparsers(dest="command", parser_class=CoreParser)
-    import_module(COMMANDS[name].module).add(subparsers)
-    for sub in subparsers.choices.values():
-        sub.epilog = sub.epilog or _EPILOG
+    for name in names:
+        import_module(COMMANDS[name].module).add(subparsers)
+    parser.commands = subparsers.choices
+    for sub in parser.commands.values():
+        sub.epilog = sub.epilog or _EXIT_CODES
     return parser
 
 
@@ -147,7 +156,7 @@ def _overview() -> str:
     for group, names in groups.items():
         lines += ["", paint.bold(group)]
         lines += [f"  {paint.cyan(name.ljust(11))} {COMMANDS[name].help}" for name in names]
-    lines += ["", "`core COMMAND --help` tells the options of a command.", _EPILOG, ""]
+    lines += ["", "`core COMMAND --help` lists the options of a command.", _EXIT_CODES, ""]
     return "\n".join(lines)
 
 

@@ -42,13 +42,21 @@ def run(args: argparse.Namespace) -> int:
     import asyncio
     import sys
 
-    from core.cli.runtime.make import make_bundle, size_report
-    from core.cli.runtime.project import open_project
-    from core.cli.runtime.toolchain import toolchain
+    from core.analysis.program import check_worker
+    from core.runtime.bundle import BundleError
+    from core.runtime.make import make_bundle, size_report
+    from core.runtime.project import open_project
+    from core.runtime.toolchain import toolchain
 
     project = open_project(find_configuration(args.config), environment=args.environment)
     for sentence in project.without:
         print(f"note: {sentence}.", file=sys.stderr)
+    missing = check_worker([project.configuration])
+    for finding in missing:
+        if finding.severity == "warning":
+            print(finding.text, file=sys.stderr)
+    if errors := [finding.text for finding in missing if finding.severity == "error"]:
+        raise BundleError("\n".join([*errors, "# core: ignore[core-worker] on a line lets it pass"]))
     out = (args.out or project.folder / "dist").resolve()
     bundle = asyncio.run(
         make_bundle(

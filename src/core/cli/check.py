@@ -14,28 +14,22 @@ from core.cli.project import find_configuration
 from core.errors import ConfigurationError, DeveloperError
 
 if TYPE_CHECKING:
-    from core.config.check import Finding
+    from core.analysis.findings import Finding
+    from core.analysis.program import Proof
+    from core.analysis.settings import Settings
     from core.config.model import Configuration
-    from core.mypy_plugin.settings import Settings
 
 __all__ = ["add", "run"]
 
 _DESCRIPTION = """\
 Prove the program against its configuration file: Env in both directions and in every environment, names of bindings,
-path parameters, queues, the order of middleware, and SQL against the migrations. Reads the files that `main` imports;
+path parameters, queues, the order of middleware, SQL against the migrations, and what a worker's Python has not. Reads the files that `main` imports;
 nothing of the application runs. The findings are those of the mypy plugin, and so are the options: `env` and
 `environments` of [core-mypy] in mypy.ini or [tool.core-mypy] in pyproject.toml.
 
-Exit codes: 0 nothing was found, 1 something was, 2 the configuration cannot be read or the command was wrong."""
+[core.checks] in the configuration file makes a code "off", "warning" or "error", for both.
 
-_RULES: Final = {
-    "core-binding": "A binding named by a text is not on Env, or is of another kind",
-    "core-env": "Env and the configuration file differ",
-    "core-order": "A middleware reads what only a later one provides",
-    "core-params": "A handler asks for a path parameter that its path does not have",
-    "core-queue": "The producer and the consumer of a queue do not agree",
-    "core-sql": "A statement cannot work on the database that the migrations make",
-}
+Exit codes: 0 no error was found, 1 one was, 2 the configuration cannot be read or the command was wrong."""
 
 
 def add(subparsers: Any) -> None:
@@ -54,63 +48,54 @@ def add(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    from core.config.check import configuration_findings
-    from core.config.program import Options, check_program
+    from core.analysis.findings import configuration_findings
+    from core.analysis.program import Options, Proof, prove
+    from core.analysis.settings import find_settings
 
     missing = [path for path in args.paths if not path.exists()]
     try:
         if missing:
-            raise DeveloperError(f"{missing[0]} is no file or folder. Give the path of Python files to check")
+            raise DeveloperError(f"{missing[0]} is not a file or folder. Give the path of Python files to check")
         path = find_configuration(args.config)
     except DeveloperError as error:
         sys.stderr.write(f"error: {error}\n")
         return 2
     configurations: list[Configuration] = []
+    proof = Proof((), 0, 0, 0)
     try:
-        settings = _settings(path.parent)
-        configurations = _read(path, args.environment, () if settings is None else settings.environments)
+        settings = find_settings(path.parent)
+        configurations = _read(path, args.environment, settings)
     except ConfigurationError as error:
-        findings = configuration_findings(error, path)
+        proof = Proof(configuration_findings(error, path), 0, 0, 0)
     except DeveloperError as error:
         sys.stderr.write(f"error: {error}\n")
         return 2
     else:
-        named = args.env_class or (settings.env if settings is not None else None)
-        findings = check_program(configurations, Options(env=named, paths=args.paths))
-    print(_FORMATS[args.format](findings, path, configurations))
+        options = Options(args.env_class, args.paths) if args.env_class else Options.of(settings, args.paths)
+        proof = prove(configurations, options)
+    print(_FORMATS[args.format](proof, path, configurations))
+    if args.format == "text":
+        _say_changed_migrations(configurations)
     if not configurations:
         return 2
-    return 1 if findings else 0
+    return 1 if any(finding.severity == "error" for finding in proof.findings) else 0
 
 
-def _read(path: Path, environment: str | None, chosen: Sequence[str]) -> list[Configuration]:
+def _say_changed_migrations(configurations: Sequence[Configuration]) -> None:
+    """The local databases may be other than what the SQL was proven against."""
+    from core.dev.project import changed_locally
+
+    for note in dict.fromkeys(note for configuration in configurations for note in changed_locally(configuration)):
+        print(f"note: {note}.")
+
+
+def _read(path: Path, environment: str | None, settings: Settings | None) -> list[Configuration]:
     from core.config.load import load, load_all
 
     if environment is not None:
         return [load(path, environment=environment)]
     everything = load_all(path)
-    return [c for c in everything if (c.environment or "top-level") in chosen] or everything
-
-
-def _settings(folder: Path) -> Settings | None:
-    """The options of the mypy plugin, which hold here too, where the project has them."""
-    from core.mypy_plugin.settings import read_settings
-
-    for directory in (folder, *folder.parents):
-        for name, section in (
-            ("mypy.ini", "[core-mypy]"),
-            ("pyproject.toml", "[tool.core-mypy]"),
-            ("setup.cfg", "[core-mypy]"),
-        ):
-            file = directory / name
-            if file.is_file() and section in file.read_text("utf-8", "replace"):
-                settings = read_settings(str(file))
-                if settings.problems:
-                    raise DeveloperError("; ".join(settings.problems))
-                return settings
-        if (directory / ".git").exists():
-            break
-    return None
+    return everything if settings is None else settings.chosen(everything)
 
 
 def _relative(file: str) -> str:
@@ -122,10 +107,12 @@ def _relative(file: str) -> str:
     return file if relative.startswith("..") else relative
 
 
-def _text(findings: Sequence[Finding], path: Path, configurations: Sequence[Configuration]) -> str:
+def _text(proof: Proof, path: Path, configurations: Sequence[Configuration]) -> str:
+    from core.analysis.envs import declares_bindings
     from core.cli.style import Style
 
     paint = Style(sys.stdout)
+    findings = proof.findings
     lines: list[str] = []
     for finding in findings:
         place = paint.bold(f"{_relative(finding.file)}:{finding.line}:")
@@ -135,12 +122,26 @@ def _text(findings: Sequence[Finding], path: Path, configurations: Sequence[Conf
         lines.append(f"{_relative(str(path))} cannot be used. {_count(len(findings), 'mistake')}.")
     elif findings:
         files = len({finding.file for finding in findings})
-        lines.append(f"Found {_count(len(findings), 'error')} in {_count(files, 'file')}.")
+        warnings = sum(finding.severity == "warning" for finding in findings)
+        counted = [_count(len(findings) - warnings, "error")] if warnings < len(findings) else []
+        counted += [_count(warnings, "warning")] if warnings else []
+        lines.append(f"Found {' and '.join(counted)} in {_count(files, 'file')}.")
     else:
         names = [c.environment or "the top level" for c in configurations]
         unchecked = {entry.key: entry.reason for c in configurations for entry in c.unchecked}
         lines += [f"{_relative(str(path))}: {key}: {reason}" for key, reason in unchecked.items()]
-        lines.append(f"The program agrees with {_relative(str(path))} ({', '.join(names)}).")
+        compared = [
+            _count(number, noun)
+            for number, noun in ((proof.names, "name"), (proof.routes, "route"), (proof.statements, "statement"))
+            if number
+        ]
+        where = f"{_relative(str(path))} ({', '.join(names)})"
+        if compared:
+            lines.append(f"The program agrees with {where}: {', '.join(compared)} compared.")
+        else:
+            lines.append(f"Nothing of the program was compared with {where}: it has no name, no route, no statement.")
+        if not proof.names and declares_bindings(configurations) is not None:
+            lines.append("None of its bindings was compared: no Env of the program was understood.")
     return "\n".join(lines)
 
 
@@ -148,7 +149,7 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def _json(findings: Sequence[Finding], path: Path, configurations: Sequence[Configuration]) -> str:
+def _json(proof: Proof, path: Path, configurations: Sequence[Configuration]) -> str:
     rows = [
         {
             "file": _relative(finding.file),
@@ -159,29 +160,30 @@ def _json(findings: Sequence[Finding], path: Path, configurations: Sequence[Conf
             "message": finding.message,
             "environment": finding.environment,
         }
-        for finding in findings
+        for finding in proof.findings
     ]
     return json.dumps(rows, indent=2, ensure_ascii=False)
 
 
-def _sarif(findings: Sequence[Finding], path: Path, configurations: Sequence[Configuration]) -> str:
+def _sarif(proof: Proof, path: Path, configurations: Sequence[Configuration]) -> str:
     """The Static Analysis Results Interchange Format, version 2.1.0 (OASIS)."""
-    codes = list(_RULES)
+    from core.config.checks import CHECKS, CODES
+
     results = [
         {
             "ruleId": finding.code,
-            "ruleIndex": codes.index(finding.code),
+            "ruleIndex": CODES.index(finding.code),
             "level": finding.severity,
             "message": {"text": finding.message},
             "locations": [{"physicalLocation": _place(finding)}],
         }
-        for finding in findings
+        for finding in proof.findings
     ]
     driver = {
         "name": "core check",
         "semanticVersion": _version(),
         "rules": [
-            {"id": code, "name": _camel(code), "shortDescription": {"text": text}} for code, text in _RULES.items()
+            {"id": code, "name": _camel(code), "shortDescription": {"text": CHECKS[code].rule}} for code in CODES
         ],
     }
     log = {

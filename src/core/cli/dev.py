@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from core.cli.project import add_project_options, find_configuration
 
 if TYPE_CHECKING:
-    from core.hosts.dev.options import Options
+    from core.dev.options import Options
 
 __all__ = ["add", "options_of", "run"]
 
@@ -18,10 +18,14 @@ configuration file, nothing leaves this machine. On every change of a file the a
 
 At the address's /_core/ is the explorer: requests as they happen, KV, SQL, objects, queues, triggers."""
 
+_EXIT_CODES = """\
+Exit codes: 0 stopped with Ctrl-C or SIGTERM, background work finished; 1 it could not start;
+2 the command or the configuration file was wrong; 130 a second Ctrl-C cut background work short."""
+
 
 def add(subparsers: Any) -> None:
     """Add the command's options."""
-    parser = subparsers.add_parser("dev", help="serve here and reload", description=_DESCRIPTION)
+    parser = subparsers.add_parser("dev", help="serve here and reload", description=_DESCRIPTION, epilog=_EXIT_CODES)
     group = parser.add_argument_group("address")
     group.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     group.add_argument(
@@ -52,9 +56,12 @@ def run(args: argparse.Namespace) -> int:
     """Run the command."""
     import errno
 
+    from core.dev.options import Start
+    from core.dev.reload import listen, supervise
+    from core.dev.terminal import write_lines_at_once
     from core.errors import DeveloperError
-    from core.hosts.dev.reload import Start, listen, supervise
 
+    write_lines_at_once()
     options = options_of(args)
     ports = [options.port] if args.port is not None else range(options.port, options.port + 20)
     listener = None
@@ -71,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
         raise DeveloperError(f"port {ports[-1]} is taken. Choose another one with --port, or 0 for any that is free")
     with listener:
         if args.runtime == "workerd":
-            from core.cli.runtime.dev import serve_dev
+            from core.runtime.dev import serve_dev
 
             return serve_dev(
                 options.config,
@@ -83,15 +90,15 @@ def run(args: argparse.Namespace) -> int:
             )
         if options.reload:
             return supervise(options, listener)
-        from core.hosts.dev.server import serve
+        from core.dev.server import serve
 
         return serve(options, listener, Start())
 
 
 def options_of(args: argparse.Namespace) -> Options:
     """The options as a value."""
-    from core.hosts.dev.guard import new_token
-    from core.hosts.dev.options import Options
+    from core.dev.guard import new_token
+    from core.dev.options import Options
 
     return Options(
         config=find_configuration(args.config),

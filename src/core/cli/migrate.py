@@ -12,31 +12,34 @@ from core.cli.project import add_project_options, find_configuration
 from core.cli.style import Style, show_progress
 
 if TYPE_CHECKING:
-    from core.backends.embedded.migrations import Migration
     from core.config.model import Configuration
-    from core.hosts.dev.options import Options
+    from core.dev.options import Options
+    from core.sql.migrations import Migration
 
 __all__ = ["add", "run"]
 
 _DESCRIPTION = """\
 Migrations are the .sql files of a database's migrations_dir, applied in order, each in one transaction and once.
-They are applied to the embedded database of `core dev`; the platform's own tool applies them there."""
+They are applied to the embedded database of `core dev`; the platform's own tool applies them there. `list` and `apply`
+say which were changed since they were applied. `reset` empties the embedded databases and applies all anew; what
+`core dev --runtime workerd` keeps is in .core/workerd, and is reset by deleting that folder."""
 
 
 def add(subparsers: Any) -> None:
     """Add the command's options."""
     parser = subparsers.add_parser("migrate", help="migrations of SQL databases", description=_DESCRIPTION)
-    parser.add_argument("action", choices=("list", "apply", "new"), help="what to do")
+    parser.add_argument("action", choices=("list", "apply", "new", "reset"), help="what to do")
     parser.add_argument("name", nargs="?", help="for `new`: what the migration does, as in add_email")
     parser.add_argument("--binding", metavar="NAME", help="one database only (default: all; `new` needs it if several)")
+    parser.add_argument("--yes", action="store_true", help="for `reset`: do not ask")
     add_project_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    from core.errors import DeveloperError
-    from core.hosts.dev.options import Options
-    from core.hosts.dev.project import read_configuration
+    from core.dev.options import Options
+    from core.dev.project import read_configuration
+    from core.errors import UsageError
 
     options = Options(
         config=find_configuration(args.config),
@@ -48,22 +51,36 @@ def run(args: argparse.Namespace) -> int:
     if args.binding is not None:
         if args.binding not in databases:
             known = ", ".join(databases) or "none"
-            raise DeveloperError(f"there is no database {args.binding}. Databases of the configuration: {known}")
+            raise UsageError(f"there is no database {args.binding}. Databases of the configuration: {known}")
         databases = [args.binding]
     if not databases:
-        raise DeveloperError('the configuration has no database. Write [[d1_databases]] binding = "DB"')
+        raise UsageError('the configuration has no database. Write [[d1_databases]] binding = "DB"')
     if args.action == "new":
         return _new(configuration, databases, args.name)
     if args.name is not None:
-        raise DeveloperError(
-            f"`core migrate {args.action}` takes no name. Choose a database with --binding {args.name}"
-        )
-    return asyncio.run(_with_databases(options, configuration, databases, apply=args.action == "apply"))
+        raise UsageError(f"`core migrate {args.action}` takes no name. Choose a database with --binding {args.name}")
+    if args.action == "reset" and not (args.yes or _agreed(databases)):
+        sys.stderr.write("nothing was changed\n")
+        return 1
+    return asyncio.run(_with_databases(options, configuration, databases, args.action))
 
 
-async def _with_databases(options: Options, configuration: Configuration, names: list[str], *, apply: bool) -> int:
+def _agreed(databases: list[str]) -> bool:
+    """Whether somebody at the terminal says yes to losing the rows."""
+    from core.errors import UsageError
+
+    if not sys.stdin.isatty():
+        raise UsageError(f"this empties {', '.join(databases)}, and there is nobody to ask. Say so with --yes")
+    return input(f"Empty the local database {', '.join(databases)} and apply all migrations? [y/N] ").lower() in (
+        "y",
+        "yes",
+    )
+
+
+async def _with_databases(options: Options, configuration: Configuration, names: list[str], action: str) -> int:
     from core.backends.embedded import migrations
-    from core.hosts.dev.project import migrations_of, open_bindings
+    from core.dev.project import changed_note, migrations_of, open_bindings
+    from core.sql.migrations import MigrationError
 
     paint = Style(sys.stdout)
     store, bindings = open_bindings(options, configuration)
@@ -74,11 +91,14 @@ async def _with_databases(options: Options, configuration: Configuration, names:
             table = configuration.bindings[name].entry.migrations_table
             files = migrations_of(configuration, name)
             print(f"{paint.bold(name)} {paint.dim(str(folder))}")
-            if apply:
+            if action == "reset":
+                database.engine.database.insist(database.engine.clear)
+            differing = await migrations.changed(database, files, table=table)
+            if action != "list":
                 try:
                     done = await migrations.apply(database, files, table=table, progress=_show)
                     show_progress("", 1, 1)
-                except migrations.MigrationError as error:
+                except MigrationError as error:
                     show_progress("", 1, 1)
                     sys.stderr.write(f"{paint.paint('error', 'bold', 'red')}: {error}\n")
                     return 1
@@ -86,17 +106,24 @@ async def _with_databases(options: Options, configuration: Configuration, names:
                     print(f"  {paint.green('applied')}  {file.name}")
                 if not done:
                     print("  nothing to apply")
+                if differing:
+                    print(f"{paint.yellow('note')}: {changed_note(name, differing)}.")
                 continue
             applied = await migrations.applied(database, table=table)
             pending = [file.name for file in await migrations.pending(database, files, table=table)]
             known = {file.name for file in files}
+            other = {file.name for file in differing}
             for file_name in applied:
-                gone = "" if file_name in known else paint.yellow("  its file is gone")
-                print(f"  {paint.green('applied')}  {file_name}{gone}")
+                remark = (
+                    "its file is gone" if file_name not in known else "changed since applied" * (file_name in other)
+                )
+                print(f"  {paint.green('applied')}  {file_name}{paint.yellow(f'  {remark}') if remark else ''}")
             for file_name in pending:
                 print(f"  {paint.yellow('pending')}  {file_name}")
             if not applied and not pending:
                 print("  no migrations yet: core migrate new NAME")
+            if differing:
+                print(f"{paint.yellow('note')}: {changed_note(name, differing)}.")
     return 0
 
 
@@ -105,16 +132,16 @@ def _show(migration: Migration, index: int, count: int) -> None:
 
 
 def _new(configuration: Configuration, databases: list[str], name: str | None) -> int:
-    from core.errors import DeveloperError
-    from core.hosts.dev.project import migrations_of
+    from core.dev.project import migrations_of
+    from core.errors import UsageError
 
     if len(databases) > 1:
-        raise DeveloperError(f"there are several databases. Choose one with --binding: {', '.join(databases)}")
+        raise UsageError(f"there are several databases. Choose one with --binding: {', '.join(databases)}")
     if name is None:
-        raise DeveloperError("say what the migration does: core migrate new add_email")
+        raise UsageError("say what the migration does: core migrate new add_email")
     slug = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
     if not slug:
-        raise DeveloperError(f"{name!r} has no letter or digit for a file name. Say what the migration does")
+        raise UsageError(f"{name!r} has no letter or digit for a file name. Say what the migration does")
     folder = configuration.migrations_directory(configuration.bindings[databases[0]].entry)
     numbers = [
         int(found[0]) for file in migrations_of(configuration, databases[0]) if (found := re.match(r"\d+", file.name))

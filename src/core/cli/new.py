@@ -16,7 +16,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from core.errors import DeveloperError
+from core.errors import DeveloperError, UsageError
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -71,15 +71,15 @@ def run(args: argparse.Namespace) -> int:
 
 
 def render(name: str, bindings: frozenset[str]) -> dict[str, str]:
-    """The files of a project: their paths and texts. Raises DeveloperError for a name that is none."""
+    """The files of a project: their paths and texts. Raises UsageError for a name that is none."""
     if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name) or len(name) > 54:
-        raise DeveloperError(
+        raise UsageError(
             f"{name!r} cannot be the name of a worker. Use lower-case letters, digits and single hyphens, 54 at most"
         )
     package = name.replace("-", "_")
     if keyword.iskeyword(package) or package in sys.stdlib_module_names or package in ("core", "tests"):
-        raise DeveloperError(f"{package} means something else in Python. Choose another name, as in {name}-api")
-    from core.hosts.dev.guard import new_token
+        raise UsageError(f"{package} means something else in Python. Choose another name, as in {name}-api")
+    from core.dev.guard import new_token
 
     names = {"name": name, "package": package}
     files: dict[str, str] = {}
@@ -98,7 +98,7 @@ def _bindings(text: str) -> frozenset[str]:
         return frozenset(BINDINGS)
     unknown = sorted(chosen - {*BINDINGS, "d1"})
     if unknown:
-        raise DeveloperError(f"--with knows no {', '.join(unknown)}. It knows {', '.join(BINDINGS)} and all")
+        raise UsageError(f"--with knows no {', '.join(unknown)}. It knows {', '.join(BINDINGS)} and all")
     return frozenset(chosen - {"d1"})
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from core.errors import ConfigurationError, DeveloperError
+from core.errors import ConfigurationError, UsageError
 
 __all__ = ["add_project_options", "find_configuration"]
 
@@ -21,12 +21,12 @@ def add_project_options(parser: argparse.ArgumentParser) -> None:
 
 
 def find_configuration(given: Path | None) -> Path:
-    """The configuration file. Raises DeveloperError where there is none."""
+    """The configuration file. Raises UsageError where there is none."""
     from core.config.load import discover
 
     if given is not None and not given.exists():
-        raise DeveloperError(f"{given} is no file. Give the path of the configuration file with --config")
+        raise UsageError(f"{given} is not a file. Give the path of the configuration file with --config")
     try:
         return discover(given if given is not None else Path.cwd()).resolve()
     except ConfigurationError as error:
-        raise DeveloperError(f"{error}. `core new NAME` makes a whole project") from None
+        raise UsageError(f"{error}. `core new NAME` makes a whole project") from None

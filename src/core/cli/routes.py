@@ -26,12 +26,21 @@ def add(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    from core.hosts.dev.options import Options
-    from core.hosts.dev.project import import_app, read_configuration
+    from core.dev.options import Options
+    from core.dev.project import find_app, import_main, read_configuration
+    from core.dev.report import report, to_text
+    from core.errors import ConfigurationError
 
     options = Options(config=find_configuration(args.config), environment=args.environment)
-    app = import_app(read_configuration(options))
-    routes = app.routes
+    configuration = read_configuration(options)
+    try:
+        module = import_main(configuration)
+    except ConfigurationError:
+        raise
+    except (Exception, SystemExit) as error:  # the developer's own code may raise anything
+        sys.stderr.write(f"{to_text(report(error, root=options.root))}\n")
+        return 1
+    routes = find_app(module, configuration).routes
     if args.format == "json":
         rows = [
             {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from core.hosts.dev.terminal import Style, table
+from core.dev.terminal import Style, table
 
 __all__ = ["Style", "show_progress", "table"]
 

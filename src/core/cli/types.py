@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import io
 import sys
+import tokenize
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from core.cli.project import find_configuration
 from core.errors import ConfigurationError, DeveloperError
@@ -36,9 +38,9 @@ def add(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    from core.config.generate import new_env, update_env
+    from core.analysis.generate import new_env, update_env
+    from core.analysis.program import find_env
     from core.config.load import load, load_all
-    from core.config.program import find_env
 
     try:
         path = find_configuration(args.config)
@@ -58,11 +60,11 @@ def run(args: argparse.Namespace) -> int:
         return 2
     if shapes:
         file = Path(shapes[0].location.file)
-        old = file.read_text("utf-8")
+        old, written_as = _read(file)
         new = update_env(old, shapes[0], configurations)
     else:
         file = args.output or _default_file(configurations[0])
-        old = file.read_text("utf-8") if file.is_file() else ""
+        old, written_as = _read(file) if file.is_file() else ("", _Written())
         if old.strip():
             sys.stderr.write(
                 f"error: {file} has no class {args.class_name} over Bindings. Name it with --class, or another file "
@@ -80,9 +82,28 @@ def run(args: argparse.Namespace) -> int:
         print(f"{name} is not up to date. Run `core types`.")
         return 1
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(new, "utf-8")
+    file.write_bytes(written_as.bytes_of(new))
     print(f"{_relative(file)} written.")
     return 0
+
+
+class _Written(NamedTuple):
+    """How a file is written: in which encoding, and with which ends of lines. Both stay as they are."""
+
+    encoding: str = "utf-8"
+    newline: str = "\n"
+
+    def bytes_of(self, text: str) -> bytes:
+        return text.replace("\n", self.newline).encode(self.encoding)
+
+
+def _read(file: Path) -> tuple[str, _Written]:
+    """The text of a Python file with plain ends of lines, and how to write it back."""
+    content = file.read_bytes()
+    encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
+    text = content.decode(encoding)
+    newline = "\r\n" if text.count("\r\n") * 2 > text.count("\n") else "\n"
+    return text.replace("\r\n", "\n"), _Written(encoding, newline)
 
 
 def _default_file(configuration: Configuration) -> Path:

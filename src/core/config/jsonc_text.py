@@ -20,6 +20,7 @@ _STRING: Final = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?P<fraction>\.[0-9]+)?(?P<exponent>[eE][+-]?[0-9]+)?")
 _WORD: Final = re.compile(r"[A-Za-z_$][\w$]*")
 _WORDS: Final[dict[str, bool | None]] = {"true": True, "false": False, "null": None}
+_HALF: Final = re.compile("[\ud800-\udfff]")
 _DEEPEST: Final = 200
 
 
@@ -100,9 +101,15 @@ class _Reader:
     def string(self) -> str:
         match = _STRING.match(self.text, self.at)
         if match is None:
-            raise self.error("this text does not end on its line, or has an escape that JSON does not know. Mend it")
+            raise self.error("this string does not end on its line, or has an escape that JSON does not know. Fix it")
         self.at = match.end()
         text: str = json.loads(match[0])
+        half = _HALF.search(text)
+        if half is not None:
+            escape = f"\\u{ord(half[0]):04x}"
+            # The place of the escape itself; a whole pair before it may be spelled the same.
+            at = match.start() + max(match[0].lower().find(escape), 0)
+            raise self.error(f"{escape} is half of a character. Write its other half beside it, or leave it out", at)
         return text
 
     def array(self, path: KeyPath, depth: int) -> list[Any]:

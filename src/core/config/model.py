@@ -1,17 +1,18 @@
-"""What a configuration file can say: one frozen class per table, one `Kind` per kind of binding.
+"""The content of a configuration file: one frozen class per table, and what a loaded file gives.
 
-The tables follow the platform's own schema for `wrangler.toml`, key by key. What the framework has no use for is
-named in `UNCHECKED_KEYS`, so that it can be said to be unchecked. Reading and error texts are `load.py`'s.
+The tables follow the platform's own schema for `wrangler.toml`, key by key; a test holds them against it. The file is as
+long as that schema. Which keys are inherited or unchecked is decided in `keys.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import attrs
 
+from core.bindings.kinds import KINDS, Kind
 from core.values import frozen
 
 __all__ = [
@@ -30,7 +31,6 @@ __all__ = [
     "DurableObjectTable",
     "DurableObjects",
     "HyperdriveTable",
-    "INHERITED_KEYS",
     "Json",
     "KINDS",
     "KVTable",
@@ -55,10 +55,8 @@ __all__ = [
     "SendEmailTable",
     "ServiceTable",
     "SimpleLimit",
-    "TOP_LEVEL_KEYS",
     "TailConsumer",
     "Triggers",
-    "UNCHECKED_KEYS",
     "Unchecked",
     "Unsafe",
     "UnsafeBinding",
@@ -234,6 +232,7 @@ class AnalyticsEngineTable:
 
     binding: str
     dataset: str | None = None
+    remote: bool = False
 
 
 @frozen
@@ -243,6 +242,7 @@ class HyperdriveTable:
     binding: str
     id: str
     localConnectionString: str | None = None  # the key's own spelling
+    remote: bool = False
 
 
 @frozen
@@ -376,6 +376,8 @@ class Route:
     zone_id: str | None = None
     zone_name: str | None = None
     custom_domain: bool = False
+    enabled: bool = True
+    previews_enabled: bool = False
 
 
 @frozen
@@ -442,6 +444,7 @@ class Dev:
     ip: str | None = None
     port: int | None = None
     inspector_port: int | None = None
+    inspector_ip: str | None = None
     local_protocol: Literal["http", "https"] = "http"
     upstream_protocol: Literal["http", "https"] | None = None
     host: str | None = None
@@ -469,11 +472,13 @@ class CoreSettings:
     """`[core]`: what only the framework reads. The platform's own tools say that they do not know it, and go on.
 
     `app` is where the application is, as `module:name`; without it, it is the `app` of the file that `main` names.
-    `state` is the directory of the embedded bindings, relative to the configuration file.
+    `state` is the directory of the embedded bindings, relative to the configuration file. `checks` gives codes of
+    findings a level for the whole project: `off`, `warning` or `error`, which is the default for all but `core-openapi`.
     """
 
     app: str | None = None
     state: str = ".core/state"
+    checks: Mapping[str, str] = attrs.field(factory=dict[str, str])
     ai: AiServer | None = None
 
 
@@ -525,206 +530,6 @@ class Worker:
 
     dev: Dev = Dev()
     unchecked: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
-
-
-# Kinds --------------------------------------------------------------------------------------------------------------
-
-
-@frozen
-class Kind:
-    """A kind of binding: which table declares it and which Protocol of `core.bindings` it has on Env.
-
-    `title` is what people call it. `section` is the key of the table; `many` says that it is an array of tables.
-    `key` holds the attribute's name. `protocol` is None for kinds that the framework has no type for.
-    """
-
-    name: str
-    title: str
-    section: tuple[str, ...]
-    many: bool = True
-    key: str = "binding"
-    protocol: str | None = None
-    example: str = ""
-
-    def table(self, environment: str | None = None, *, json: bool = False) -> str:
-        """Its header, for example `[[kv_namespaces]]` or `[[env.staging.kv_namespaces]]`; in JSON, its key path."""
-        return header(self.section, environment=environment, many=self.many, json=json)
-
-    def write(self, name: str, environment: str | None = None, *, json: bool = False) -> str:
-        """What to write to declare a binding of this kind, for example `[[kv_namespaces]] binding = "COUNTERS"`."""
-        if not json:
-            return f'{self.table(environment)} {self.key} = "{name}"'
-        entry = f'{{ "{self.key}": "{name}" }}'
-        return f"{self.table(environment, json=True)}: {f'[{entry}]' if self.many else entry}"
-
-
-def header(section: Sequence[str], *, environment: str | None = None, many: bool = False, json: bool = False) -> str:
-    """A TOML header, for example `[vars]`, `[[queues.producers]]` or `[env.staging.vars]`; in JSON `"env.staging.vars"`."""
-    dotted = ".".join([*(("env", environment) if environment else ()), *section])
-    if json:
-        return f'"{dotted}"'
-    return f"[[{dotted}]]" if many else f"[{dotted}]"
-
-
-def _kind(
-    name: str,
-    title: str,
-    section: str,
-    protocol: str | None,
-    *,
-    many: bool = True,
-    key: str = "binding",
-    example: str = "BINDING",
-) -> Kind:
-    return Kind(name, title, tuple(section.split(".")), many, key, protocol, example)
-
-
-KINDS: Final[Mapping[str, Kind]] = {
-    kind.name: kind
-    for kind in (
-        _kind("kv", "KV namespace", "kv_namespaces", "KVNamespace", example="COUNTERS"),
-        _kind("d1", "D1 database", "d1_databases", "D1Database", example="DB"),
-        _kind("r2", "R2 bucket", "r2_buckets", "R2Bucket", example="FILES"),
-        _kind("queue", "queue producer", "queues.producers", "Queue", example="JOBS"),
-        _kind("ai", "AI binding", "ai", "Ai", many=False, example="AI"),
-        _kind(
-            "durable_object",
-            "Durable Object binding",
-            "durable_objects.bindings",
-            "DurableObjectNamespace",
-            key="name",
-            example="COUNTER",
-        ),
-        _kind("service", "service binding", "services", "Fetcher", example="AUTH"),
-        _kind("assets", "assets binding", "assets", "Fetcher", many=False, example="ASSETS"),
-        _kind("rate_limit", "rate limit", "ratelimits", "RateLimit", key="name", example="LIMITER"),
-        _kind("vectorize", "Vectorize index", "vectorize", "Vectorize", example="INDEX"),
-        _kind(
-            "analytics_engine",
-            "Analytics Engine dataset",
-            "analytics_engine_datasets",
-            "AnalyticsEngineDataset",
-            example="EVENTS",
-        ),
-        _kind("hyperdrive", "Hyperdrive binding", "hyperdrive", "Hyperdrive", example="POSTGRES"),
-        _kind("workflow", "workflow", "workflows", "Workflow", example="ORDERS"),
-        _kind("send_email", "email binding", "send_email", "SendEmail", key="name", example="MAIL"),
-        _kind("images", "Images binding", "images", "Images", many=False, example="IMAGES"),
-        _kind(
-            "version_metadata", "version metadata", "version_metadata", "VersionMetadata", many=False, example="VERSION"
-        ),
-        _kind("browser", "browser binding", "browser", "Fetcher", many=False, example="BROWSER"),
-        _kind("mtls_certificate", "mTLS certificate", "mtls_certificates", "Fetcher", example="CERTIFICATE"),
-        _kind("dispatch_namespace", "dispatch namespace", "dispatch_namespaces", None, example="DISPATCHER"),
-        _kind("unsafe", "unsafe binding", "unsafe.bindings", None, key="name", example="BINDING"),
-        _kind("pipeline", "pipeline", "pipelines", None),
-        _kind(
-            "secrets_store", "secret of a Secrets Store", "secrets_store_secrets", "SecretsStoreSecret", example="KEY"
-        ),
-        _kind("ai_search", "AI Search instance", "ai_search", None),
-        _kind("ai_search_namespace", "AI Search namespace", "ai_search_namespaces", None),
-        _kind("artifacts", "Artifacts binding", "artifacts", None),
-        _kind("flagship", "Flagship binding", "flagship", None),
-        _kind("worker_loader", "Worker Loader", "worker_loaders", None),
-        _kind("vpc_service", "VPC service", "vpc_services", None),
-        _kind("vpc_network", "VPC network", "vpc_networks", None),
-        _kind("hello_world", "hello world binding", "unsafe_hello_world", None),
-        _kind("media", "Media binding", "media", None, many=False),
-        _kind("stream", "Stream binding", "stream", None, many=False),
-        _kind("logfwdr", "log forwarder", "logfwdr.bindings", None, key="name"),
-        _kind("var", "variable", "vars", None, many=False),
-        _kind("secret", "secret", "secrets", "Secret", many=False),
-        _kind("wasm_module", "WebAssembly module", "wasm_modules", None, many=False),
-        _kind("text_blob", "text blob", "text_blobs", None, many=False),
-        _kind("data_blob", "data blob", "data_blobs", None, many=False),
-    )
-}
-"""Every kind of binding that the platform's configuration can declare, by the framework's name for it."""
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-INHERITED_KEYS: Final = _words(
-    "name main account_id compatibility_date compatibility_flags workers_dev preview_urls routes route triggers "
-    "migrations limits placement observability assets build core "
-    # and of those that are not modelled:
-    "base_dir cache compliance_region find_additional_modules first_party_worker jsx_factory jsx_fragment keep_names "
-    "logfwdr logpush minify no_bundle preserve_file_names previews python_modules rules tsconfig upload_source_maps"
-)
-"""What a named environment takes from the top level when it does not say it itself. Bindings and vars are not here."""
-
-TOP_LEVEL_KEYS: Final = frozenset(
-    [
-        "$schema",
-        "alias",
-        "data_blobs",
-        "dev",
-        "env",
-        "keep_vars",
-        "legacy_env",
-        "pages_build_output_dir",
-        "send_metrics",
-        "site",
-        "text_blobs",
-        "wasm_modules",
-    ]
-)
-"""What only the top level can say, for all environments."""
-
-UNCHECKED_KEYS: Final = frozenset(
-    [
-        "$schema",
-        "alias",
-        "keep_vars",
-        "legacy_env",
-        "pages_build_output_dir",
-        "send_metrics",
-        "site",
-        "wasm_modules",
-        "text_blobs",
-        "data_blobs",
-        "ai_search",
-        "ai_search_namespaces",
-        "artifacts",
-        "base_dir",
-        "cache",
-        "cloudchamber",
-        "compliance_region",
-        "constellation",
-        "containers",
-        "define",
-        "find_additional_modules",
-        "first_party_worker",
-        "flagship",
-        "jsx_factory",
-        "jsx_fragment",
-        "keep_names",
-        "logfwdr",
-        "logpush",
-        "media",
-        "minify",
-        "no_bundle",
-        "pipelines",
-        "preserve_file_names",
-        "previews",
-        "python_modules",
-        "rules",
-        "stream",
-        "streaming_tail_consumers",
-        "tsconfig",
-        "unsafe_hello_world",
-        "upload_source_maps",
-        "usage_model",
-        "vpc_networks",
-        "vpc_services",
-        "worker_loaders",
-        "node_compat",
-        "zone_id",
-    ]
-)
-"""What the platform knows and the framework only reads over."""
 
 
 # What a loaded file gives ------------------------------------------------------------------------------------------

@@ -1,1 +1,1 @@
-"""Where requests come from. A host turns one kind of message into a `Request` and a `Response` back."""
+"""The sources of requests. A host turns one kind of message into a `Request` and a `Response` back."""

@@ -10,9 +10,7 @@ under that name. Behind a proxy that one trusts, let the server put the proxy's 
 
 from __future__ import annotations
 
-import asyncio
 import builtins
-import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from time import perf_counter
 from typing import Any, Protocol, cast
@@ -21,8 +19,11 @@ from core import http
 from core.app import App
 from core.context import EdgeMetadata, ExecutionContext
 from core.errors import CoreError
-from core.request import NO_PARAMS, Request
-from core.response import Block, Response
+from core.header_block import HeaderBlock
+from core.hosts.process import BackgroundContext, has_no_length, join_headers, quote_path, stream_until_gone
+from core.http.streams import USV
+from core.request import NO_PARAMS, OpenRequest
+from core.response import Response
 
 __all__ = ["AsgiApplication", "AsgiRequest", "BackgroundContext", "asgi"]
 
@@ -30,42 +31,12 @@ Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
-log: logging.Logger = logging.getLogger("core")
-
-CLIENT_IP = "edge-connecting-ip"
-
-
-class BackgroundContext:
-    """The execution context of a process: work given to `wait_until` runs on its event loop until `drain`."""
-
-    def __init__(self) -> None:
-        self.tasks: set[asyncio.Future[Any]] = set()
-
-    def wait_until(self, awaitable: Awaitable[Any], /) -> None:
-        """Run `awaitable` to its end beside everything else. What it raises is logged."""
-        task = asyncio.ensure_future(awaitable)
-        self.tasks.add(task)
-        task.add_done_callback(self._done)
-
-    def pass_through_on_exception(self) -> None:
-        """There is no origin behind this host: nothing to fall back to."""
-
-    def _done(self, task: asyncio.Future[Any]) -> None:
-        self.tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("background work given to wait_until failed", exc_info=error)
-
-    async def drain(self) -> None:
-        """Wait until nothing is left, work that is added meanwhile included."""
-        while self.tasks:
-            await asyncio.wait(set(self.tasks))
-
 
 class ClientDisconnected(Exception):
     """The client went away while its body was read."""
 
 
-class AsgiRequest(Request[Any, Any, Any]):
+class AsgiRequest(OpenRequest):
     """A request over an ASGI scope.
 
     `bound` makes the class of one application's requests, and `asgi` sets what differs from one to the next itself: a
@@ -84,33 +55,28 @@ class AsgiRequest(Request[Any, Any, Any]):
 
     @property
     def url(self) -> str:
-        """The absolute URL, from the Host header; where that is missing or malformed, from the server's address."""
+        """The absolute URL, from the Host header; from the server's address where that is missing, empty or malformed.
+
+        A host is one by RFC 3986 and the URL standard, which normalises it.
+        """
         scope = self._scope
         query = self.query_string
-        host = self.header("host")
-        if host is None or not _is_host(host):
-            server = scope.get("server") or ("localhost", None)
-            host = f"{server[0]}:{server[1]}" if server[1] else str(server[0])
-        return f"{scope.get('scheme', 'http')}://{host}{self.path}{'?' + query if query else ''}"
+        origin = http.url.origin_of(scope.get("scheme", "http"), self.header("host"), _address(scope.get("server")))
+        return f"{origin}{self.root_path}{self.path}{'?' + query if query else ''}"
 
     @property
-    def headers(self) -> http.Headers:
+    def root_path(self) -> str:
+        """The root that the application is mounted at: a prefix of the path that the server, or another application, took off."""
+        root = _root_of(self._scope)
+        return quote_path(root) if root else ""
+
+    @property
+    def headers(self) -> http.HeadersView:
         """The headers of the request."""
-        values: dict[str, str] = {}
-        cached: http.Headers | None = self.__dict__.get("_headers")
+        cached: http.HeadersView | None = self.__dict__.get("_headers")
         if cached is None:
-            for key, value in self._scope["headers"]:
-                name, text = key.decode("latin-1").lower(), value.decode("latin-1")
-                if name == CLIENT_IP:
-                    continue
-                if name in values:
-                    values[name] = f"{values[name]}{'; ' if name == 'cookie' else ', '}{text}"
-                else:
-                    values[name] = text
-            ip = self.ip
-            if ip is not None:
-                values[CLIENT_IP] = ip
-            cached = self.__dict__["_headers"] = http.Headers.trusted(values, [])
+            pairs = [(key.decode("latin-1").lower(), value.decode("latin-1")) for key, value in self._scope["headers"]]
+            cached = self.__dict__["_headers"] = join_headers(pairs, self.ip)
         return cached
 
     def header(self, name: str, /) -> str | None:
@@ -154,15 +120,19 @@ class AsgiRequest(Request[Any, Any, Any]):
         # As in `Request`; this host knows no clock but the machine's.
         return (perf_counter() - self.received) * 1000.0
 
-    async def _read(self) -> builtins.bytes:
+    async def _read(self, most: int | None = None) -> builtins.bytes:
         receive = self._receive
         message = await receive()
         if message["type"] == "http.request" and not message.get("more_body", False):
             body: bytes = message.get("body", b"")
             return body
         chunks: list[bytes] = []
+        size = 0
         while message["type"] == "http.request":
             chunks.append(message.get("body", b""))
+            size += len(chunks[-1])
+            if most is not None and size > most:
+                raise self._refused_body()
             if not message.get("more_body", False):
                 return b"".join(chunks)
             message = await receive()
@@ -178,59 +148,100 @@ class AsgiRequest(Request[Any, Any, Any]):
                 yield chunk
             more = message.get("more_body", False)
 
-
-def _quoted(path: str) -> str:
-    """A decoded path encoded again, for servers that give no `raw_path`."""
-    from urllib.parse import quote
-
-    return quote(path, safe="/~!$&'()*+,;=:@-._")
+    def _opens_websocket(self) -> bool:
+        opens: bool = self._scope["type"] == "websocket"
+        return opens
 
 
-def _is_host(text: str) -> bool:
-    return text.isascii() and text.isprintable() and not any(char in "/?#@\\ " for char in text)
+def _root_of(scope: Scope) -> str:
+    root: str = scope.get("root_path") or ""
+    return root.rstrip("/")
+
+
+def _path_of(scope: Scope) -> str:
+    """The path below the root, as it was sent.
+
+    The specification has `root_path` begin `path` (https://asgi.readthedocs.io/en/latest/specs/www.html). Servers and
+    frameworks of before 2024 give a `path` without it, and some a `raw_path` that differs from `path` in that.
+    """
+    path: str = scope["path"]
+    raw: bytes | None = scope.get("raw_path")
+    sent = quote_path(path) if raw is None else raw.partition(b"?")[0].decode("latin-1")
+    root = _root_of(scope)
+    if not root:
+        return sent
+    if path == root or path.startswith(f"{root}/"):
+        path = path[len(root) :]
+    # What was sent may spell the root with escapes.
+    if _unquoted(sent) != path:
+        longest = min(len(sent), 3 * len(root.encode("utf-8", "replace")))
+        ends = (at for at in range(1, longest + 1) if sent[at : at + 1] in ("/", ""))
+        sent = next((sent[at:] for at in ends if _unquoted(sent[:at]) == root), quote_path(path))
+    return sent or "/"
+
+
+def _unquoted(path: str) -> str:
+    from urllib.parse import unquote
+
+    return unquote(path)
+
+
+def _address(server: tuple[str, int | None] | None) -> str | None:
+    """The server's address as a URL has it, None where there is none; one on a Unix socket has no port."""
+    if server is None or server[1] is None:
+        return None
+    return f"[{server[0]}]:{server[1]}" if ":" in server[0] else f"{server[0]}:{server[1]}"
 
 
 # -- headers as bytes
 
-_TYPES: dict[str | None, tuple[bytes, bytes]] = {
-    text: (b"content-type", text.encode())
-    for text in ("application/json", "text/plain;charset=UTF-8", "text/html;charset=UTF-8")
-}
-_LENGTHS = [(b"content-length", b"%d" % size) for size in range(4096)]
 
+class _Lengths(dict[int, tuple[bytes, bytes]]):
+    """`Content-Length` by the length; the smaller ones are kept."""
 
-def _length_pair(length: int) -> tuple[bytes, bytes]:
-    return _LENGTHS[length] if length < 4096 else (b"content-length", b"%d" % length)
+    def __missing__(self, length: int) -> tuple[bytes, bytes]:
+        pair = (b"content-length", b"%d" % length)
+        if length < 4096:
+            self[length] = pair
+        return pair
 
 
 # Most values are the same on every response. Those that differ (ids, locations) must fill neither the memory nor the
 # room of the others, so a name has room for a few.
-_PAIRS: dict[tuple[str, str], tuple[bytes, bytes]] = {}
-_known_pair = _PAIRS.get
 _KEPT: dict[str, int] = {}
 _KEPT_MOST = 16
 _FULL: dict[str, bytes] = {}  # the names that have their few
 
 
-def _pair(item: tuple[str, str]) -> tuple[bytes, bytes]:
-    name, value = item
-    full = _FULL.get(name)
-    if full is not None:
-        return full, value.encode("latin-1")
-    pair = (name.encode("latin-1"), value.encode("latin-1"))
-    kept = _KEPT.get(name, 0)
-    if len(_KEPT) < 256 and len(value) < 1024:
-        _KEPT[name] = kept + 1
-        _PAIRS[item] = pair
-        if kept + 1 == _KEPT_MOST:
-            _FULL[name] = pair[0]
-    return pair
+class _Pairs(dict[tuple[str, str], tuple[bytes, bytes]]):
+    """Headers by name and value; a few values of each name are kept."""
+
+    def __missing__(self, item: tuple[str, str]) -> tuple[bytes, bytes]:
+        name, value = item
+        pair = (name.encode("latin-1"), value.encode("latin-1"))
+        if name not in _FULL and len(_KEPT) < 256 and len(value) < 1024:
+            kept = _KEPT[name] = _KEPT.get(name, 0) + 1
+            self[item] = pair
+            if kept == _KEPT_MOST:
+                _FULL[name] = pair[0]
+        return pair
 
 
-def _type_pair(content_type: str) -> tuple[bytes, bytes]:
-    item = ("content-type", content_type)
-    return _known_pair(item) or _pair(item)
+class _Types(dict[str, tuple[bytes, bytes]]):
+    """`Content-Type` by the value, which is asked for more often than any other header."""
 
+    def __missing__(self, content_type: str) -> tuple[bytes, bytes]:
+        return _PAIRS["content-type", content_type]
+
+
+_LENGTHS = _Lengths()
+_PAIRS = _Pairs()
+_TYPES = _Types(
+    {
+        text: (b"content-type", text.encode())
+        for text in ("application/json", "text/plain;charset=UTF-8", "text/html;charset=UTF-8")
+    }
+)
 
 # Names of headers as bytes, by the spelling that was asked for. The client's address is none of them: it has no header.
 _NAMES: dict[str, bytes] = {}
@@ -245,54 +256,46 @@ def _name(name: str) -> bytes:
 
 
 def header_pairs(res: Response, length: int | None) -> list[tuple[bytes, bytes]]:
-    """The headers of a response that has left, as bytes; `length` is the body's, None for a stream."""
+    """The headers of a finalized response, as bytes; `length` is the body's, None for a stream."""
     content_type = res.content_type
     staged = res.staged
     block = res.block
-    if block is not None and staged is not None and length is not None:
+    if staged is None:
+        pairs = [] if content_type is None else [_TYPES[content_type]]
+        if length is not None:
+            pairs.append(_LENGTHS[length])
+    elif block is not None and length is not None and block.header_names.isdisjoint(staged):
         pairs = (block.written.get(content_type) or _written(block, content_type)).copy()
-        taken = block.taken
         for item in staged.items():
             name = item[0]
-            if name in taken:
-                break  # staged after the block, in the place of what is there
-            full = _FULL.get(name)  # as `_pair` has it, without the call
-            pairs.append(_known_pair(item) or _pair(item) if full is None else (full, item[1].encode("latin-1")))
-        else:
-            # As `_length_pair` has it, without the call.
-            pairs.append(_LENGTHS[length] if length < 4096 else (b"content-length", b"%d" % length))
-            if res.set_cookies is not None:
-                pairs += [(b"set-cookie", value.encode("latin-1")) for value in res.set_cookies]
-            return pairs
-    if staged is None:
-        pairs = [] if content_type is None else [_TYPES.get(content_type) or _type_pair(content_type)]
-        if length is not None:
-            pairs.append(_length_pair(length))
+            # An id differs on every response, and would be missed in the table.
+            pairs.append((_FULL[name], item[1].encode("latin-1")) if name in _FULL else _PAIRS[item])
+        pairs.append(_LENGTHS[length])
     else:
         if block is not None:
             staged = res.unblocked()
-        pairs = [_known_pair(item) or _pair(item) for item in staged.items()]
+        pairs = [_PAIRS[item] for item in staged.items()]
         if content_type is not None and "content-type" not in staged:
-            pairs.append(_TYPES.get(content_type) or _type_pair(content_type))
+            pairs.append(_TYPES[content_type])
         if length is not None and "content-length" not in staged:
-            pairs.append(_length_pair(length))
+            pairs.append(_LENGTHS[length])
     if res.set_cookies is not None:
         pairs += [(b"set-cookie", value.encode("latin-1")) for value in res.set_cookies]
     return pairs
 
 
-def _written(block: Block, content_type: str | None) -> list[tuple[bytes, bytes]]:
+def _written(block: HeaderBlock, content_type: str | None) -> list[tuple[bytes, bytes]]:
     """The headers of a block as bytes, and the content type."""
-    pairs = [_pair(item) for item in block.values.items()]
+    pairs = [_PAIRS[item] for item in block.values.items()]
     if content_type is not None:
-        pairs.append(_TYPES.get(content_type) or _type_pair(content_type))
+        pairs.append(_TYPES[content_type])
     if len(block.written) < _KEPT_MOST:
         block.written[content_type] = pairs
     return pairs
 
 
 class AsgiApplication(Protocol):
-    """What `asgi` returns: an ASGI 3 application, and its execution context."""
+    """Returned by `asgi`: an ASGI 3 application, and its execution context."""
 
     context: BackgroundContext
 
@@ -315,37 +318,37 @@ def asgi(app: App[Any], env: object = None, *, context: BackgroundContext | None
             await _serve_other(scope, receive, send, app, ctx, bound)
             return
         req = bound()
-        req.params = NO_PARAMS  # type: ignore[misc]  # read-only for handlers
+        req.params = NO_PARAMS
         req.id = ""
         req._query = req._index = None
         req._scope = scope
         req._receive = receive
-        req.method = scope["method"]  # type: ignore[misc]  # as above
+        req.method = scope["method"]
         path = scope["path"]
-        raw = scope.get("raw_path")
-        # `path` was decoded by the server. Where that changed nothing it is as it was sent; the lengths tell.
-        if raw is None:
-            path = _quoted(path)
-        elif len(raw) != len(path):
-            path = raw.partition(b"?")[0].decode("latin-1")
-        req.path = path  # type: ignore[misc]  # as above; made canonical by the dispatcher
+        try:
+            # `path` was decoded by the server. Where that changed nothing it is as it was sent; the lengths tell.
+            if scope["root_path"] or len(scope["raw_path"]) != len(path):
+                path = _path_of(scope)
+        except (KeyError, TypeError):  # both keys are optional, and `raw_path` may be None
+            path = _path_of(scope)
+        req.path = path  # made canonical by the dispatcher
         req.received = perf_counter()
         res = Response()
         await respond(req, res)
         body: Any = res.body
         if type(body) is str:
-            body = body.encode()
+            body = body.encode("utf-8", USV)
         elif body is None:
             body = b""
         elif type(body) is not bytes:
-            await _stream(res, receive, send)
+            await _stream(res, body, receive, send)
             return
         length = len(body)
-        if length and res.staged is None and (known := _TYPES.get(res.content_type)) is not None:
-            # As `header_pairs` has it, without the call.
-            headers = [known, _LENGTHS[length] if length < 4096 else (b"content-length", b"%d" % length)]
+        content_type = res.content_type
+        if length and res.staged is None and content_type is not None:
+            headers = [_TYPES[content_type], _LENGTHS[length]]  # as `header_pairs` has it, without the call
         else:
-            headers = header_pairs(res, length or _length_of_none(res.status_code, scope["method"]))
+            headers = header_pairs(res, length or (None if has_no_length(res.status_code, scope["method"]) else 0))
         await send({"type": "http.response.start", "status": res.status_code, "headers": headers})
         await send({"type": "http.response.body", "body": body})
 
@@ -353,40 +356,18 @@ def asgi(app: App[Any], env: object = None, *, context: BackgroundContext | None
     return serve  # type: ignore[return-value]  # as above
 
 
-def _length_of_none(status: int, method: str) -> int | None:
-    """The length of no body. 101, 204 and 304 have none (RFC 9110, section 8.6), nor has an answer to HEAD of its own."""
-    return None if status in (101, 204, 304) or method == "HEAD" else 0
-
-
-async def _stream(res: Response, receive: Receive, send: Send) -> None:
-    """Send a body in pieces, and stop when the client is gone."""
-    chunks: Any = res.body
+async def _stream(res: Response, chunks: AsyncIterator[bytes], receive: Receive, send: Send) -> None:
     await send({"type": "http.response.start", "status": res.status_code, "headers": header_pairs(res, None)})
 
-    async def write() -> None:
-        async for chunk in chunks:
-            if chunk:
-                await send({"type": "http.response.body", "body": chunk, "more_body": True})
+    async def send_chunk(chunk: bytes) -> None:
+        await send({"type": "http.response.body", "body": chunk, "more_body": True})
 
     async def watch() -> None:
         while (await receive())["type"] != "http.disconnect":
             pass
 
-    writer, watcher = asyncio.ensure_future(write()), asyncio.ensure_future(watch())
-    try:
-        await asyncio.wait((writer, watcher), return_when=asyncio.FIRST_COMPLETED)
-        if writer.done():
-            writer.result()
-            await send({"type": "http.response.body", "body": b""})
-    finally:
-        for task in (writer, watcher):
-            if not task.done():
-                task.cancel()
-        await asyncio.gather(writer, watcher, return_exceptions=True)
-        # The generator ends with the response, so that what it holds is given back.
-        close = getattr(chunks, "aclose", None)
-        if close is not None:
-            await close()
+    if await stream_until_gone(chunks, send_chunk, watch):
+        await send({"type": "http.response.body", "body": b""})
 
 
 async def _serve_other(
@@ -411,13 +392,12 @@ async def _serve_other(
 
         # The opening handshake is a GET, and runs through the application as one.
         req = bound()
-        req.params = NO_PARAMS  # type: ignore[misc]  # read-only for handlers
+        req.params = NO_PARAMS
         req.id = ""
         req._query = req._index = None
         req._scope = scope
         req._receive = receive
-        req.method = "GET"  # type: ignore[misc]  # as above
-        raw = scope.get("raw_path")
-        req.path = _quoted(scope["path"]) if raw is None else raw.partition(b"?")[0].decode("latin-1")  # type: ignore[misc]  # as above
+        req.method = "GET"
+        req.path = _path_of(scope)
         req.received = perf_counter()
         await serve_websocket(req, scope, receive, send, app.dispatcher)

@@ -10,8 +10,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from typing import Any
 
 from core.dispatch import Dispatcher
+from core.http.streams import well_formed
 from core.http.websocket import WebSocketClosed, check_close, messages
-from core.request import Request
+from core.request import AnyRequest
 from core.response import Response
 
 __all__ = ["AsgiWebSocket", "serve_websocket"]
@@ -43,7 +44,7 @@ class AsgiWebSocket:
             raise self._closed
         message = await self._receive()
         if message["type"] != "websocket.receive":
-            self._closed = WebSocketClosed(message.get("code") or 1005, message.get("reason") or "")
+            self._closed = WebSocketClosed(message.get("code") or 1005, message.get("reason") or "", self)
             raise self._closed
         text: str | None = message.get("text")
         if text is not None:
@@ -56,7 +57,7 @@ class AsgiWebSocket:
         if self._closed is not None:
             raise self._closed
         if isinstance(message, str):
-            await self._give({"type": "websocket.send", "text": message})
+            await self._give({"type": "websocket.send", "text": well_formed(message)})
         elif isinstance(message, bytes | bytearray | memoryview):
             await self._give({"type": "websocket.send", "bytes": bytes(message)})
         else:
@@ -66,14 +67,14 @@ class AsgiWebSocket:
         """Close the connection. A second call does nothing."""
         check_close(code, reason)
         if self._closed is None:
-            self._closed = WebSocketClosed(code, reason)
-            await self._give({"type": "websocket.close", "code": code, "reason": reason})
+            self._closed = WebSocketClosed(code, reason, self)
+            await self._give({"type": "websocket.close", "code": code, "reason": well_formed(reason)})
 
     async def _give(self, message: Message) -> None:
         try:
             await self._send(message)
         except OSError:  # what servers raise for a client that is gone (ASGI, 2.4)
-            self._closed = WebSocketClosed(1006)
+            self._closed = WebSocketClosed(1006, "", self)
             if message["type"] == "websocket.send":
                 raise self._closed from None
 
@@ -82,7 +83,7 @@ class AsgiWebSocket:
 
 
 async def serve_websocket(
-    req: Request[Any, Any, Any], scope: Message, receive: Receive, send: Send, dispatcher: Dispatcher
+    req: AnyRequest, scope: Message, receive: Receive, send: Send, dispatcher: Dispatcher
 ) -> None:
     """Serve one connection, from its opening to its end."""
     await receive()  # websocket.connect

@@ -11,21 +11,18 @@ from __future__ import annotations
 
 import asyncio
 import builtins
-import logging
-from collections.abc import AsyncIterator, Awaitable, Mapping
+from collections.abc import AsyncIterator
 from time import perf_counter
 from typing import Any, Protocol
 
 from core import http
 from core.app import App
-from core.context import EdgeMetadata, ExecutionContext
-from core.hosts.asgi import BackgroundContext
-from core.request import NO_PARAMS, Params, Request
+from core.context import EdgeMetadata
+from core.hosts.process import CLIENT_IP, BackgroundContext, has_no_length, join_headers, quote_path, stream_until_gone
+from core.request import NO_PARAMS, OpenRequest
 from core.response import Response
 
 __all__ = ["RsgiApplication", "RsgiRequest", "rsgi"]
-
-log: logging.Logger = logging.getLogger("core")
 
 
 class RsgiHeaders(Protocol):
@@ -45,7 +42,7 @@ class RsgiHeaders(Protocol):
 
 
 class RsgiScope(Protocol):
-    """What RSGI says of a request (https://github.com/emmett-framework/granian/blob/master/docs/spec/RSGI.md)."""
+    """The scope of a request over RSGI (https://github.com/emmett-framework/granian/blob/master/docs/spec/RSGI.md)."""
 
     proto: str
     method: str
@@ -58,58 +55,45 @@ class RsgiScope(Protocol):
     headers: RsgiHeaders
 
 
-class RsgiRequest(Request[Any, Any, Any]):
+class RsgiRequest(OpenRequest):
     """A request over an RSGI scope."""
 
     def __init__(self, scope: RsgiScope, protocol: Any, env: object, ctx: BackgroundContext) -> None:
-        # Request.__init__ is not called: all of it is here.
-        self.params: Params[Any] = NO_PARAMS
+        # `__init__` of the base is not called: all of it is here.
+        self.params = NO_PARAMS
         self.id = ""
         self._query = None
         self._scope = scope
         self._protocol = protocol
-        self.method: str = scope.method
+        self.method = scope.method
         path = scope.path
         if not (path.isascii() and path.isprintable()) or any(char in path for char in "%\\ ?#") or "/." in path:
-            path = http.url.canonical_path(_quoted(path))
-        self.path: str = path or "/"
-        self.env: object = env
-        self.ctx: ExecutionContext = ctx
+            path = http.url.canonical_path(quote_path(path))
+        self.path = path or "/"
+        self.env = env
+        self.ctx = ctx
         self.received: float = perf_counter()
 
     @property
     def url(self) -> str:
-        """The absolute URL, from the Host header or `:authority`; where both are malformed, the server's address."""
+        """The absolute URL, from `:authority` or the Host header; from the server's address where neither is a host."""
         scope = self._scope
-        host = scope.authority or scope.headers.get("host")
-        if host is None or not host.isascii() or not host.isprintable() or any(char in "/?#@\\ " for char in host):
-            host = scope.server
+        origin = http.url.origin_of(scope.scheme, scope.authority, self.header("host"), scope.server)
         query = self.query_string
-        return f"{scope.scheme}://{host}{self.path}{'?' + query if query else ''}"
+        return f"{origin}{self.path}{'?' + query if query else ''}"
 
     @property
-    def headers(self) -> http.Headers:
+    def headers(self) -> http.HeadersView:
         """The headers of the request."""
-        cached: http.Headers | None = self.__dict__.get("_headers")
+        cached: http.HeadersView | None = self.__dict__.get("_headers")
         if cached is None:
-            values: dict[str, str] = {}
-            for name, text in self._scope.headers.items():
-                if name == "edge-connecting-ip":
-                    continue
-                if name in values:
-                    values[name] = f"{values[name]}{'; ' if name == 'cookie' else ', '}{text}"
-                else:
-                    values[name] = text
-            ip = self.ip
-            if ip is not None:
-                values["edge-connecting-ip"] = ip
-            cached = self.__dict__["_headers"] = http.Headers.trusted(values, [])
+            cached = self.__dict__["_headers"] = join_headers(self._scope.headers.items(), self.ip)
         return cached
 
     def header(self, name: str, /) -> str | None:
         """The value of a header, or None."""
         key = name.lower()
-        if key == "edge-connecting-ip":
+        if key == CLIENT_IP:
             return self.ip
         values = self._scope.headers.get_all(key)
         if not values:
@@ -131,7 +115,21 @@ class RsgiRequest(Request[Any, Any, Any]):
         """None: this host knows no datacenters."""
         return None
 
-    async def _read(self) -> builtins.bytes:
+    async def _read(self, most: int | None = None) -> builtins.bytes:
+        if most is not None:
+            # The server has the rest to itself: a length tells, and what comes without one is read in pieces.
+            length = self.header("content-length")
+            if length is None:
+                chunks: list[bytes] = []
+                size = 0
+                async for chunk in self._chunks():
+                    chunks.append(chunk)
+                    size += len(chunk)
+                    if size > most:
+                        raise self._refused_body()
+                return b"".join(chunks)
+            if length.isascii() and length.isdigit() and (len(length) > 30 or int(length) > most):
+                raise self._refused_body()
         body: bytes = await self._protocol()
         return body
 
@@ -140,15 +138,12 @@ class RsgiRequest(Request[Any, Any, Any]):
             if chunk:
                 yield chunk
 
-
-def _quoted(path: str) -> str:
-    from urllib.parse import quote
-
-    return quote(path, safe="/~!$&'()*+,;=:@-._")
+    def _opens_websocket(self) -> bool:
+        return self._scope.proto != "http"
 
 
 class RsgiApplication:
-    """What `rsgi` returns: an RSGI application, and its execution context."""
+    """Returned by `rsgi`: an RSGI application, and its execution context."""
 
     def __init__(self, app: App[Any], env: object, context: BackgroundContext) -> None:
         self.context = context
@@ -175,22 +170,21 @@ class RsgiApplication:
             return
         res = Response()
         await self._respond(req, res)
-        headers = _header_pairs(res)
+        headers = res.header_fields()
         body = res.body
         if body is None:
-            if (
-                res.status_code not in (101, 204, 304)
-                and scope.method != "HEAD"
-                and not _has(headers, "content-length")
+            if not (
+                has_no_length(res.status_code, scope.method) or any(name == "content-length" for name, _ in headers)
             ):
                 headers.append(("content-length", "0"))
             protocol.response_empty(res.status_code, headers)
         elif isinstance(body, str):
-            protocol.response_str(res.status_code, headers, body)
+            protocol.response_bytes(res.status_code, headers, http.streams.encode(body))
         elif isinstance(body, bytes):
             protocol.response_bytes(res.status_code, headers, body)
         else:
-            await _stream(res.status_code, headers, body, protocol)
+            transport = protocol.response_stream(res.status_code, headers)
+            await stream_until_gone(body, transport.send_bytes, protocol.client_disconnect)
 
 
 def rsgi(app: App[Any], env: object = None, *, context: BackgroundContext | None = None) -> RsgiApplication:
@@ -199,45 +193,3 @@ def rsgi(app: App[Any], env: object = None, *, context: BackgroundContext | None
     `context` is what handlers see as `req.ctx`. When the worker ends, all work given to `wait_until` is awaited.
     """
     return RsgiApplication(app, env, context if context is not None else BackgroundContext())
-
-
-def _header_pairs(res: Response) -> list[tuple[str, str]]:
-    staged: Mapping[str, str] = res.unblocked()
-    pairs = [*staged.items()]
-    if res.content_type is not None and "content-type" not in staged:
-        pairs.append(("content-type", res.content_type))
-    pairs += [("set-cookie", value) for value in res.set_cookies or ()]
-    return pairs
-
-
-def _has(pairs: list[tuple[str, str]], name: str) -> bool:
-    return any(key == name for key, _ in pairs)
-
-
-async def _stream(status: int, headers: list[tuple[str, str]], chunks: Any, protocol: Any) -> None:
-    """Send a body in pieces, and stop when the client is gone."""
-    transport = protocol.response_stream(status, headers)
-
-    async def write() -> None:
-        async for chunk in chunks:
-            if chunk:
-                await transport.send_bytes(chunk)
-
-    writer: asyncio.Future[None] = asyncio.ensure_future(write())
-    gone: asyncio.Future[Any] = asyncio.ensure_future(_await(protocol.client_disconnect()))
-    try:
-        await asyncio.wait((writer, gone), return_when=asyncio.FIRST_COMPLETED)
-        if writer.done():
-            writer.result()
-    finally:
-        for task in (writer, gone):
-            if not task.done():
-                task.cancel()
-        await asyncio.gather(writer, gone, return_exceptions=True)
-        close = getattr(chunks, "aclose", None)
-        if close is not None:
-            await close()
-
-
-async def _await(awaitable: Awaitable[Any]) -> Any:
-    return await awaitable

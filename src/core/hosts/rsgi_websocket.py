@@ -9,8 +9,9 @@ from collections.abc import AsyncIterator
 from typing import Any, Final
 
 from core.dispatch import Dispatcher
+from core.http.streams import well_formed
 from core.http.websocket import WebSocketClosed, check_close, messages
-from core.request import Request
+from core.request import AnyRequest
 from core.response import Response
 
 __all__ = ["RsgiWebSocket", "serve_websocket"]
@@ -36,7 +37,7 @@ class RsgiWebSocket:
             raise self._closed
         message = await self._transport.receive()
         if message.kind == _CLOSE:
-            self._closed = WebSocketClosed()
+            self._closed = WebSocketClosed(socket=self)
             raise self._closed
         data: str | bytes = bytes(message.data) if message.kind == _BYTES else message.data
         return data
@@ -47,7 +48,7 @@ class RsgiWebSocket:
             raise self._closed
         try:
             if isinstance(message, str):
-                await self._transport.send_str(message)
+                await self._transport.send_str(well_formed(message))
             elif isinstance(message, bytes | bytearray | memoryview):
                 await self._transport.send_bytes(bytes(message))
             else:
@@ -55,21 +56,21 @@ class RsgiWebSocket:
                     f"send() takes str or bytes, not {type(message).__name__}. Write json.dumps(…) for values"
                 )
         except (OSError, RuntimeError):  # what granian raises for a client that is gone
-            self._closed = WebSocketClosed(1006)
+            self._closed = WebSocketClosed(1006, "", self)
             raise self._closed from None
 
     async def close(self, code: int = 1000, reason: str = "") -> None:
         """Close the connection. RSGI sends neither code nor reason. A second call does nothing."""
         check_close(code, reason)
         if self._closed is None:
-            self._closed = WebSocketClosed(code, reason)
+            self._closed = WebSocketClosed(code, reason, self)
             self._protocol.close(code)
 
     def __aiter__(self) -> AsyncIterator[str | bytes]:
         return messages(self)
 
 
-async def serve_websocket(req: Request[Any, Any, Any], protocol: Any, dispatcher: Dispatcher) -> None:
+async def serve_websocket(req: AnyRequest, protocol: Any, dispatcher: Dispatcher) -> None:
     """Serve one connection, from its opening to its end."""
     res = Response()
     await dispatcher.respond(req, res)

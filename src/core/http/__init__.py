@@ -8,20 +8,41 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from core.http import body, headers, json, streams, url
-from core.http.headers import Headers
+from core.http.headers import Headers, HeadersView
 from core.http.request import Request
 from core.http.response import Response
+from core.http.url import URL
 
 if TYPE_CHECKING:
     from core.http import cookies
+    from core.http.query import URLSearchParams
 
-__all__ = ["Headers", "Request", "Response", "body", "cookies", "headers", "json", "streams", "url"]
+__all__ = [
+    "Headers",
+    "HeadersView",
+    "Request",
+    "Response",
+    "URL",
+    "URLSearchParams",
+    "body",
+    "cookies",
+    "headers",
+    "json",
+    "streams",
+    "url",
+]
 
 
-def __getattr__(name: str) -> object:
-    # Loaded with the first cookie: most workers meet none.
-    if name == "cookies":
-        from importlib import import_module
+if not TYPE_CHECKING:  # a type checker would take the module to have every name
 
-        return import_module("core.http.cookies")
-    raise AttributeError(f"module 'core.http' has no attribute {name!r}")
+    def __getattr__(name: str) -> object:
+        # Loaded when first asked for: most workers meet neither.
+        if name == "cookies":
+            from importlib import import_module
+
+            return import_module("core.http.cookies")
+        if name == "URLSearchParams":
+            from core.http.query import URLSearchParams
+
+            return URLSearchParams
+        raise AttributeError(f"module 'core.http' has no attribute {name!r}")

@@ -9,17 +9,30 @@ from __future__ import annotations
 import builtins
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from core.http.json import loads
+from core.http.streams import decode, encode
 
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["Body", "BodyInit", "BodyStream", "body_of"]
+    from core.http.forms import Form, FormLimits
+    from core.http.headers import Headers
 
-BodyInit = str | builtins.bytes | bytearray | memoryview | AsyncIterable[builtins.bytes] | None
-"""What a body can be made of. A str is sent as UTF-8."""
+__all__ = ["Body", "BodyInit", "BodyStream", "body_of", "encoded"]
+
+
+class EncodedBody(Protocol):
+    """What says itself how it is written as a body: a form, or the names and values of a query."""
+
+    def encode_body(self) -> tuple[builtins.bytes, str]:
+        """The bytes, and their content type."""
+        ...
+
+
+BodyInit = str | builtins.bytes | bytearray | memoryview | AsyncIterable[builtins.bytes] | EncodedBody | None
+"""The types that a body can be made of. A str is sent as UTF-8; a form and a query as what they are."""
 
 _USED = "Body has already been used. It can only be used once. Use tee() first if you need to read it twice."
 
@@ -29,11 +42,7 @@ def body_of(init: BodyInit) -> builtins.bytes | AsyncIterable[builtins.bytes] | 
     if init is None or type(init) is bytes:
         return init
     if isinstance(init, str):
-        try:
-            return init.encode()
-        except UnicodeEncodeError:
-            # Lone surrogates become U+FFFD, as in every text that leaves.
-            return init.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
+        return encode(init)
     if isinstance(init, (bytes, bytearray, memoryview)):
         return bytes(init)
     if isinstance(init, AsyncIterable):
@@ -43,13 +52,29 @@ def body_of(init: BodyInit) -> builtins.bytes | AsyncIterable[builtins.bytes] | 
     )
 
 
+def encoded(init: Any) -> tuple[Any, str | None]:
+    """A body that says itself how it is written (a form, a query), as bytes; and the content type that goes with it."""
+    encode_body = getattr(init, "encode_body", None)
+    if encode_body is not None:
+        both: tuple[builtins.bytes, str] = encode_body()
+        return both
+    return init, "text/plain;charset=UTF-8" if isinstance(init, str) else None
+
+
 class Body:
-    """What requests and responses have in common."""
+    """The base of requests and responses."""
 
     __slots__ = ("_body", "_used")
 
     _body: builtins.bytes | AsyncIterable[builtins.bytes] | None
     _used: bool
+
+    if TYPE_CHECKING:
+
+        @property
+        def headers(self) -> Headers:
+            """The headers, which say what the body is."""
+            ...
 
     @property
     def body_used(self) -> bool:
@@ -91,8 +116,25 @@ class Body:
         data = self.body_bytes_or_none()
         if data is None:
             data = await self._read()
-        text = data.decode("utf-8", "replace")
-        return text[1:] if text[:1] == "\ufeff" else text
+        return decode(data)
+
+    async def form_data(self, limits: FormLimits | None = None, /) -> Form:
+        """The fields and files of an urlencoded or multipart body, within the limits of forms.
+
+        Raises TypeError for any other content type, a malformed body, and one past a limit or read before.
+        """
+        from core.errors import CoreError
+        from core.http.forms import read_form
+
+        try:
+            return await read_form(self.headers.get("content-type"), self.stream(), limits)
+        except CoreError as error:
+            if error.status != 415:
+                raise TypeError(error.message) from None
+            raise TypeError(
+                "Unrecognized Content-Type header value. FormData can only parse the following MIME types: "
+                "multipart/form-data, application/x-www-form-urlencoded."
+            ) from None
 
     async def json(self) -> Any:
         """The value of the JSON in the body. Raises json.JSONDecodeError, and TypeError when it was read before."""

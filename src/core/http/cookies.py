@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Literal
 
+from core.http.escapes import decode_leniently, percent_encode
 from core.http.headers import check_name
-from core.http.url import decode_leniently
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -27,9 +27,6 @@ _PATH = r"/[ -:<-~]*"
 
 # Browsers silently drop a cookie whose name and value are longer together.
 _MOST_BYTES = 4096
-
-_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
 def parse_cookies(header: str) -> dict[str, str]:
@@ -80,7 +77,7 @@ def set_cookie(
         ) from None
     if not isinstance(value, str):
         raise TypeError(f"Cookie {name}: the value must be a str, not {type(value).__name__}: write str(value)")
-    encoded = re.sub(_ODD, _escape, value)
+    encoded = percent_encode(_ODD, value)
     if len(name) + len(encoded) > _MOST_BYTES:
         raise ValueError(
             f"Cookie {name}: name and value take {len(name) + len(encoded)} bytes and browsers keep at most {_MOST_BYTES}: "
@@ -138,19 +135,13 @@ def _check_prefix(name: str, *, secure: bool, path: str | None, domain: str | No
             raise ValueError(f"Cookie {name}: the prefix __Host- promises no Domain: leave domain out")
 
 
-def _escape(match: re.Match[str]) -> str:
-    return "".join([f"%{byte:02X}" for byte in match[0].encode("utf-8", "replace")])
-
-
 def _http_date(name: str, moment: datetime) -> str:
     offset = getattr(moment, "utcoffset", lambda: None)()
     if offset is None:
         raise ValueError(
             f"Cookie {name}: expires={moment!r} must be a datetime that knows its zone: datetime(…, tzinfo=timezone.utc)"
         )
-    # By hand, since strftime speaks the language of the machine.
-    utc = (moment - offset).replace(tzinfo=None)
-    return (
-        f"{_DAYS[utc.weekday()]}, {utc.day:02d} {_MONTHS[utc.month - 1]} {utc.year:04d} "
-        f"{utc.hour:02d}:{utc.minute:02d}:{utc.second:02d} GMT"
-    )
+    # Imported here, because a worker pays for every module that it loads at start.
+    from core.http.dates import http_date
+
+    return http_date(moment.timestamp())

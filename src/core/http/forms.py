@@ -18,7 +18,8 @@ import attrs
 from typing_extensions import TypeForm, TypeVar
 
 from core.errors import CoreError, MissingExtraError
-from core.http.url import parse_query
+from core.http.escapes import parse_query
+from core.http.streams import encode
 
 if TYPE_CHECKING:
     from python_multipart.multipart import MultipartParser
@@ -33,7 +34,7 @@ _parameter = re.compile(r';[ \t]*([!#$%&\'*+\-.^_`|~0-9A-Za-z]+)[ \t]*=[ \t]*("(
 
 @attrs.frozen(kw_only=True)
 class FormLimits:
-    """How much a form may bring. What is more is refused with 413, while it comes in."""
+    """The limits of a form. More is refused with 413, while it comes in."""
 
     body: int = 16 * 1024 * 1024
     """Bytes of the whole body."""
@@ -63,7 +64,7 @@ class UploadedFile:
         """The name the client gave, without directories and control characters. It says nothing of the content."""
         self.content_type = content_type
         """The type the client claims."""
-        self.size = size
+        self.size: int = size
         """Bytes."""
         # However the handler ends, the file behind it is closed with the last reference to it.
         weakref.finalize(self, file.close)
@@ -71,8 +72,16 @@ class UploadedFile:
     def __repr__(self) -> str:
         return f"<UploadedFile {self.filename!r} {self.size} bytes>"
 
+    def write(self, chunk: builtins.bytes, /) -> None:
+        """Add to the end, for whoever makes the file."""
+        self.size += self._file.write(chunk)
+
     async def bytes(self) -> builtins.bytes:
         """The whole content. It can be read again."""
+        return self.content()
+
+    def content(self) -> builtins.bytes:
+        """The same as `bytes`, at once."""
         self._file.seek(0)
         return self._file.read()
 
@@ -86,8 +95,13 @@ class UploadedFile:
         return self.size
 
     async def __aiter__(self) -> AsyncIterator[builtins.bytes]:
-        self._file.seek(0)
-        while chunk := self._file.read(64 * 1024):
+        at = 0
+        while True:
+            self._file.seek(at)  # every time: others may read the same file meanwhile
+            chunk = self._file.read(64 * 1024)
+            if not chunk:
+                return
+            at += len(chunk)
             yield chunk
 
 
@@ -112,6 +126,22 @@ class Form(Mapping[str, "str | UploadedFile"]):
 
     def __repr__(self) -> str:
         return f"<Form of {', '.join(self._first) or 'nothing'}>"
+
+    def encode_body(self) -> tuple[bytes, str]:
+        """The form as a multipart body (RFC 7578), and its content type with the boundary."""
+        from os import urandom
+
+        boundary = f"----core{urandom(16).hex()}"
+        pieces: list[bytes] = []
+        for name, value in self.items_in_order:
+            head = f'--{boundary}\r\nContent-Disposition: form-data; name="{_escaped(name)}"'
+            if isinstance(value, str):
+                pieces += [encode(head), b"\r\n\r\n", encode(value), b"\r\n"]
+            else:
+                kind = re.sub(r"[\r\n]", "", value.content_type)
+                head += f'; filename="{_escaped(value.filename)}"\r\nContent-Type: {kind}\r\n\r\n'
+                pieces += [encode(head), value.content(), b"\r\n"]
+        return b"".join([*pieces, f"--{boundary}--\r\n".encode()]), f"multipart/form-data; boundary={boundary}"
 
     def get_all(self, name: str, /) -> list[str | UploadedFile]:
         """Every value under `name`, in order."""
@@ -149,9 +179,14 @@ class Form(Mapping[str, "str | UploadedFile"]):
 
 
 async def read_form(
-    content_type: str | None, chunks: AsyncIterable[bytes], limits: FormLimits | None = None, /
+    content_type: str | None,
+    chunks: AsyncIterable[bytes],
+    limits: FormLimits | None = None,
+    /,
+    *,
+    keep: list[bytes | UploadedFile] | None = None,
 ) -> Form:
-    """Read a form of the given content type from the pieces of a body.
+    """Read a form of the given content type from the pieces of a body. The body itself is put into `keep`, if given.
 
     Raises CoreError(415) for any other type, 400 for what is malformed, 413 past a limit, and MissingExtraError
     for multipart without the extra.
@@ -159,12 +194,12 @@ async def read_form(
     limits = limits if limits is not None else _DEFAULT
     kind, parameters = parse_header(content_type or "")
     if kind == "application/x-www-form-urlencoded":
-        return await _read_urlencoded(chunks, limits)
+        return await _read_urlencoded(chunks, limits, keep)
     if kind == "multipart/form-data":
         boundary = parameters.get("boundary", "")
         if not _is_boundary(boundary):
             raise CoreError(400, "Malformed form: the boundary is missing or not allowed")
-        return await _read_multipart(boundary, chunks, limits)
+        return await _read_multipart(boundary, chunks, limits, keep)
     raise CoreError(415, "Unsupported Media Type")
 
 
@@ -188,7 +223,9 @@ def parse_header(text: str) -> tuple[str, dict[str, str]]:
     return value.strip().lower(), parameters
 
 
-async def _read_urlencoded(chunks: AsyncIterable[bytes], limits: FormLimits) -> Form:
+async def _read_urlencoded(
+    chunks: AsyncIterable[bytes], limits: FormLimits, keep: list[bytes | UploadedFile] | None
+) -> Form:
     body = bytearray()
     async for chunk in chunks:
         body += chunk
@@ -201,6 +238,8 @@ async def _read_urlencoded(chunks: AsyncIterable[bytes], limits: FormLimits) -> 
         if len(name) > limits.header_size or len(value.encode("utf-8", "replace")) > limits.field:
             raise _too_large("a field")
         items.append((name, value))
+    if keep is not None:
+        keep.append(bytes(body))
     return Form(items)
 
 
@@ -208,7 +247,9 @@ def _too_large(what: str) -> CoreError:
     return CoreError(413, f"Form too large: {what}")
 
 
-async def _read_multipart(boundary: str, chunks: AsyncIterable[bytes], limits: FormLimits) -> Form:
+async def _read_multipart(
+    boundary: str, chunks: AsyncIterable[bytes], limits: FormLimits, keep: list[bytes | UploadedFile] | None
+) -> Form:
     try:
         from python_multipart.exceptions import FormParserError
         from python_multipart.multipart import MultipartParser
@@ -224,12 +265,15 @@ async def _read_multipart(boundary: str, chunks: AsyncIterable[bytes], limits: F
         max_header_count=limits.headers,
         max_header_size=limits.header_size,
     )
+    whole = None if keep is None else UploadedFile(_spooled(limits), "", "multipart/form-data", 0)
     size = 0
     try:
         async for chunk in chunks:
             size += len(chunk)
             if size > limits.body:
                 raise _too_large("the body")
+            if whole is not None:
+                whole.write(chunk)
             parser.write(chunk)
         parser.finalize()
         if not reader.ended:
@@ -243,7 +287,15 @@ async def _read_multipart(boundary: str, chunks: AsyncIterable[bytes], limits: F
     except BaseException:
         reader.abandon()
         raise
+    if keep is not None and whole is not None:
+        keep.append(whole)
     return Form(reader.items)
+
+
+def _spooled(limits: FormLimits) -> IO[bytes]:
+    from tempfile import SpooledTemporaryFile
+
+    return cast("IO[bytes]", SpooledTemporaryFile(limits.spool))
 
 
 class _Reader:
@@ -309,9 +361,7 @@ class _Reader:
         filename = parameters.get("filename")
         self._filename = None if filename is None else _bare_name(_unescaped(filename))
         if self._filename is not None:
-            from tempfile import SpooledTemporaryFile
-
-            self._file = cast("IO[bytes]", SpooledTemporaryFile(self._limits.spool))  # noqa: SIM115 - see abandon
+            self._file = _spooled(self._limits)
 
     def _data(self, data: bytes, start: int, end: int) -> None:
         self._size += end - start
@@ -339,6 +389,10 @@ class _Reader:
 def _unescaped(name: str) -> str:
     """What browsers write for a quote and for line breaks in names."""
     return name.replace("%22", '"').replace("%0D", "\r").replace("%0A", "\n")
+
+
+def _escaped(name: str) -> str:
+    return name.replace("\r", "%0D").replace("\n", "%0A").replace('"', "%22")
 
 
 def _bare_name(filename: str) -> str:

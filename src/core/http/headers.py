@@ -7,9 +7,9 @@ never is. https://fetch.spec.whatwg.org/#headers-class
 from __future__ import annotations
 
 from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, MutableMapping, ValuesView
-from typing import Any, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar, cast, overload
 
-__all__ = ["Headers", "HeadersInit", "check_name", "check_value", "is_token", "plain_values"]
+__all__ = ["Headers", "HeadersInit", "HeadersView", "check_name", "check_value", "is_token", "plain_values"]
 
 _D = TypeVar("_D")
 
@@ -98,7 +98,7 @@ def plain_values(init: Any) -> dict[str, str] | None:
 class _Keys(KeysView[str]):
     """The names of the entries, sorted; `set-cookie` once for each."""
 
-    _mapping: Headers
+    _mapping: HeadersView
 
     def __iter__(self) -> Iterator[str]:
         return iter([name for name, _ in self._mapping._entries()])
@@ -110,7 +110,7 @@ class _Keys(KeysView[str]):
 class _Values(ValuesView[str]):
     """The values of the entries, in the order of their names."""
 
-    _mapping: Headers
+    _mapping: HeadersView
 
     def __iter__(self) -> Iterator[str]:
         return iter([value for _, value in self._mapping._entries()])
@@ -122,7 +122,7 @@ class _Values(ValuesView[str]):
 class _Items(ItemsView[str, str]):
     """The entries, sorted by name, `set-cookie` apart."""
 
-    _mapping: Headers
+    _mapping: HeadersView
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
         return iter(self._mapping._entries())
@@ -134,14 +134,11 @@ class _Items(ItemsView[str, str]):
         return self._mapping._count()
 
 
-class Headers(MutableMapping[str, str]):
-    """A case-insensitive mapping of names to values that keeps repeated `Set-Cookie` apart.
+class HeadersView(Mapping[str, str]):
+    """The headers of a request that is being answered: a case-insensitive mapping of names to values, to be read.
 
-    Setting replaces, `append` adds: values of one name are joined by `, ` (`cookie` by `; `, as HTTP has it), except
-    `set-cookie`. Iteration gives the distinct names in lower case, sorted; `keys()`, `values()` and `items()` give the
-    entries of the Fetch standard, where each cookie is one of its own.
-
-    Raises TypeError for names and values that no header can have.
+    Iteration gives the distinct names in lower case, sorted; `keys()`, `values()` and `items()` give the entries of the
+    Fetch standard, where each `Set-Cookie` is one of its own. `copy()` gives headers that can be changed.
     """
 
     __slots__ = ("_cookies", "_parts", "_values")
@@ -150,47 +147,26 @@ class Headers(MutableMapping[str, str]):
     _cookies: list[str]
     _parts: dict[str, list[str]] | None  # what was joined, for get_all
 
-    def __init__(self, init: HeadersInit | None = None) -> None:
+    def __init__(self) -> None:
         self._values = {}
         self._cookies = []
         self._parts = None
-        if init is None:
-            return
-        # The plain types first: an isinstance() of an abstract class costs more than a whole header.
-        values = plain_values(init)
-        if values is not None:
-            self._values = values
-        elif type(init) is dict:
-            self._add(cast("dict[str, str]", init).items())
-        elif type(init) is list:
-            self._add(cast("list[tuple[str, str]]", init))
-        elif isinstance(init, Headers):
-            self._values = init._values.copy()
-            self._cookies = init._cookies.copy()
-            if init._parts:
-                self._parts = {name: parts.copy() for name, parts in init._parts.items()}
-        elif isinstance(init, Mapping):
-            self._add(cast("Mapping[str, str]", init).items())
-        else:
-            self._add(init)
 
-    def _add(self, pairs: Iterable[tuple[str, str]]) -> None:
-        values = self._values
-        for name, value in pairs:
-            lowered = check_name(name, "append")
-            if lowered in values or lowered == "set-cookie":
-                self.append(name, value)
-            else:
-                values[lowered] = check_value(value)
-
-    @staticmethod
-    def trusted(values: dict[str, str], set_cookies: list[str]) -> Headers:
+    @classmethod
+    def trusted(cls, values: dict[str, str], set_cookies: list[str]) -> Self:
         """Headers of what was checked before. Both are kept, not copied; names are lower case, none `set-cookie`."""
-        self = _new(Headers)
+        self = cls.__new__(cls)
         self._values = values
         self._cookies = set_cookies
         self._parts = None
         return self
+
+    @staticmethod
+    def of(headers: HeadersView) -> HeadersView:
+        """A view of `headers`, which shows what is changed there."""
+        view = HeadersView.trusted(headers._values, headers._cookies)
+        view._parts = headers._parts
+        return view
 
     def raw(self) -> list[tuple[str, str]]:
         """The entries in no order, cookies apart: what a host writes."""
@@ -277,6 +253,97 @@ class Headers(MutableMapping[str, str]):
         """The entries, sorted by name, each `set-cookie` apart."""
         return _Items(self)
 
+    def copy(self) -> Headers:
+        """Headers of their own with the same entries."""
+        return Headers(self)
+
+    __copy__ = copy
+
+    # ---- as a value
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, HeadersView):
+            return self._values == other._values and self._cookies == other._cookies
+        if isinstance(other, Mapping):
+            return {name: self[name] for name in self} == {
+                str(name).lower(): value for name, value in cast("Mapping[object, object]", other).items()
+            }
+        return NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]  # it can be changed
+
+    def __repr__(self) -> str:
+        # Without what lets someone in: representations end in logs.
+        entries = [(name, "…" if is_secret(name) else value) for name, value in self._entries()]
+        return f"{type(self).__name__}({entries!r})"
+
+    if not TYPE_CHECKING:  # which knows no such methods here
+
+        def _closed(self, *_: object, **__: object) -> NoReturn:
+            raise TypeError(
+                "the headers of a request cannot be changed. Keep what you add in req.state, and take req.headers.copy() "
+                "for the headers of another request"
+            )
+
+        __setitem__ = __delitem__ = set = append = delete = _closed
+        clear = pop = popitem = setdefault = update = _closed
+
+
+class Headers(MutableMapping[str, str], HeadersView):
+    """A case-insensitive mapping of names to values that keeps repeated `Set-Cookie` apart.
+
+    Setting replaces, `append` adds: values of one name are joined by `, ` (`cookie` by `; `, as HTTP has it), except
+    `set-cookie`. Iteration gives the distinct names in lower case, sorted; `keys()`, `values()` and `items()` give the
+    entries of the Fetch standard, where each cookie is one of its own.
+
+    Raises TypeError for names and values that no header can have.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, init: HeadersInit | None = None) -> None:
+        self._values = {}
+        self._cookies = []
+        self._parts = None
+        if init is None:
+            return
+        # The plain types first: an isinstance() of an abstract class costs more than a whole header.
+        values = plain_values(init)
+        if values is not None:
+            self._values = values
+        elif type(init) is dict:
+            self._add(cast("dict[str, str]", init).items())
+        elif type(init) is list:
+            self._add(cast("list[tuple[str, str]]", init))
+        elif isinstance(init, HeadersView):
+            self._values = init._values.copy()
+            self._cookies = init._cookies.copy()
+            if init._parts:
+                self._parts = {name: parts.copy() for name, parts in init._parts.items()}
+        elif isinstance(init, Mapping):
+            self._add(cast("Mapping[str, str]", init).items())
+        else:
+            self._add(init)
+
+    def _add(self, pairs: Iterable[tuple[str, str]]) -> None:
+        values = self._values
+        for name, value in pairs:
+            lowered = check_name(name, "append")
+            if lowered in values or lowered == "set-cookie":
+                self.append(name, value)
+            else:
+                values[lowered] = check_value(value)
+
+    # Reading is the view's, which MutableMapping would hide.
+    if not TYPE_CHECKING:
+        get = HeadersView.get
+        keys = HeadersView.keys
+        values = HeadersView.values
+        items = HeadersView.items
+        __contains__ = HeadersView.__contains__
+        __eq__ = HeadersView.__eq__
+    __hash__ = None
+
     # ---- changing
 
     def __setitem__(self, name: str, value: str) -> None:
@@ -328,33 +395,19 @@ class Headers(MutableMapping[str, str]):
         self._cookies = []
         self._parts = None
 
-    def copy(self) -> Headers:
-        """Headers of their own with the same entries."""
-        return Headers(self)
 
-    __copy__ = copy
-
-    # ---- as a value
-
-    def __eq__(self, other: object) -> bool:
-        if isinstance(other, Headers):
-            return self._values == other._values and self._cookies == other._cookies
-        if isinstance(other, Mapping):
-            return {name: self[name] for name in self} == {
-                str(name).lower(): value for name, value in cast("Mapping[object, object]", other).items()
-            }
-        return NotImplemented
-
-    __hash__ = None  # type: ignore[assignment]  # it can be changed
-
-    def __repr__(self) -> str:
-        return f"Headers({self._entries()!r})"
+HeadersInit = Mapping[str, str] | Iterable[tuple[str, str]] | HeadersView
+"""The types that headers can be made of: a mapping, pairs, or other headers (which are copied)."""
 
 
-HeadersInit = Mapping[str, str] | Iterable[tuple[str, str]] | Headers
-"""What headers can be made of: a mapping, pairs, or other headers (which are copied)."""
+_SECRETS = frozenset(("authorization", "cookie", "set-cookie", "proxy-authorization"))
 
-_new = Headers.__new__
+
+def is_secret(name: str) -> bool:
+    """Whether a header of this name, in lower case, carries what lets someone in: tokens, cookies, keys, signatures."""
+    return name in _SECRETS or any(
+        word in name for word in ("token", "secret", "password", "api-key", "apikey", "signature", "session", "jwt")
+    )
 
 
 def _name_of(entry: tuple[str, str]) -> str:

@@ -2,7 +2,11 @@
 
 What Python has beyond JSON is written so: attrs classes and dataclasses as objects, sets as lists, enums as their value,
 dates and times in ISO 8601 (UTC as `Z`, as JavaScript and RFC 3339 write it), UUID and Decimal as text, since a number
-would lose the digits of a Decimal in most readers. Bytes are refused: JSON has no such thing.
+would lose the digits of a Decimal in most readers. Bytes are refused: JSON has no such thing. An attribute of an attrs
+class stands under its alias.
+
+Nothing is read or written that is nested deeper than `MAX_DEPTH`, on any host: the standard library's accelerator
+recurses in C, and inside a worker that ends the interpreter, for good, some thousand levels further down.
 """
 
 from __future__ import annotations
@@ -14,23 +18,31 @@ from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from enum import Enum
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
 if TYPE_CHECKING:
     from json import JSONDecodeError
 
-__all__ = ["JSONDecodeError", "dumps", "loads"]
+__all__ = ["JSONDecodeError", "MAX_DEPTH", "check_depth", "check_nesting", "dumps", "loads", "parse_float"]
+
+MAX_DEPTH: Final = 200
+"""The number of arrays and objects that may be inside each other in a document that is read or written."""
+
+# What a text has there is true for those alone that can be nested too deeply. A slice costs no call.
+_LONG: Final = slice(MAX_DEPTH, MAX_DEPTH + 1)
 
 # The standard library's package is loaded by a mistake, or where its accelerator is missing: it takes as long to import
 # as half of this room, and writing and reading want only the accelerator.
 
 
-def __getattr__(name: str) -> object:
-    if name == "JSONDecodeError":
-        from json import JSONDecodeError
+if not TYPE_CHECKING:  # a type checker would take the module to have every name
 
-        return JSONDecodeError
-    raise AttributeError(f"module 'core.http.json' has no attribute {name!r}")
+    def __getattr__(name: str) -> object:
+        if name == "JSONDecodeError":
+            from json import JSONDecodeError
+
+            return JSONDecodeError
+        raise AttributeError(f"module 'core.http.json' has no attribute {name!r}")
 
 
 # --------------------------------------------------------------------- writing
@@ -41,14 +53,24 @@ def dumps(value: object) -> str:
 
     Keys may be str, int, float, bool, None (written as JSON writes them), and enums, UUIDs, Decimals, dates and times.
 
-    Raises TypeError for what JSON cannot have, ValueError for NaN, infinities, cycles and values nested too deeply.
-    Either names the place, as in `items[0].price`.
+    Raises TypeError for what JSON cannot have, ValueError for NaN, infinities, cycles and values nested deeper than
+    `MAX_DEPTH`. Either names the place, as in `items[0].price`.
     """
     try:
-        text = "".join(_encode(value, 0))
+        # One text, nearly always, and then there is nothing to join.
+        text, *more = _encode(value, 0)
     except (TypeError, ValueError, RecursionError) as error:
-        text = _dumps_slowly(value, error)
-    if not text.isascii() and re.search(_SURROGATE, text):
+        text, more = _dumps_slowly(value, error), []
+    if more or (text[_LONG] and text.count("[") + text.count("{") > MAX_DEPTH) or not text.isascii():
+        return _looked_through("".join([text, *more]), value)
+    return text
+
+
+def _looked_through(text: str, value: object) -> str:
+    """A written text that may be nested too deeply, or have characters that UTF-8 has not."""
+    if text.count("[") + text.count("{") > MAX_DEPTH and _is_deep(text, MAX_DEPTH):
+        _find_fault(value)
+    if re.search(_SURROGATE, text):
         # They can only stand inside a text of the document, so an escape is right wherever they are.
         return re.sub(_SURROGATE, _escape, text)
     return text
@@ -62,7 +84,7 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def _convert(value: object) -> object:
-    """What JSON has for a value of another type. Raises TypeError; the encoder calls it."""
+    """The JSON form of a value of another type. Raises TypeError; the encoder calls it."""
     convert = _CONVERTERS.get(type(value))
     if convert is None:
         convert = _converter(type(value))
@@ -89,11 +111,11 @@ def _converter(kind: type) -> Callable[[Any], object] | None:
 def _find_converter(kind: type[Any]) -> Callable[[Any], object] | None:
     fields = getattr(kind, "__attrs_attrs__", None)
     if fields is not None:
-        return _object_of([field.name for field in fields])
+        return _object_of({field.alias: field.name for field in fields})
     fields = getattr(kind, "__dataclass_fields__", None)
     if fields is not None:
         # Pseudo-fields (ClassVar, InitVar) are in the table too.
-        return _object_of([name for name, field in fields.items() if field._field_type.name == "_FIELD"])
+        return _object_of({name: name for name, field in fields.items() if field._field_type.name == "_FIELD"})
     if issubclass(kind, Enum):
         return attrgetter("value")
     # A value of these types can only be met where their module was loaded already.
@@ -117,17 +139,17 @@ def _is_subclass(kind: type, module: str, name: str) -> bool:
     return isinstance(found, type) and issubclass(kind, found)
 
 
-def _object_of(names: list[str]) -> Callable[[Any], dict[str, Any]]:
+def _object_of(names: dict[str, str]) -> Callable[[Any], dict[str, Any]]:
     # Written out, as attrs writes a class's __init__: a loop over the names takes five times as long.
-    source = "".join(["lambda value: {", *[f"{name!r}: value.{name}, " for name in names], "}"])
-    if all(map(str.isidentifier, names)):
+    source = "".join(["lambda value: {", *[f"{key!r}: value.{name}, " for key, name in names.items()], "}"])
+    if all(map(str.isidentifier, names.values())):
         try:
             written: Callable[[Any], dict[str, Any]] = eval(source)
         except SyntaxError:  # an attribute named as a word of Python's own
             pass
         else:
             return written
-    return lambda value: {name: getattr(value, name) for name in names}
+    return lambda value: {key: getattr(value, name) for key, name in names.items()}
 
 
 def _iso_moment(value: Any) -> str:
@@ -167,10 +189,62 @@ def _kept_encoder() -> Callable[[object, int], Iterable[str]]:
     return kept
 
 
-_encode = _kept_encoder()
+def _checked_encoder() -> Callable[[object, int], Iterable[str]]:
+    # Elsewhere the accelerator notices by itself how deep it is, long before it is too late.
+    encode = _kept_encoder()
+    if sys.platform == "emscripten":
+
+        def checked(value: object, indent: int) -> Iterable[str]:
+            check_nesting(value)
+            return encode(value, indent)
+
+        return checked
+    return encode
+
+
+_SCALARS: Final = frozenset({str, int, float, bool, type(None)})
+
+
+def check_nesting(value: object) -> None:
+    """Raise ValueError for a value nested deeper than `MAX_DEPTH`, before something recurses over it in C.
+
+    Looks at dicts, lists, tuples, and what `dumps` makes of other objects. A cycle is nested without end.
+    """
+    level = [value]
+    for _ in range(MAX_DEPTH + 1):
+        # By id, so that what stands in many places of a level is looked at once.
+        below: dict[int, object] = {}
+        for outer in level:
+            for inner in _inside(outer):
+                if inner.__class__ not in _SCALARS:
+                    below[builtins.id(inner)] = inner
+        if not below:
+            return
+        level = list(below.values())
+    raise ValueError(f"the value {_DEEP}")
+
+
+def _inside(value: object) -> Iterable[object]:
+    """The values that are one level further down. What JSON cannot have is for the encoder to refuse."""
+    if isinstance(value, dict):
+        return cast("dict[object, object]", value).values()
+    if isinstance(value, (list, tuple)):
+        return cast("list[object]", value)
+    if isinstance(value, (str, int, float)):
+        return ()
+    convert = _CONVERTERS.get(type(value)) or _converter(type(value))
+    try:
+        return () if convert is None else _inside(convert(value))
+    except ValueError:  # a Decimal that is no number
+        return ()
+
+
+_encode = _checked_encoder()
 
 
 # --------------------------------------------------------------------- writing what the encoder refused
+
+_DEEP: Final = f"is nested too deeply for JSON, {MAX_DEPTH} levels at most: send less of it at once, or a flat list"
 
 # Where a value stands: the place of what holds it, and its own key or number. Made into text only for an error, since
 # texts would take quadratic room in a deep document.
@@ -183,7 +257,7 @@ def _dumps_slowly(value: object, error: Exception) -> str:
     try:
         return "".join(_encode(_with_text_keys(value), 0))
     except RecursionError:
-        raise ValueError("the value is nested too deeply for JSON: send less of it at once") from None
+        raise ValueError(f"the value {_DEEP}") from None
     except (TypeError, ValueError):
         # Nothing of ours: the value's own code raised.
         raise error from None
@@ -195,10 +269,12 @@ def _find_fault(top: object) -> None:
     # What was converted stays alive, so that no id is met twice.
     kept: list[object] = []
     todo: list[tuple[_Place | None, object, bool]] = [(None, top, False)]
+    depth = 0
     while todo:
         place, value, leave = todo.pop()
         if leave:
             above.discard(builtins.id(value))
+            depth -= isinstance(value, (dict, list, tuple))
         elif value is None or isinstance(value, (str, bool)):
             pass
         elif isinstance(value, int):
@@ -212,6 +288,9 @@ def _find_fault(top: object) -> None:
             above.add(builtins.id(value))
             kept.append(value)
             todo.append((None, value, True))
+            depth += isinstance(value, (dict, list, tuple))
+            if depth > MAX_DEPTH:
+                _refuse(ValueError, place, _DEEP)
             if isinstance(value, dict):
                 for key, inner in reversed(cast("dict[object, object]", value).items()):
                     name = _text_key(key)
@@ -306,8 +385,20 @@ class _NoConstant(ValueError):
     """One of the names that Python's reader takes and JSON does not have."""
 
 
+class _NoNumber(ValueError):
+    """A number beyond what a float holds, which Python's reader makes an infinity."""
+
+
 def _refuse_constant(name: str) -> NoReturn:
     raise _NoConstant(name)
+
+
+def parse_float(text: str) -> float:
+    """The number of a document. Raises ValueError beyond 1.8e308: infinity is not what was sent, and no JSON."""
+    value = float(text)
+    if value - value != 0.0:
+        raise _NoNumber(text)
+    return value
 
 
 class _Reading:
@@ -316,7 +407,7 @@ class _Reading:
     strict = True
     object_hook = None
     object_pairs_hook = None
-    parse_float = float
+    parse_float = staticmethod(parse_float)
     parse_int = int
     parse_constant = staticmethod(_refuse_constant)
 
@@ -335,7 +426,7 @@ def _kept_scanner() -> Callable[[str, int], tuple[Any, int]]:
 def _decoder() -> Any:
     import json
 
-    return json.JSONDecoder(parse_constant=_refuse_constant)
+    return json.JSONDecoder(parse_constant=_refuse_constant, parse_float=parse_float)
 
 
 _scan = _kept_scanner()
@@ -345,7 +436,8 @@ def loads(data: bytes | bytearray | memoryview | str) -> Any:
     """The value of a JSON document; bytes are UTF-8, and a byte order mark before them is passed over.
 
     Raises json.JSONDecodeError (a ValueError), and nothing else, for whatever is wrong with the document: also for bytes
-    that are not UTF-8, for a nesting that the interpreter cannot follow and for integers of more than 4300 digits.
+    that are not UTF-8, for a nesting deeper than `MAX_DEPTH`, for integers of more than 4300 digits and for numbers
+    beyond the range of a float, such as 1e999.
     """
     try:
         text = data if isinstance(data, str) else str(data, "utf-8")
@@ -353,10 +445,13 @@ def loads(data: bytes | bytearray | memoryview | str) -> Any:
         before = str(bytes(data)[: error.start], "utf-8")  # type: ignore[arg-type]  # a str has no such error
         raise _error("Invalid UTF-8", before, len(before)) from None
     try:
+        if text[_LONG]:
+            check_depth(text)
         value, end = _scan(text, 0)
         if end == len(text) or not text[end:].strip(" \t\r\n"):
             return value
-    except StopIteration:
+    except (StopIteration, SystemError):
+        # Python 3.11 has no error to raise as long as nothing has imported `json.decoder`, and raises SystemError.
         pass
     except (ValueError, RecursionError) as error:
         _explain(text, error)
@@ -369,6 +464,45 @@ def loads(data: bytes | bytearray | memoryview | str) -> Any:
         _explain(text, error)
 
 
+def check_depth(text: str) -> None:
+    """Raise json.JSONDecodeError for a text that a reader would have to follow deeper than `MAX_DEPTH`.
+
+    For whoever reads with a reader of their own; `loads` does it. What has few brackets, as most documents, takes two
+    counts of its characters.
+    """
+    if text.count("[") + text.count("{") > MAX_DEPTH and _is_deep(text, MAX_DEPTH):
+        raise _error(f"Nested deeper than {MAX_DEPTH} levels", text, 0)
+
+
+def _is_deep(text: str, most: int) -> bool:
+    """Whether a reader comes deeper than `most`. Exact for JSON; of another text, exact up to its first mistake.
+
+    What is inside strings is taken out, then all but the brackets, and those are counted in blocks: within a block the
+    depth is at most the one at its start and the openings in it. All of it runs in C but the blocks that could be deep.
+    """
+    if "\\" in text:
+        text = text.replace("\\\\", "").replace('\\"', "")
+    if '"' in text:
+        text = "".join(text.split('"')[::2])
+    brackets = text.encode("utf-8", "replace").translate(_FOLD, _NO_BRACKETS)
+    depth, size = 0, max(1, most // 2)
+    for start in range(0, len(brackets), size):
+        block = brackets[start : start + size]
+        opened = block.count(b"[")
+        if depth + opened > most:
+            here = depth
+            for bracket in block:
+                here += 1 if bracket == 0x5B else -1
+                if here > most:
+                    return True
+        depth += 2 * opened - len(block)
+    return False
+
+
+_FOLD: Final = bytes.maketrans(b"{}", b"[]")
+_NO_BRACKETS: Final = bytes(sorted(set(range(256)) - set(b"[]{}")))
+
+_TEXTS_AND_NUMBERS = r'(?s)"(?:[^"\\]|\\.)*+"|(-?[0-9][0-9.eE+-]*)'
 _TEXTS_AND_NAMES = r'(?s)"(?:[^"\\]|\\.)*+"|(NaN|-?Infinity)'
 _LONG_DIGITS = "[0-9]{4000,}"
 
@@ -389,5 +523,8 @@ def _explain(text: str, error: Exception) -> NoReturn:
     if isinstance(error, _NoConstant):
         at = next((match.start() for match in re.finditer(_TEXTS_AND_NAMES, text) if match[1]), 0)
         raise JSONDecodeError(f"{error} is not JSON", text, at) from None
+    if isinstance(error, _NoNumber):
+        at = next((found.start() for found in re.finditer(_TEXTS_AND_NUMBERS, text) if found[1] == str(error)), 0)
+        raise JSONDecodeError("Number beyond the range of a float", text, at) from None
     match = re.search(_LONG_DIGITS, text)
     raise JSONDecodeError("Integer with too many digits", text, match.start() if match else 0) from None

@@ -6,10 +6,11 @@ kind of message for what a handler reads.
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final, Literal, cast
 
 from core.context import EdgeMetadata
-from core.http.body import Body, BodyInit, BodyStream, body_of
+from core.http.body import Body, BodyInit, BodyStream, body_of, encoded
 from core.http.headers import Headers, HeadersInit, is_token, plain_values
 from core.http.json import dumps
 from core.http.url import URL, split_url
@@ -21,6 +22,13 @@ _METHODS: Final = {
     for method in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
     for spelled in (method, method.lower(), method.capitalize())
 }
+
+
+# The runtime's own words.
+_NO_REDIRECT: Final = (
+    'Invalid redirect value, must be one of "follow" or "manual" ("error" won\'t be implemented since it does not make '
+    'sense at the edge; use "manual" and check the response status code).'
+)
 
 
 class _Nothing:
@@ -40,18 +48,21 @@ class Request(Body):
 
     `path` is the path of the URL, dot segments resolved, still percent-encoded; `query_string` is without its `?`.
 
-    `edge` is what `req.edge` will be: the metadata that the platform gives beside the standard's members.
+    `edge` is what `req.edge` will be: the metadata that the platform gives beside the standard's members, or a mapping with
+    `colo` and `country` in it.
 
     Raises TypeError for a URL, a method, a header or a body that cannot be: GET and HEAD have no body.
     """
 
-    __slots__ = ("_headers", "_url", "edge", "method", "path", "query_string")
+    __slots__ = ("_headers", "_url", "edge", "method", "path", "query_string", "redirect")
 
     method: str
     path: str
     query_string: str
     edge: EdgeMetadata | None
-    """Where the request reached the edge, where a host or a test says so."""
+    """The location at which the request reached the edge, if a host or a test gives one."""
+    redirect: str
+    """What the one who made the request wants of redirects. The `fetch` of a binding follows none by itself."""
     _url: str
     _headers: Headers | dict[str, str] | None
 
@@ -63,9 +74,16 @@ class Request(Body):
         headers: HeadersInit | None = None,
         body: BodyInit = None,
         json: object = _NOTHING,
-        edge: EdgeMetadata | None = None,
+        edge: EdgeMetadata | Mapping[str, Any] | None = None,
+        redirect: Literal["follow", "manual"] | None = None,
     ) -> None:
-        self.edge = edge
+        if redirect is None:
+            self.redirect = url.redirect if isinstance(url, Request) else "follow"
+        elif redirect in ("follow", "manual"):
+            self.redirect = redirect
+        else:
+            raise TypeError(_NO_REDIRECT)
+        self.edge = edge if edge is None or isinstance(edge, EdgeMetadata) else _edge_of(edge)
         if type(url) is str:
             self._url, self.path, self.query_string = split_url(url)
         elif isinstance(url, Request):
@@ -91,8 +109,8 @@ class Request(Body):
         if known == "GET" or known == "HEAD":
             raise TypeError("Request with a GET or HEAD method cannot have a body.")
         if json is _NOTHING:
+            body, content_type = encoded(body)
             self._body = body_of(body)
-            content_type = "text/plain;charset=UTF-8" if isinstance(body, str) else None
         elif body is None:
             self._body = dumps(json).encode()
             content_type = "application/json"
@@ -124,6 +142,7 @@ class Request(Body):
         body = self._tee()
         other = _new(Request)
         other.edge = self.edge
+        other.redirect = self.redirect
         other.method = self.method
         other.path = self.path
         other.query_string = self.query_string
@@ -138,6 +157,15 @@ class Request(Body):
 
 
 _new = Request.__new__
+
+
+def _edge_of(given: object) -> EdgeMetadata:
+    if not isinstance(given, Mapping):
+        raise TypeError(
+            f"Request(edge=…) takes EdgeMetadata, or a mapping with colo and country, not {type(given).__name__}"
+        )
+    known = cast("Mapping[str, str | None]", given)
+    return EdgeMetadata(known.get("colo"), known.get("country"))
 
 
 def _other_method(method: object) -> str:

@@ -10,17 +10,18 @@ import re
 from collections.abc import AsyncIterable
 from typing import ClassVar, Final
 
-from core.http.body import Body, BodyInit, body_of
+from core.http.body import Body, BodyInit, body_of, encoded
 from core.http.headers import Headers, HeadersInit
 from core.http.json import dumps
 from core.http.url import URL
 
-__all__ = ["NULL_BODY_STATUSES", "Response"]
+__all__ = ["NULL_BODY_STATUSES", "REDIRECT_STATUSES", "Response"]
 
 NULL_BODY_STATUSES: Final = frozenset({101, 204, 205, 304})
-"""Statuses that never carry a body."""
+"""Statuses whose responses never carry a body (RFC 9110, Fetch)."""
 
-_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+REDIRECT_STATUSES: Final = frozenset({301, 302, 303, 307, 308})
+"""Statuses that send the client to another URL (Fetch)."""
 
 
 class Response(Body):
@@ -54,6 +55,7 @@ class Response(Body):
         self.status_text = _check_status_text(status_text) if status_text else status_text
         self._headers = Headers(headers)
         self._used = False
+        body, content_type = encoded(body)
         self._body = body_of(body)
         if body is None:
             return
@@ -62,8 +64,8 @@ class Response(Body):
             if self._body:
                 raise TypeError("Response with null body status (101, 204, 205, or 304) cannot have a body.")
             self._body = None
-        elif isinstance(body, str) and "content-type" not in self.headers:
-            self.headers["content-type"] = "text/plain;charset=UTF-8"
+        elif content_type is not None and "content-type" not in self.headers:
+            self.headers["content-type"] = content_type
 
     @staticmethod
     def assembled(
@@ -107,7 +109,7 @@ class Response(Body):
             location = URL(url).href
         except TypeError:
             raise TypeError(f"Unable to parse URL: {url}") from None
-        if status not in _REDIRECTS:
+        if status not in REDIRECT_STATUSES:
             raise ValueError(f"{status} is not a redirect status code. It must be one of: 301, 302, 303, 307, or 308.")
         return Response.assembled(status, Headers.trusted({"location": location}, []), None)
 

@@ -6,16 +6,14 @@ and `id` are taken out. Silence is filled with comments, so that proxies keep th
 
 from __future__ import annotations
 
-import asyncio
 import re
-from collections.abc import AsyncIterable, AsyncIterator, Mapping
-from contextlib import suppress
-from typing import Any, cast
+from collections.abc import AsyncIterable, AsyncIterator
+from typing import Any
 
 import attrs
-from typing_extensions import TypeIs
 
 from core.http import json
+from core.http.streams import Driven, encode
 
 __all__ = ["Event", "encode_event", "encode_events"]
 
@@ -23,12 +21,11 @@ __all__ = ["Event", "encode_event", "encode_events"]
 _break = re.compile(r"\r\n|\r|\n")
 _not_in_field = re.compile(r"[\r\n\0]")
 _KEEP_ALIVE = b": keep-alive\n\n"
-_FIELDS = frozenset(("data", "event", "id", "retry", "comment"))
 
 
 @attrs.frozen(kw_only=True)
 class Event:
-    """One event. `data` is a text, or a value that is sent as JSON; None sends no data, which browsers do not dispatch.
+    """One event: what alone gives an event a type, an id or a time to reconnect. `data` is a text, or a value that is sent as JSON; None sends no data, which browsers do not dispatch.
 
     `event` is its type (`message` to browsers where it is None), `id` what a browser sends back as `Last-Event-ID`,
     `retry` the milliseconds after which it reconnects, `comment` text that browsers ignore.
@@ -42,16 +39,11 @@ class Event:
 
 
 def encode_event(event: object) -> bytes:
-    """One event as bytes: an `Event`, a mapping with its fields, a text, or any other value as JSON data.
+    """One event as bytes: an `Event`, a text as data, or any other value as JSON data, a mapping included.
 
     Raises TypeError and ValueError for data that has no JSON form, and for a `retry` that is no int of 0 or more.
     """
-    if isinstance(event, str):
-        event = Event(data=event)
-    elif _is_mapping(event):
-        # A mapping with other names than an event's is data itself.
-        event = Event(**event) if event and _FIELDS.issuperset(event) else Event(data=dict(event))
-    elif not isinstance(event, Event):
+    if isinstance(event, str) or not isinstance(event, Event):
         event = Event(data=event)
     lines: list[str] = []
     if event.comment is not None:
@@ -67,39 +59,27 @@ def encode_event(event: object) -> bytes:
     if event.data is not None:
         text = event.data if isinstance(event.data, str) else json.dumps(event.data)
         lines += [f"data: {line}" for line in _break.split(text)]
-    return ("\n".join(lines) + "\n\n").encode("utf-8", "replace")
+    return encode("\n".join(lines) + "\n\n")
 
 
-def _is_mapping(value: object) -> TypeIs[Mapping[Any, Any]]:
-    return isinstance(value, Mapping)
-
-
-async def encode_events(events: AsyncIterable[Any], keep_alive: float | None) -> AsyncIterator[bytes]:
+def encode_events(events: AsyncIterable[Any], keep_alive: float | None) -> AsyncIterator[bytes]:
     """Events as bytes, as they come; after each `keep_alive` seconds of silence a comment, None for none.
 
-    `events` is closed when this ends, however it ends: a client that goes away ends the generator behind it.
+    `events` is closed when this ends, however it ends: a client that goes away ends the generator behind it. See
+    `core.http.streams.Driven` for the task and the context that it runs in.
     """
-    source = aiter(events)
-    step: asyncio.Future[Any] | None = None
+    return _encoded(Driven(events), keep_alive)
+
+
+async def _encoded(events: Driven[Any], keep_alive: float | None) -> AsyncIterator[bytes]:
     try:
-        if keep_alive is None:
-            async for event in source:
-                yield encode_event(event)
-            return
         while True:
-            step = waiting = asyncio.ensure_future(cast("Any", anext(source)))
-            while not (await asyncio.wait((waiting,), timeout=keep_alive))[0]:
+            while not await events.ready(keep_alive):
                 yield _KEEP_ALIVE
             try:
-                event = waiting.result()
+                event = events.take()
             except StopAsyncIteration:
                 return
             yield encode_event(event)
     finally:
-        if step is not None and not step.done():
-            step.cancel()
-            with suppress(asyncio.CancelledError, Exception):
-                await step
-        close = getattr(source, "aclose", None)
-        if close is not None:
-            await close()
+        await events.aclose()

@@ -1,14 +1,22 @@
 """URLs of the web, their paths and their query strings, as the WHATWG URL standard parses and writes them.
 
-Only http, https, ws and wss: what a request can be sent to. Whatever has nothing to normalise, which is nearly
-everything, is recognised by one regular expression and passed on as it is. https://url.spec.whatwg.org/
+Only http, https, ws and wss: a request can be sent to no other. A URL with nothing to normalise, as nearly all are, is
+recognised by one regular expression and passed on as it is. Longer than other files, because parsing a URL and setting
+one of its parts are the same steps of the standard. https://url.spec.whatwg.org/
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from typing import NoReturn
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, cast
+
+from core.http.escapes import decode_leniently, encode_query, hex_table, parse_query, percent_encode
+from core.http.streams import well_formed
+
+if TYPE_CHECKING:
+    from core.http.query import URLSearchParams
 
 __all__ = [
     "MalformedPathError",
@@ -16,12 +24,17 @@ __all__ = [
     "canonical_path",
     "decode_leniently",
     "encode_query",
+    "find_noncanonical",
     "is_canonical",
-    "odd_in_path",
+    "is_same_origin",
+    "origin_of",
     "parse_query",
     "split_path",
     "split_url",
 ]
+
+# Scheme, username, password, host, port, path, query with its sign, fragment with its sign.
+_Parts = tuple[str, str, str, str, str, str, str | None, str | None]
 
 _PORTS = {"http": "80", "https": "443", "ws": "80", "wss": "443"}
 
@@ -31,10 +44,9 @@ _IN_PATH = r"[^!$-;=@-\]_a-z|~]+"
 _IN_QUERY = r"[^!$-&(-;=?-~]+"
 _IN_FRAGMENT = r"[^!#-;=?-_a-~]+"
 _IN_USERINFO = r"[^!$-.0-9A-Z_a-z~]+"
-_IN_FORM = r"[^*\-._0-9A-Za-z]+"
 
 # The first character that may need something done to it: more than the sets above, also `%`, `\` and the delimiters.
-odd_in_path: Callable[..., re.Match[str] | None] = re.compile(r"[^!$&-.0-;=@-\[\]_a-z|~/]").search
+find_noncanonical: Callable[..., re.Match[str] | None] = re.compile(r"[^!$&-.0-;=@-\[\]_a-z|~/]").search
 _ODD_IN_QUERY = r"[^!$&(-;=?@-\[\]_a-z|~/%]"
 _FORBIDDEN_IN_HOST = r"[\x00-\x20#%/:<>?@\[\\\]^|\x7f]"
 
@@ -51,77 +63,217 @@ class MalformedPathError(ValueError):
 
 
 class URL:
-    """An absolute http, https, ws or wss URL, normalised.
+    """An absolute http, https, ws or wss URL, normalised, which can be read and changed part by part.
 
-    The attributes are those of the standard: `protocol` ends in `:`, `port` is empty for the scheme's own,
-    `search` and `hash` begin with their sign or are empty. `str(url)` is `href`. Two URLs of one `href` are equal.
+    The attributes are those of the standard: `protocol` ends in `:`, `port` is empty for the scheme's own, `search` and
+    `hash` begin with their sign or are empty, `search_params` is the query as a mapping. Setting one encodes what has to
+    be encoded and is without effect where the part would not be one, as the standard says; only `href` raises then.
+    `str(url)` is `href`. Two URLs of one `href` are equal. `base` is what a relative `text` is resolved against.
 
     Raises TypeError `Invalid URL: …`.
     """
 
     # By hand: making it an attrs class would take longer than importing the rest of this file.
-    __slots__ = ("hash", "hostname", "href", "password", "pathname", "port", "protocol", "search", "username")
+    __slots__ = ("_parts", "_search_params")
 
-    href: str
-    protocol: str
-    username: str
-    password: str
-    hostname: str
-    port: str
-    pathname: str
-    search: str
-    hash: str
+    _parts: _Parts
+    _search_params: URLSearchParams | None
 
-    def __init__(self, text: str | URL) -> None:
-        scheme, username, password, hostname, port, pathname, search, fragment = _parse(str(text))
+    def __init__(self, text: str | URL, base: str | URL | None = None) -> None:
+        self._parts = _parse(str(text) if base is None else _resolved(str(text), URL(base)))
+        self._search_params = None
+
+    @property
+    def href(self) -> str:
+        """The whole URL."""
+        _, _, _, _, _, pathname, search, fragment = self._parts
+        return f"{self._base}{pathname}{search or ''}{fragment or ''}"
+
+    @href.setter
+    def href(self, value: str) -> None:
+        self._parts = _parse(value)
+        self._renew()
+
+    @property
+    def _base(self) -> str:
+        scheme, username, password, _, _, _, _, _ = self._parts
         userinfo = username + (f":{password}" if password else "")
-        put = object.__setattr__
-        put(
-            self,
-            "href",
-            f"{scheme}://{userinfo}{'@' if userinfo else ''}{hostname}{':' if port else ''}{port}{pathname}"
-            f"{search or ''}{fragment or ''}",
-        )
-        put(self, "protocol", f"{scheme}:")
-        put(self, "username", username)
-        put(self, "password", password)
-        put(self, "hostname", hostname)
-        put(self, "port", port)
-        put(self, "pathname", pathname)
-        # A lone `?` or `#` stays in href and is none here: the standard has it so.
-        put(self, "search", search if search and search != "?" else "")
-        put(self, "hash", fragment if fragment and fragment != "#" else "")
+        return f"{scheme}://{userinfo}{'@' if userinfo else ''}{self.host}"
 
-    def __setattr__(self, name: str, value: object) -> NoReturn:
-        raise AttributeError(f"a URL cannot be changed: make another one instead of setting {name}")
+    @property
+    def protocol(self) -> str:
+        """The scheme, with a colon."""
+        return f"{self._parts[0]}:"
 
-    def __reduce__(self) -> tuple[type[URL], tuple[str]]:
-        return URL, (self.href,)
+    @protocol.setter
+    def protocol(self, value: str) -> None:
+        scheme = value.partition(":")[0].lower()
+        if scheme in _PORTS:
+            port = self._parts[4]
+            self._put(0, scheme)
+            self._put(4, "" if port == _PORTS[scheme] else port)
 
-    def __delattr__(self, name: str) -> NoReturn:
-        raise AttributeError(f"a URL cannot be changed: {name} stays")
+    @property
+    def username(self) -> str:
+        """The name before the host, percent-encoded."""
+        return self._parts[1]
+
+    @username.setter
+    def username(self, value: str) -> None:
+        self._put(1, percent_encode(_IN_USERINFO, value))
+
+    @property
+    def password(self) -> str:
+        """The password before the host, percent-encoded."""
+        return self._parts[2]
+
+    @password.setter
+    def password(self, value: str) -> None:
+        self._put(2, percent_encode(_IN_USERINFO, value))
 
     @property
     def host(self) -> str:
         """Host name and port, the port only where it is not the scheme's own."""
-        return f"{self.hostname}:{self.port}" if self.port else self.hostname
+        return f"{self._parts[3]}:{self._parts[4]}" if self._parts[4] else self._parts[3]
+
+    @host.setter
+    def host(self, value: str) -> None:
+        host, port = _host_and_port(_authority_in(value))
+        with suppress(ValueError):
+            self._put(3, _parse_host(well_formed(host)))
+            if port:
+                self.port = port
+
+    @property
+    def hostname(self) -> str:
+        """The host, without the port; an IPv6 address in brackets."""
+        return self._parts[3]
+
+    @hostname.setter
+    def hostname(self, value: str) -> None:
+        host, port = _host_and_port(authority := _authority_in(value))
+        if not port and not authority.endswith(":"):
+            with suppress(ValueError):
+                self._put(3, _parse_host(well_formed(host)))
+
+    @property
+    def port(self) -> str:
+        """The port, empty for the scheme's own."""
+        return self._parts[4]
+
+    @port.setter
+    def port(self, value: str) -> None:
+        digits = re.match("[0-9]*", _without_breaks(value))
+        if digits is not None and (digits[0] or not value):
+            with suppress(ValueError):
+                self._put(4, _parse_port(digits[0], _PORTS[self._parts[0]]))
 
     @property
     def origin(self) -> str:
-        """Scheme, host and port: what the same-origin policy compares."""
-        return f"{self.protocol}//{self.host}"
+        """Scheme, host and port: what the same-origin policy compares. It cannot be set."""
+        return f"{self._parts[0]}://{self.host}"
+
+    @property
+    def pathname(self) -> str:
+        """The path, percent-encoded, dot segments resolved."""
+        return self._parts[5]
+
+    @pathname.setter
+    def pathname(self, value: str) -> None:
+        self._put(5, canonical_path(well_formed(_without_breaks(value))))
+
+    @property
+    def search(self) -> str:
+        """The query with its question mark; empty where there is none, or an empty one."""
+        search = self._parts[6]
+        # A lone `?` or `#` stays in href and is none here: the standard has it so.
+        return search if search and search != "?" else ""
+
+    @search.setter
+    def search(self, value: str) -> None:
+        query = _without_breaks(value).removeprefix("?")
+        self._put(6, f"?{percent_encode(_IN_QUERY, query)}" if value else None)
+        self._renew()
+
+    @property
+    def search_params(self) -> URLSearchParams:
+        """The query as names and values. What is changed there is changed in the URL."""
+        if self._search_params is None:
+            from core.http.query import URLSearchParams  # most workers change no query
+
+            self._search_params = URLSearchParams(self.search)
+            self._search_params._on_change = self._put_query
+        return self._search_params
+
+    @property
+    def hash(self) -> str:
+        """The fragment with its sign; empty where there is none, or an empty one."""
+        fragment = self._parts[7]
+        return fragment if fragment and fragment != "#" else ""
+
+    @hash.setter
+    def hash(self, value: str) -> None:
+        fragment = _without_breaks(value).removeprefix("#")
+        self._put(7, f"#{percent_encode(_IN_FRAGMENT, fragment)}" if value else None)
+
+    def _put(self, place: int, value: str | None) -> None:
+        parts: list[str | None] = list(self._parts)
+        parts[place] = value
+        self._parts = cast("_Parts", tuple(parts))
+
+    def _put_query(self, query: str) -> None:
+        self._put(6, f"?{query}" if query else None)
+
+    def _renew(self) -> None:
+        """Let the mapping of the query have what the query is now."""
+        if self._search_params is not None:
+            self._search_params._pairs = parse_query(self.search[1:])
+
+    def __reduce__(self) -> tuple[type[URL], tuple[str]]:
+        return URL, (self.href,)
 
     def __eq__(self, other: object) -> bool:
         return self.href == other.href if isinstance(other, URL) else NotImplemented
 
-    def __hash__(self) -> int:
-        return hash(self.href)
+    if not TYPE_CHECKING:  # to a type checker every object has one
+        __hash__ = None  # it can be changed; its href can be a key
 
     def __str__(self) -> str:
         return self.href
 
     def __repr__(self) -> str:
         return f"URL({self.href!r})"
+
+
+def _without_breaks(text: str) -> str:
+    return text.translate({9: None, 10: None, 13: None})
+
+
+def _authority_in(value: str) -> str:
+    """What of a text that is set as a host is one: all before a path, a query or a fragment begins."""
+    return re.split(r"[/\\?#]", _without_breaks(value), maxsplit=1)[0]
+
+
+def _resolved(text: str, base: URL) -> str:
+    """A text that may be relative as an absolute URL."""
+    text = _without_breaks(text.strip("".join(map(chr, range(0x21)))))
+    match = re.match(r"([A-Za-z][A-Za-z0-9+.\-]*):", text)
+    if match is not None:
+        rest = text[match.end() :]
+        # Of the base's own scheme, and with no slash: relative, as it was in the first URLs.
+        if match[1].lower() != base.protocol[:-1] or rest[:1] in ("/", "\\"):
+            return text
+        text = rest
+    start = text[:2].replace("\\", "/")
+    if start == "//":
+        return base.protocol + text
+    if start[:1] == "/":
+        return base._base + text
+    if not text or text[0] == "#":
+        return base._base + base.pathname + base.search + text
+    if text[0] == "?":
+        return base._base + base.pathname + text
+    return base._base + base.pathname.rpartition("/")[0] + "/" + text
 
 
 def split_url(text: str) -> tuple[str, str, str]:
@@ -134,12 +286,47 @@ def split_url(text: str) -> tuple[str, str, str]:
         path, query = text[slash:], ""
         if "?" in path:
             path, _, query = path.partition("?")
-        if odd_in_path(path) is None and "/." not in path and (not query or re.search(_ODD_IN_QUERY, query) is None):
+        if (
+            find_noncanonical(path) is None
+            and "/." not in path
+            and (not query or re.search(_ODD_IN_QUERY, query) is None)
+        ):
             origin = text[:slash]
             if origin in _ORIGINS or _remember_origin(origin):
                 return text, path, query
     url = URL(text)
     return url.href, url.pathname, url.search[1:]
+
+
+# Host and port as RFC 3986 (3.2.2) and RFC 9112 (3.2) have them, without the escapes that no host of the web has.
+_AUTHORITY = r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9\-._~!$&'()*+,;=]+)(?::[0-9]*)?"
+
+
+def origin_of(scheme: str, *hosts: str | None) -> str:
+    """The origin with the first of `hosts` that is a host with or without a port, normalised; `localhost` if none is.
+
+    `Host` headers are what a client sent: one that is empty, malformed or no host of the URL standard is passed over.
+    """
+    for host in hosts:
+        if host is not None and re.fullmatch(_AUTHORITY, host) is not None:
+            origin = f"{scheme}://{host}"
+            if origin in _ORIGINS or _remember_origin(origin):
+                return origin
+            with suppress(TypeError):
+                return URL(origin).origin
+    return f"{scheme}://localhost"
+
+
+def is_same_origin(origin: str, url: str) -> bool:
+    """Whether a page of `origin`, as a browser writes it, is of the server that `url` names.
+
+    The URL of a WebSocket says ws where its page says http.
+    """
+    try:
+        own = URL(url).origin
+    except TypeError:
+        return False
+    return origin == ("http" + own[2:] if own.startswith("ws") else own)
 
 
 def _remember_origin(origin: str) -> bool:
@@ -155,8 +342,8 @@ def _remember_origin(origin: str) -> bool:
     return True
 
 
-def _parse(given: str) -> tuple[str, str, str, str, str, str, str | None, str | None]:
-    text = _whole_characters(given)
+def _parse(given: str) -> _Parts:
+    text = well_formed(given)
     text = text.strip("".join(map(chr, range(0x21)))).translate({9: None, 10: None, 13: None})
     match = re.match(r"([A-Za-z][A-Za-z0-9+.\-]*):", text)
     scheme = match[1].lower() if match else ""
@@ -176,13 +363,13 @@ def _parse(given: str) -> tuple[str, str, str, str, str, str, str | None, str | 
         raise TypeError(f"Invalid URL: {given}") from None
     return (
         scheme,
-        _encode(_IN_USERINFO, username),
-        _encode(_IN_USERINFO, password),
+        percent_encode(_IN_USERINFO, username),
+        percent_encode(_IN_USERINFO, password),
         hostname,
         number,
         _join_segments(segments or [""]),
-        "?" + _encode(_IN_QUERY, query) if question_mark else None,
-        "#" + _encode(_IN_FRAGMENT, fragment) if hash_mark else None,
+        "?" + percent_encode(_IN_QUERY, query) if question_mark else None,
+        "#" + percent_encode(_IN_FRAGMENT, fragment) if hash_mark else None,
     )
 
 
@@ -209,11 +396,12 @@ def _parse_host(host: str) -> str:
     if host[:1] == "[":
         if host[-1] != "]":
             raise ValueError(host)
-        return f"[{_write_ipv6(_parse_ipv6(host[1:-1]))}]"
+        from core.http.addresses import normalise_ipv6  # seldom wanted, as what follows
+
+        return f"[{normalise_ipv6(host[1:-1])}]"
     if "%" in host:
         host = decode_leniently(host, "replace")
     if not host.isascii() or "xn--" in host.lower():
-        # Only here, since its tables are seldom wanted.
         from core.http.domain import to_ascii
 
         host = to_ascii(host)
@@ -221,90 +409,12 @@ def _parse_host(host: str) -> str:
         host = host.lower()
     if not host or re.search(_FORBIDDEN_IN_HOST, host):
         raise ValueError(host)
-    return _parse_ipv4(host)
+    last = host.removesuffix(".").rpartition(".")[2]
+    if (last.isascii() and last.isdigit()) or re.fullmatch(r"0[xX][0-9A-Fa-f]*", last):
+        from core.http.addresses import normalise_ipv4
 
-
-def _parse_ipv4(host: str) -> str:
-    parts = host.split(".")
-    if parts[-1] == "" and len(parts) > 1:
-        parts.pop()
-    last = parts[-1]
-    if not ((last.isascii() and last.isdigit()) or re.fullmatch(r"0[xX][0-9A-Fa-f]*", last)):
-        return host
-    if len(parts) > 4:
-        raise ValueError(host)
-    numbers = [_ipv4_number(part) for part in parts]
-    if any(number > 255 for number in numbers[:-1]) or numbers[-1] >= 256 ** (5 - len(numbers)):
-        raise ValueError(host)
-    address = numbers[-1] + sum(number << 8 * (3 - place) for place, number in enumerate(numbers[:-1]))
-    return ".".join(str(byte) for byte in address.to_bytes(4, "big"))
-
-
-def _ipv4_number(text: str) -> int:
-    if not text:
-        raise ValueError(text)
-    if text[:2] in ("0x", "0X"):
-        digits, base = text[2:], 16
-    elif len(text) > 1 and text[0] == "0":
-        digits, base = text[1:], 8
-    else:
-        digits, base = text, 10
-    if not digits:
-        return 0
-    digits = digits.lstrip("0") or "0"
-    # int() takes signs, blanks and underscores, and refuses what is very long.
-    if not re.fullmatch(r"[0-9A-Fa-f]{1,12}", digits):
-        raise ValueError(text)
-    return int(digits, base)
-
-
-def _parse_ipv6(text: str) -> list[int]:
-    head, gap, tail = text.partition("::")
-    if "::" in tail:
-        raise ValueError(text)
-    left = _ipv6_pieces(head, last=not gap)
-    right = _ipv6_pieces(tail, last=True) if gap else []
-    missing = 8 - len(left) - len(right)
-    if missing < 0 or (gap and missing < 1) or (not gap and missing):
-        raise ValueError(text)
-    return [*left, *[0] * missing, *right]
-
-
-def _ipv6_pieces(text: str, *, last: bool) -> list[int]:
-    if not text:
-        return []
-    pieces: list[int] = []
-    parts = text.split(":")
-    for place, part in enumerate(parts):
-        if last and place == len(parts) - 1 and "." in part:
-            numbers = part.split(".")
-            if len(numbers) != 4 or not all(re.fullmatch(r"0|[1-9][0-9]{0,2}", n) and int(n) < 256 for n in numbers):
-                raise ValueError(text)
-            a, b, c, d = map(int, numbers)
-            pieces += [a << 8 | b, c << 8 | d]
-        elif re.fullmatch(r"[0-9A-Fa-f]{1,4}", part):
-            pieces.append(int(part, 16))
-        else:
-            raise ValueError(text)
-    return pieces
-
-
-def _write_ipv6(pieces: list[int]) -> str:
-    # The first of the longest runs of zeros, if it is longer than one, becomes `::`.
-    best_start, best_length = -1, 1
-    start = 0
-    while start < 8:
-        length = 0
-        while start + length < 8 and pieces[start + length] == 0:
-            length += 1
-        if length > best_length:
-            best_start, best_length = start, length
-        start += length + 1
-    if best_start < 0:
-        return ":".join(f"{piece:x}" for piece in pieces)
-    left = ":".join(f"{piece:x}" for piece in pieces[:best_start])
-    right = ":".join(f"{piece:x}" for piece in pieces[best_start + best_length :])
-    return f"{left}::{right}"
+        return normalise_ipv4(host)
+    return host
 
 
 # --------------------------------------------------------------------- paths
@@ -312,7 +422,7 @@ def _write_ipv6(pieces: list[int]) -> str:
 
 def is_canonical(path: str) -> bool:
     """Whether a path certainly is as `canonical_path` would write it; one with an escape in it may be, too."""
-    return odd_in_path(path) is None and "/." not in path and path[:1] == "/"
+    return find_noncanonical(path) is None and "/." not in path and path[:1] == "/"
 
 
 def canonical_path(raw: str) -> str:
@@ -324,7 +434,7 @@ def canonical_path(raw: str) -> str:
         return raw
     if raw[:1] == "/" or raw[:1] == "\\":
         raw = raw[1:]
-    return _join_segments(re.split(r"[/\\]", _whole_characters(raw)))
+    return _join_segments(re.split(r"[/\\]", well_formed(raw)))
 
 
 def _join_segments(segments: list[str]) -> str:
@@ -341,7 +451,7 @@ def _join_segments(segments: list[str]) -> str:
             if place == last:
                 kept.append("")
         else:
-            kept.append(_encode(_IN_PATH, segment))
+            kept.append(percent_encode(_IN_PATH, segment))
     return "/" + "/".join(kept)
 
 
@@ -365,7 +475,7 @@ def split_path(path: str) -> tuple[str, ...]:
 
 def _decode_strictly(segment: str) -> str:
     first, *rest = segment.encode("utf-8", "surrogatepass").split(b"%")
-    table = _hex_table()
+    table = hex_table()
     pieces = [first]
     for piece in rest:
         byte = table.get(piece[:2])
@@ -376,91 +486,3 @@ def _decode_strictly(segment: str) -> str:
         return b"".join(pieces).decode("utf-8")
     except UnicodeDecodeError:
         raise MalformedPathError(f"the path segment {segment!r} is not UTF-8") from None
-
-
-# --------------------------------------------------------------------- query strings
-
-
-def parse_query(text: str) -> list[tuple[str, str]]:
-    """The names and values of a query string, in order.
-
-    `+` and `%20` are blanks, escapes that are none stay, bytes that are not UTF-8 become U+FFFD. Empty pieces between
-    two `&` are left out.
-    """
-    if not text:
-        return []
-    pairs: list[tuple[str, str]] = []
-    if "%" not in text and "+" not in text:
-        for piece in text.split("&"):
-            if piece:
-                name, _, value = piece.partition("=")
-                pairs.append((name, value))
-        return pairs
-    for piece in text.split("&"):
-        if piece:
-            name, _, value = piece.replace("+", " ").partition("=")
-            pairs.append(
-                (
-                    decode_leniently(name, "replace") if "%" in name else name,
-                    decode_leniently(value, "replace") if "%" in value else value,
-                )
-            )
-    return pairs
-
-
-def encode_query(pairs: Iterable[tuple[str, str]]) -> str:
-    """Write a query string: blanks as `+`, everything but letters, digits and `*-._` percent-encoded as UTF-8."""
-    return "&".join([f"{_encode_form(name)}={_encode_form(value)}" for name, value in pairs])
-
-
-def _encode_form(text: str) -> str:
-    return _encode(_IN_FORM, text).replace("%20", "+")
-
-
-# --------------------------------------------------------------------- escapes
-
-
-def decode_leniently(text: str, errors: str) -> str:
-    """Decode the escapes that are whole and leave the others.
-
-    Bytes that are not UTF-8 become U+FFFD with `errors="replace"`; with `"strict"` the whole text stays as it was.
-    """
-    first, *rest = _whole_characters(text).encode().split(b"%")
-    table = _hex_table()
-    pieces = [first]
-    for piece in rest:
-        byte = table.get(piece[:2])
-        pieces += (b"%", piece) if byte is None else (byte, piece[2:])
-    try:
-        return b"".join(pieces).decode("utf-8", errors)
-    except UnicodeDecodeError:
-        return text
-
-
-_hex: dict[bytes, bytes] = {}
-
-
-def _hex_table() -> dict[bytes, bytes]:
-    # 484 spellings of 256 bytes, made when the first escape is met.
-    if not _hex:
-        digits = b"0123456789abcdefABCDEF"
-        _hex.update({bytes([a, b]): bytes([int(bytes([a, b]), 16)]) for a in digits for b in digits})
-    return _hex
-
-
-def _encode(pattern: str, text: str) -> str:
-    # An escape that is there already stays: the percent sign itself is in none of the sets but the form's.
-    return re.sub(pattern, _percent, text)
-
-
-def _percent(match: re.Match[str]) -> str:
-    return "".join([f"%{byte:02X}" for byte in _whole_characters(match[0]).encode()])
-
-
-def _whole_characters(text: str) -> str:
-    """`text` with lone surrogates replaced by U+FFFD, which is what the standards do with them."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text

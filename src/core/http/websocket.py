@@ -11,7 +11,9 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Protocol, runtime_checkable
+from typing import Protocol, cast, runtime_checkable
+
+from core.http.streams import encode, well_formed
 
 __all__ = ["ConnectedWebSocket", "Upgrade", "WebSocket", "WebSocketClosed", "check_close", "messages", "pair"]
 
@@ -21,12 +23,16 @@ _MOST_REASON_BYTES = 123
 
 
 class WebSocketClosed(Exception):
-    """The connection is closed: by whom `code` and `reason` tell. 1005 is a close without a code, 1006 a lost connection."""
+    """The connection is closed: why `code` and `reason` tell. 1005 is a close without a code, 1006 a lost connection.
 
-    def __init__(self, code: int = 1005, reason: str = "") -> None:
+    `socket` is the WebSocket that is closed, so that who sends to many knows which one to let go.
+    """
+
+    def __init__(self, code: int = 1005, reason: str = "", socket: WebSocket | None = None) -> None:
         super().__init__(code, reason)
         self.code = code
         self.reason = reason
+        self.socket = socket
 
     def __str__(self) -> str:
         return f"the WebSocket is closed: {self.code}{' ' + self.reason if self.reason else ''}"
@@ -76,23 +82,33 @@ class Upgrade:
         """The subprotocol that was agreed on, if any."""
 
     async def run(self, socket: WebSocket, /) -> None:
-        """Run the session to its end and close the connection: with 1011 where the handler fails, which is logged."""
+        """Run the session to its end and close the connection: with 1011 where the handler fails, which is logged.
+
+        That this connection is closed is no failure. That another one is, to which the handler sends too, is one.
+        """
         try:
             await self._session(socket)
-        except WebSocketClosed:
-            return
-        except Exception:
+        except Exception as error:
+            if _is_closing_of(socket, error):
+                return
             log.exception("a WebSocket handler failed")
             await socket.close(1011, "Internal Error")
         else:
             await socket.close()
 
 
+def _is_closing_of(socket: WebSocket, error: BaseException) -> bool:
+    """Whether `error` says nothing but that `socket` is closed; tasks of a group may each say so."""
+    if isinstance(error, BaseExceptionGroup):
+        return all(_is_closing_of(socket, one) for one in cast("BaseExceptionGroup[BaseException]", error).exceptions)
+    return isinstance(error, WebSocketClosed) and error.socket is socket
+
+
 def check_close(code: int, reason: str) -> None:
     """Refuse what no close frame may carry. Raises ValueError."""
     if type(code) is not int or not (code in (1000, 1001, 1008, 1009, 1011, 1012, 1013) or 3000 <= code <= 4999):
         raise ValueError(f"close(code={code!r}) must be 1000, or one of your own from 3000 to 4999")
-    if len(reason.encode("utf-8", "surrogatepass")) > _MOST_REASON_BYTES:
+    if len(encode(reason)) > _MOST_REASON_BYTES:
         raise ValueError(f"close(reason=…) must be at most {_MOST_REASON_BYTES} bytes of UTF-8")
 
 
@@ -105,7 +121,7 @@ class ConnectedWebSocket:
         self._messages: deque[str | bytes] = deque()
         self._arrived = asyncio.Event()
         self.closed: WebSocketClosed | None = None
-        """How the connection was closed, None while it is open."""
+        """The close of the connection, None while it is open."""
 
     @property
     def protocol(self) -> str | None:
@@ -127,7 +143,7 @@ class ConnectedWebSocket:
             raise TypeError(f"send() takes str or bytes, not {type(message).__name__}. Write json.dumps(…) for values")
         if self.closed is not None:
             raise self.closed
-        self._other._messages.append(message)
+        self._other._messages.append(well_formed(message) if isinstance(message, str) else message)
         self._other._arrived.set()
         await asyncio.sleep(0)  # as on a wire: the other side has its turn
 
@@ -140,7 +156,7 @@ class ConnectedWebSocket:
         """Close with any code, as a host does when a connection is lost (1006) or a handler fails (1011)."""
         for side in (self, self._other):
             if side.closed is None:
-                side.closed = WebSocketClosed(code, reason)
+                side.closed = WebSocketClosed(code, well_formed(reason), side)
             side._arrived.set()
 
     def __aiter__(self) -> AsyncIterator[str | bytes]:

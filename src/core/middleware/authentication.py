@@ -1,4 +1,4 @@
-"""What authenticating middleware have in common: one value that is an authenticator and a middleware.
+"""The base of middleware that authenticate: one value that is an authenticator and a middleware.
 
 As an authenticator (`router.authenticated(…)`) it returns the user; as plain middleware it puts the
 user on the request. Either way it asks once per request. What a client is told of a refusal is always
@@ -15,40 +15,40 @@ from typing_extensions import TypeVar
 
 from core.bindings.secret import Secret
 from core.errors import CoreError, DeveloperError
-from core.handlers import Next, Traits
-from core.request import Request
+from core.handlers import Authenticator, Middleware, MiddlewareInfo, Next
+from core.request import AnyRequest, Request
 from core.response import Response
 
-__all__ = ["Authentication", "refused", "same", "secret_bytes"]
+__all__ = ["Authentication", "binding_of", "refused", "same", "secret_bytes"]
 
 E_contra = TypeVar("E_contra", contravariant=True, default=Any)
-U_co = TypeVar("U_co", covariant=True, default=Any)
+A_co = TypeVar("A_co", covariant=True, default=Any)
 
 log: logging.Logger = logging.getLogger("core")
 
 
-class Authentication(Generic[E_contra, U_co]):
+class Authentication(Middleware[E_contra, object], Authenticator[E_contra, A_co, object], Generic[E_contra, A_co]):
     """An authenticator that may stand as middleware too.
 
     admin = app.authenticated(jwt_auth(secret=…))     # handlers see req.user, typed
     app.use("/admin", jwt_auth(secret=…))             # the same, untyped
     """
 
-    def __init__(self, name: str, authenticate: Callable[[Request[Any, Any, Any]], Awaitable[U_co]]) -> None:
+    def __init__(self, name: str, authenticate: Callable[[AnyRequest], Awaitable[A_co]]) -> None:
         self._authenticate = authenticate
-        self.__core_traits__: Traits = Traits(name, provides=("req.user",), authenticates=True)
+        self.__core_info__: MiddlewareInfo = MiddlewareInfo(name, provides=("req.user",), authenticates=True)
 
     @overload
-    def __call__(self, req: Request[E_contra, Any, Any], /) -> Awaitable[U_co]: ...
+    def __call__(self, req: Request[E_contra, object, Any], /) -> Awaitable[A_co]: ...
     @overload
-    def __call__(self, req: Request[E_contra, Any, Any], res: Response, next: Next, /) -> Awaitable[None]: ...
+    def __call__(self, req: Request[E_contra, object, Any], res: Response, next: Next, /) -> Awaitable[None]: ...
     def __call__(
-        self, req: Request[E_contra, Any, Any], res: Response | None = None, next: Next | None = None, /
+        self, req: Request[E_contra, object, Any], res: Response | None = None, next: Next | None = None, /
     ) -> Awaitable[Any]:
         """Return the user, or raise CoreError; as middleware set `req.user` and go on."""
         return self._authenticate(req) if next is None else self._stand_before(req, next)
 
-    async def _stand_before(self, req: Request[E_contra, Any, Any], next: Next) -> None:
+    async def _stand_before(self, req: Request[E_contra, object, Any], next: Next) -> None:
         users = req.users
         if self not in users:
             users[self] = await self._authenticate(req)
@@ -56,7 +56,7 @@ class Authentication(Generic[E_contra, U_co]):
         await next()
 
 
-def refused(name: str, challenge: str, reason: str, req: Request[Any, Any, Any]) -> CoreError:
+def refused(name: str, challenge: str, reason: str, req: AnyRequest) -> CoreError:
     """The one answer to every failed authentication. The reason is for the log alone."""
     log.info("%s() refused %s %s: %s", name, req.method, req.path, reason)
     return CoreError(401, "Unauthorized", headers={"WWW-Authenticate": challenge})
@@ -71,13 +71,13 @@ def secret_bytes(call: str, option: str, function: object, value: object) -> byt
         raise DeveloperError(f"{call}({option}=…) must give a str, bytes or Secret, not {type(text).__name__}")
     if not text or not text.strip():
         raise DeveloperError(
-            f"{call}({option}=…): {_binding_of(function)} is empty or missing. Set it with a value that nobody can "
+            f"{call}({option}=…): {binding_of(function)} is empty or missing. Set it with a value that nobody can "
             "guess, for example of `openssl rand -base64 32`"
         )
     return text
 
 
-def _binding_of(function: object) -> str:
+def binding_of(function: object) -> str:
     """What a function such as `lambda req: req.env.JWT_SECRET` reads, for a message."""
     names: tuple[str, ...] = getattr(getattr(function, "__code__", None), "co_names", ())
     read = [name for name in names if name not in ("env", "reveal", "encode")]

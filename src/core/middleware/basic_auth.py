@@ -9,13 +9,13 @@ import re
 from collections.abc import Awaitable, Callable
 from typing import Any, overload
 
-from typing_extensions import TypeVar
+from typing_extensions import TypeForm, TypeVar
 
 from core.bindings.secret import Secret
 from core.errors import OptionError
 from core.middleware import options
 from core.middleware.authentication import Authentication, refused, same, secret_bytes
-from core.request import Request
+from core.request import AnyRequest, Request
 
 __all__ = ["basic_auth"]
 
@@ -28,6 +28,8 @@ _MOST_CHARACTERS = 4096
 
 @overload
 def basic_auth(
+    env: TypeForm[E] = options.UNNAMED,
+    /,
     *,
     username: str,
     password: Callable[[Request[E, Any, Any]], str | bytes | Secret | Awaitable[str | bytes | Secret]],
@@ -35,13 +37,19 @@ def basic_auth(
 ) -> Authentication[E, str]: ...
 @overload
 def basic_auth(
-    *, verify: Callable[[str, str, Request[E, Any, Any]], Awaitable[T | None]], realm: str = "Restricted"
+    env: TypeForm[E] = options.UNNAMED,
+    /,
+    *,
+    verify: Callable[[str, str, Request[E, Any, Any]], Awaitable[T | None]],
+    realm: str = "Restricted",
 ) -> Authentication[E, T]: ...
 def basic_auth(
+    env: object = options.UNNAMED,
+    /,
     *,
     username: str | None = None,
-    password: Callable[[Request[Any, Any, Any]], Any] | None = None,
-    verify: Callable[[str, str, Request[Any, Any, Any]], Awaitable[Any]] | None = None,
+    password: Callable[[AnyRequest], Any] | None = None,
+    verify: Callable[[str, str, AnyRequest], Awaitable[Any]] | None = None,
     realm: str = "Restricted",
 ) -> Authentication[Any, Any]:
     """Let in who knows the password; everyone else gets 401 `{"error": "Unauthorized"}` and is asked for it.
@@ -52,6 +60,7 @@ def basic_auth(
 
     An authenticator and a middleware, as `jwt_auth`. Raises OptionError; an empty password is a 500.
     """
+    options.named_env("basic_auth", env)
     if (password is None) == (verify is None) or (username is None) != (password is None):
         raise OptionError("basic_auth() needs either username and password, or verify")
     for option, function in (("password", password), ("verify", verify)):
@@ -66,7 +75,7 @@ def basic_auth(
         raise options.refuse("basic_auth", "realm", realm, "cannot have quotes or backslashes")
     challenge = f'Basic realm="{realm}", charset="UTF-8"'
 
-    async def authenticate(req: Request[Any, Any, Any]) -> Any:
+    async def authenticate(req: AnyRequest) -> Any:
         wanted = None
         if password is not None:
             wanted = secret_bytes("basic_auth", "password", password, await options.awaited(password(req)))

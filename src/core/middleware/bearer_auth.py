@@ -6,13 +6,13 @@ import re
 from collections.abc import Awaitable, Callable
 from typing import Any, overload
 
-from typing_extensions import TypeVar
+from typing_extensions import TypeForm, TypeVar
 
 from core.bindings.secret import Secret
 from core.errors import OptionError
 from core.middleware import options
 from core.middleware.authentication import Authentication, refused, same, secret_bytes
-from core.request import Request
+from core.request import AnyRequest, Request
 
 __all__ = ["bearer_auth"]
 
@@ -24,18 +24,26 @@ _bearer = re.compile(r"[Bb][Ee][Aa][Rr][Ee][Rr] +([A-Za-z0-9._~+/-]+=*)").fullma
 
 @overload
 def bearer_auth(
+    env: TypeForm[E] = options.UNNAMED,
+    /,
     *,
     token: Callable[[Request[E, Any, Any]], str | bytes | Secret | Awaitable[str | bytes | Secret]],
     max_length: int = 4096,
 ) -> Authentication[E, None]: ...
 @overload
 def bearer_auth(
-    *, verify: Callable[[str, Request[E, Any, Any]], Awaitable[T | None]], max_length: int = 4096
+    env: TypeForm[E] = options.UNNAMED,
+    /,
+    *,
+    verify: Callable[[str, Request[E, Any, Any]], Awaitable[T | None]],
+    max_length: int = 4096,
 ) -> Authentication[E, T]: ...
 def bearer_auth(
+    env: object = options.UNNAMED,
+    /,
     *,
-    token: Callable[[Request[Any, Any, Any]], Any] | None = None,
-    verify: Callable[[str, Request[Any, Any, Any]], Awaitable[Any]] | None = None,
+    token: Callable[[AnyRequest], Any] | None = None,
+    verify: Callable[[str, AnyRequest], Awaitable[Any]] | None = None,
     max_length: int = 4096,
 ) -> Authentication[Any, Any]:
     """Let in who brings the right bearer token; everyone else gets 401 `{"error": "Unauthorized"}`.
@@ -46,6 +54,7 @@ def bearer_auth(
 
     An authenticator and a middleware, as `jwt_auth`. Raises OptionError; an empty token is a 500.
     """
+    options.named_env("bearer_auth", env)
     if (token is None) == (verify is None):
         raise OptionError(
             "bearer_auth() needs either token, for example token=lambda req: req.env.API_TOKEN, or verify"
@@ -55,7 +64,7 @@ def bearer_auth(
             raise options.refuse("bearer_auth", option, "…", "must be a function of the request")
     options.integer("bearer_auth", "max_length", max_length, least=1, unit="characters")
 
-    async def authenticate(req: Request[Any, Any, Any]) -> Any:
+    async def authenticate(req: AnyRequest) -> Any:
         wanted = None
         if token is not None:
             # Asked for before the header is looked at, so that a missing secret is told by the first request of all.

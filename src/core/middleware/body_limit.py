@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from core.errors import CoreError
 from core.handlers import Middleware, Next, declare
 from core.middleware import options
-from core.request import Request
+from core.request import AnyRequest
 from core.response import Response
 
 __all__ = ["body_limit"]
@@ -24,7 +22,7 @@ def body_limit(*, max_size: int, message: str = "Payload Too Large", status: int
     options.text("body_limit", "message", message)
     options.status("body_limit", status)
 
-    async def limit(req: Request[Any, Any, Any], res: Response, next: Next, /) -> None:
+    async def limit(req: AnyRequest, res: Response, next: Next, /) -> None:
         length = req.header("content-length")
         # A number of thousands of digits is refused by its length: to read it would be work.
         if (

@@ -1,9 +1,11 @@
 """Whole answers kept and given again, as a shared cache may (RFC 9111).
 
 Decided here: what may be kept at all. Nothing that could be one person's: no answer to a request with
-`Authorization`, none that sets a cookie or says `private` or `no-store`, none to a request with
-cookies unless it says `public`, and never across what `Vary` names. Where it is kept is the store's
-business: a process's memory, or a key-value namespace.
+`Authorization` or a body, none that sets a cookie or says `private` or `no-store`, none to a request
+with cookies or a user unless it says `public`, and never across what `Vary` names. All of this is
+read from the response that leaves, since middleware outside of this one may add to it until then;
+the answer that is kept is the one of the chain inside. Where it is kept is the store's business: a
+process's memory, or a key-value namespace.
 """
 
 from __future__ import annotations
@@ -15,14 +17,16 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 import attrs
-from typing_extensions import TypeVar
+from typing_extensions import TypeForm, TypeVar
 
 from core.bindings.kv import KVNamespace
 from core.errors import DeveloperError, OptionError
 from core.handlers import Middleware, Next, declare
 from core.http import json
+from core.http.dates import read_date
+from core.http.streams import encode
 from core.middleware import options
-from core.request import Request
+from core.request import AnyRequest, Request
 from core.response import Response
 
 __all__ = [
@@ -39,6 +43,7 @@ log: logging.Logger = logging.getLogger("core")
 _STATUSES = frozenset((200, 203, 204, 301, 308, 404, 405, 410, 414, 501))
 _seconds = re.compile(r"\d{1,10}", re.ASCII).fullmatch
 _MOST_VARY = 16
+_REFUSALS = frozenset(("private", "no-store", "no-cache"))
 # What is this one connection's, or this one moment's.
 _NOT_KEPT = frozenset(
     ("connection", "keep-alive", "date", "age", "transfer-encoding", "upgrade", "server-timing", "cache-status")
@@ -73,7 +78,10 @@ class CacheStore(Protocol):
 
 
 class MemoryCache:
-    """Answers in this process's memory, at most `max_bytes` of bodies; the longest unused go first."""
+    """Answers in this process's memory, at most `max_bytes` of bodies, headers and keys; the longest unused go first.
+
+    An answer that alone is larger is not kept.
+    """
 
     def __init__(self, *, max_bytes: int = 16 * 1024 * 1024) -> None:
         self._most = options.integer("MemoryCache", "max_bytes", max_bytes, least=0, unit="bytes")
@@ -90,19 +98,24 @@ class MemoryCache:
     async def put(self, key: str, value: Cached, req: Any, /) -> None:
         """Keep an answer."""
         self._forget(key)
+        size = _size(key, value)
+        if size > self._most:
+            return
         self._values[key] = value
-        self._size += _size(value)
+        self._size += size
         while self._size > self._most:
             self._forget(next(iter(self._values)))
 
     def _forget(self, key: str) -> None:
         value = self._values.pop(key, None)
         if value is not None:
-            self._size -= _size(value)
+            self._size -= _size(key, value)
 
 
-def _size(value: Cached) -> int:
-    return len(value.body) + 512
+def _size(key: str, value: Cached) -> int:
+    # Clients choose the keys, which hold the URL and what `Vary` names.
+    headers = sum(len(name) + len(text) for name, text in value.headers.items())
+    return len(key) + len(value.body) + headers + sum(map(len, value.vary)) + 512
 
 
 class _KVCache:
@@ -135,24 +148,29 @@ def _kv_key(key: str) -> str:
 
 
 def cache(
+    env: TypeForm[E] = options.UNNAMED,
+    /,
     *,
     store: CacheStore | None = None,
     kv_binding: str | Callable[[Request[E, Any, Any]], KVNamespace] | None = None,
     max_age: int | None = None,
     max_body: int = 1024 * 1024,
     name: str = "core",
-) -> Middleware[E, Any]:
+) -> Middleware[E, object]:
     """Keep answers to GET, and give them again while they are fresh.
 
     `store`: `MemoryCache()` by default; or `kv_binding`, a namespace by name or by a function of the request.
     `max_age`: seconds for answers that say nothing themselves; without it only those with `Cache-Control: max-age` or
-    `s-maxage` are kept. `max_body`: bytes up to which a body is kept; streams never are.
+    `s-maxage`, or with `Expires`, are kept. `max_body`: bytes up to which a body is kept; streams never are.
     A given answer has `Age`, and every answer `Cache-Status` (RFC 9211) with `name`.
 
     Kept is what the chain behind this middleware made: register `request_id`, `cors` and authentication before it, and
-    what belongs to the answer behind it. A store that fails is logged, and the request answered as if there were none.
+    what belongs to the answer behind it. Whether it may be kept is read from the response that leaves: `Vary`,
+    `Cache-Control`, `Expires` and `Set-Cookie` count whoever staged them. A request with a body is neither given a kept
+    answer nor is its own kept. A store that fails is logged, and the request answered as if there were none.
     Raises OptionError.
     """
+    options.named_env("cache", env)
     if store is not None and kv_binding is not None:
         raise OptionError("cache() keeps answers in one place. Give either store or kv_binding")
     if max_age is not None:
@@ -167,7 +185,7 @@ def cache(
     else:
         kept = store if store is not None else MemoryCache()
 
-    async def look_up(key: str, req: Request[Any, Any, Any]) -> Cached | None:
+    async def look_up(key: str, req: AnyRequest) -> Cached | None:
         try:
             found = await kept.get(key, req)
             if found is not None and found.vary:
@@ -179,7 +197,7 @@ def cache(
             return None
         return found if found is not None and req.clock.time() < found.expires else None
 
-    async def keep(key: str, value: Cached, vary: tuple[str, ...], req: Request[Any, Any, Any]) -> None:
+    async def keep(key: str, value: Cached, vary: tuple[str, ...], req: AnyRequest) -> None:
         try:
             if vary:
                 await kept.put(key, attrs.evolve(value, body=b"", headers={}, vary=vary), req)
@@ -188,12 +206,15 @@ def cache(
         except Exception:
             log.exception("cache() could not keep the answer to %s", req.path)
 
-    async def serve(req: Request[Any, Any, Any], res: Response, next: Next, /) -> None:
+    async def serve(req: AnyRequest, res: Response, next: Next, /) -> None:
         wishes = _directives(req.header("cache-control"))
-        if req.method not in ("GET", "HEAD") or req.header("authorization") is not None or "no-store" in wishes:
-            await next()
-            return
-        if req.header("range") is not None:
+        if (
+            req.method not in ("GET", "HEAD")
+            or req.header("authorization") is not None
+            or req.header("range") is not None
+            or "no-store" in wishes
+            or _announces_body(req)
+        ):
             await next()
             return
         # The host is a part: one application may answer for several.
@@ -204,21 +225,36 @@ def cache(
                 _give(found, req, res, name)
                 return
         before: dict[str, str] = res.unblocked().copy()
-        cookies = len(res.set_cookies or ())
         await next()
-        after: dict[str, str] = res.unblocked()
-        own = {header: value for header, value in after.items() if before.get(header) != value}
+        staged: dict[str, str] = res.unblocked()
+        own = {header: value for header, value in staged.items() if before.get(header) != value}
+        said = _directives(staged.get("cache-control"))
+        data = _whole_body(res, max_body)
         res.header("cache-status", f"{name}; fwd=miss")
-        if req.method != "GET" or len(res.set_cookies or ()) != cookies:
+        if req.method != "GET" or data is None or res.status_code not in _STATUSES or said.keys() & _REFUSALS:
             return
-        value, vary = _storable(req, res, own, max_age, max_body)
-        if value is not None:
-            req.ctx.wait_until(keep(key, value, vary, req))
+        made = Cached(
+            res.status_code,
+            {header: value for header, value in own.items() if header not in _NOT_KEPT},
+            data,
+            res.content_type,
+            0.0,
+            0.0,
+        )
+
+        def decide(req: AnyRequest, status: int, duration_ms: float) -> None:
+            # What was refused after all is not kept; a 304 says that the client has this very answer.
+            if status in (made.status, 304):
+                value, vary = _dated(made, req, res, max_age)
+                if value is not None:
+                    req.ctx.wait_until(keep(key, value, vary, req))
+
+        res.on_finalize(decide)
 
     return declare(serve, name="cache")
 
 
-def _give(found: Cached, req: Request[Any, Any, Any], res: Response, name: str) -> None:
+def _give(found: Cached, req: AnyRequest, res: Response, name: str) -> None:
     for header, value in found.headers.items():
         if header == "vary":
             for part in value.split(","):
@@ -231,34 +267,57 @@ def _give(found: Cached, req: Request[Any, Any, Any], res: Response, name: str) 
     res.content_type = found.content_type
 
 
-def _storable(
-    req: Request[Any, Any, Any], res: Response, own: dict[str, str], max_age: int | None, max_body: int
-) -> tuple[Cached | None, tuple[str, ...]]:
-    """What to keep of an answer, with the names of its `Vary`; None for what must not be kept."""
-    nothing: tuple[None, tuple[str, ...]] = (None, ())
+def _announces_body(req: AnyRequest) -> bool:
+    """Whether a request says that it has a body, which could take part in the answer and is no part of the key."""
+    return req.header("content-length") not in (None, "0") or req.header("transfer-encoding") is not None
+
+
+def _whole_body(res: Response, max_body: int) -> bytes | None:
+    """The body that was sent, where it is whole and not too long."""
     body = res.body
-    if res.status_code not in _STATUSES or not res.sent or not isinstance(body, str | bytes | None):
+    if not res.sent or not isinstance(body, str | bytes | None):
+        return None
+    data = b"" if body is None else encode(body) if isinstance(body, str) else body
+    return data if len(data) <= max_body else None
+
+
+def _dated(made: Cached, req: AnyRequest, res: Response, max_age: int | None) -> tuple[Cached | None, tuple[str, ...]]:
+    """An answer with the time it may be kept, and the names of its `Vary`; None where it must not be kept.
+
+    It goes by all that is staged when the response leaves.
+    """
+    nothing: tuple[None, tuple[str, ...]] = (None, ())
+    staged = res.unblocked()
+    said = _directives(staged.get("cache-control"))
+    if res.set_cookies or said.keys() & _REFUSALS or req.body_used:
         return nothing
-    data = b"" if body is None else body.encode() if isinstance(body, str) else body
-    said = _directives((res.staged or {}).get("cache-control"))
-    if len(data) > max_body or said.keys() & {"private", "no-store", "no-cache"}:
+    personal = req.header("cookie") is not None or req.user is not None or bool(req.users)
+    if personal and "public" not in said:
         return nothing
-    if req.header("cookie") is not None and "public" not in said:
-        return nothing
-    life = _life(said, max_age)
-    names = tuple(sorted({part.strip().lower() for part in own.get("vary", "").split(",") if part.strip()}))
-    if life <= 0 or "*" in names or len(names) > _MOST_VARY or not all(map(options.word, names)):
+    names = tuple(sorted({part.strip().lower() for part in staged.get("vary", "").split(",") if part.strip()}))
+    if "*" in names or len(names) > _MOST_VARY or not all(map(options.word, names)):
         return nothing
     now = req.clock.time()
-    headers = {header: value for header, value in own.items() if header not in _NOT_KEPT}
-    return Cached(res.status_code, headers, data, res.content_type, now, now + life), names
+    stored = now - _age(staged.get("age"))
+    expires = stored + _life(said, staged, max_age, now)
+    return (attrs.evolve(made, stored=stored, expires=expires), names) if expires > now else nothing
 
 
-def _life(said: dict[str, str], max_age: int | None) -> int:
+def _life(said: dict[str, str], staged: dict[str, str], max_age: int | None, now: float) -> int:
+    """For how many seconds an answer is fresh (RFC 9111, section 4.2.1)."""
     for directive in ("s-maxage", "max-age"):
         if directive in said:
             return int(said[directive]) if _seconds(said[directive]) else 0
+    if "expires" in staged:
+        # What is no date, such as "0", is one in the past (section 5.3).
+        expires, date = (read_date(staged.get(name), now) for name in ("expires", "date"))
+        return 0 if expires is None else expires - int(now if date is None else date)
     return max_age or 0
+
+
+def _age(header: str | None) -> int:
+    """For how long an answer that came from elsewhere was under way or kept there."""
+    return int(header) if header is not None and _seconds(header) else 0
 
 
 def _directives(header: str | None) -> dict[str, str]:
@@ -267,11 +326,12 @@ def _directives(header: str | None) -> dict[str, str]:
     for part in (header or "").split(","):
         directive, _, value = part.strip().partition("=")
         if directive:
-            found[directive.strip().lower()] = value.strip().strip('"')
+            # Of two values of one directive the first counts (RFC 9111, section 4.2.1).
+            found.setdefault(directive.strip().lower(), value.strip().strip('"'))
     return found
 
 
-def _variant(key: str, names: tuple[str, ...], req: Request[Any, Any, Any]) -> str:
+def _variant(key: str, names: tuple[str, ...], req: AnyRequest) -> str:
     # Each value with its length, so that no value can be taken for another's end.
     values = [req.header(name) for name in names]
     return key + "".join(

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator
-from typing import Any
 
 from core.handlers import Middleware, Next, declare
+from core.http.response import NULL_BODY_STATUSES
+from core.http.streams import encode
 from core.middleware import options
-from core.request import Request
-from core.response import NULL_BODY_STATUSES, Response
+from core.request import AnyRequest
+from core.response import Response
 
 __all__ = ["compress"]
 
@@ -40,7 +41,7 @@ def compress(*, min_size: int = 1024, level: int = 6) -> Middleware[object, obje
     options.integer("compress", "min_size", min_size, least=0, unit="bytes")
     options.integer("compress", "level", level, least=1, most=9)
 
-    async def squeeze(req: Request[Any, Any, Any], res: Response, next: Next, /) -> None:
+    async def squeeze(req: AnyRequest, res: Response, next: Next, /) -> None:
         await next()
         body = res.body
         staged = res.staged if res.staged is not None else {}
@@ -56,11 +57,12 @@ def compress(*, min_size: int = 1024, level: int = 6) -> Middleware[object, obje
             or "no-transform" in staged.get("cache-control", "").lower()
         ):
             return
-        res.append("vary", "Accept-Encoding")
+        # As it leaves, so that it stands once and beside no "*", which says it all.
+        res.vary("Accept-Encoding")
         if not _accepts_gzip(req.header("accept-encoding")):
             return
         whole = isinstance(body, str | bytes)
-        data = body.encode() if isinstance(body, str) else body
+        data = encode(body) if isinstance(body, str) else body
         if isinstance(data, bytes):
             if len(data) < min_size:
                 return

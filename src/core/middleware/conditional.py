@@ -7,23 +7,16 @@ conditions count as absent. All of it takes time linear in the header.
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
 
 import attrs
 
-__all__ = ["ByteRange", "http_date", "modified_since", "none_match", "parse_range", "read_date", "unchanged"]
+from core.http.dates import read_date
+
+__all__ = ["ByteRange", "modified_since", "none_match", "parse_range", "unchanged"]
 
 _MOST_CHARACTERS = 4096
 _is_etag = re.compile(r'(?:W/)?"[!#-~\x80-\xff]*"').match
 _is_range = re.compile(r"bytes=\s*(\d{0,18})-(\d{0,18})\s*", re.ASCII | re.IGNORECASE).fullmatch
-_is_date = re.compile(
-    r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), (\d\d) (Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) (\d{4}) "
-    r"(\d\d):(\d\d):(\d\d) GMT",
-    re.ASCII,
-).fullmatch
-
-_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
 @attrs.frozen
@@ -94,46 +87,17 @@ def none_match(header: str | None, etag: str) -> bool:
     return True
 
 
-def modified_since(header: str | None, modified: float) -> bool:
-    """Whether `If-Modified-Since` is absent or older than `modified`, seconds since 1970: False means 304."""
-    since = read_date(header)
+def modified_since(header: str | None, modified: float, now: float) -> bool:
+    """Whether `If-Modified-Since` is absent or older than `modified`: False means 304. Times in seconds since 1970."""
+    since = read_date(header, now)
     return since is None or int(modified) > since
 
 
-def unchanged(if_range: str | None, etag: str | None, modified: float | None) -> bool:
+def unchanged(if_range: str | None, etag: str | None, modified: float | None, now: float) -> bool:
     """Whether `If-Range` lets a part be sent: it is absent, or names this very representation by a strong validator."""
     if if_range is None:
         return True
     if if_range.startswith(('"', "W/")):
         return etag is not None and not etag.startswith("W/") and if_range == etag
-    since = read_date(if_range)
+    since = read_date(if_range, now)
     return since is not None and modified is not None and int(modified) == since
-
-
-def read_date(header: str | None) -> int | None:
-    """An HTTP date in its one current form, as seconds since 1970."""
-    match = _is_date(header) if header is not None else None
-    if match is None:
-        return None
-    try:
-        moment = datetime(
-            int(match[3]),
-            _MONTHS.index(match[2]) + 1,
-            int(match[1]),
-            int(match[4]),
-            int(match[5]),
-            min(int(match[6]), 59),
-            tzinfo=UTC,
-        )
-    except ValueError:
-        return None
-    return int((moment - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds())
-
-
-def http_date(seconds: float) -> str:
-    """Seconds since 1970 as an HTTP date."""
-    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=int(seconds))
-    return (
-        f"{_DAYS[moment.weekday()]}, {moment.day:02d} {_MONTHS[moment.month - 1]} {moment.year:04d} "
-        f"{moment.hour:02d}:{moment.minute:02d}:{moment.second:02d} GMT"
-    )

@@ -11,21 +11,22 @@ import re
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, TypeAlias, cast
 
-from typing_extensions import TypeVar
+from typing_extensions import TypeForm, TypeVar
 
 from core.errors import OptionError
 from core.handlers import Middleware, Next, arguments_of, before, declare
+from core.header_block import HeaderBlock
 from core.http.url import URL
 from core.middleware import options
-from core.request import Request
-from core.response import Block, Response
+from core.request import AnyRequest, Request
+from core.response import Response
 
 __all__ = ["Origins", "cors", "normalised_origins"]
 
 E = TypeVar("E", default=Any)
 
 Origins: TypeAlias = str | Iterable[str] | bool | None
-"""What a function of the request gives: origins, `"*"`, or whether the one that asks is allowed."""
+"""The result of a function of the request: origins, `"*"`, or whether the one that asks is allowed."""
 
 _OTHER_SCHEME = r"[a-z][a-z0-9+.\-]*://[a-z0-9._\-]+(:[0-9]{1,5})?"
 
@@ -36,8 +37,14 @@ _MOST_HEADER_CHARACTERS = 4096
 _METHODS = ("GET", "HEAD", "PUT", "PATCH", "POST", "DELETE")
 _KEPT_LISTS = 64
 
+_ALLOWED = "access-control-allow-origin"
+# What an answer may be told, all of which an inner `cors()` takes back of an outer one's.
+_GRANTS = (_ALLOWED, "access-control-allow-credentials", "access-control-expose-headers")
+
 
 def cors(
+    env: TypeForm[E] = options.UNNAMED,
+    /,
     *,
     origins: str
     | Iterable[str]
@@ -49,22 +56,24 @@ def cors(
     credentials: bool = False,
     max_age: int | None = None,
     allow_private_network: bool = False,
-) -> Middleware[E, Any]:
+) -> Middleware[E, object]:
     """Answer preflights, and let the pages of `origins` read the answers.
 
     `origins`: a list; `"*"` for all; a function of the request that returns either (`lambda req:
     req.env.ALLOWED_ORIGINS.split(",")`) or whether to allow; or a predicate of `(origin, req)`. Functions may be
-    async. An origin is `https://example.com`, compared whole; `"null"` is matched only where it is listed; empty
-    texts are none, so that an empty variable allows nobody.
+    async. An origin is `https://example.com`, compared whole; `"null"` is matched only where it is listed, and not by
+    a predicate; empty texts are none, so that an empty variable allows nobody.
     `methods`: what a preflight is told. `headers`: likewise; None takes those that it asks for.
     `expose_headers`: what scripts may read of an answer beyond the safelisted.
     `credentials`: whether cookies go along; not with `"*"`.
     `max_age`: seconds that a browser may keep a preflight's answer.
     `allow_private_network`: whether pages of the public internet may reach this server on a private network.
 
-    Register it before the routes, and before what refuses requests: a preflight carries no credentials.
+    Register it before the routes, and before what refuses requests: a preflight carries no credentials. Of two before a
+    route the inner one decides alone, but for preflights, which the outer one answers.
     Raises OptionError for a bad option, an origin with a path or a slash at its end included.
     """
+    options.named_env("cors", env)
     allow_methods = ", ".join(_words("methods", methods)) if methods != "*" else "*"
     allow_headers = None if headers is None else ", ".join(_words("headers", headers))
     if credentials and (allow_methods == "*" or allow_headers == "*"):
@@ -86,10 +95,11 @@ def cors(
     kept: dict[tuple[str, ...], frozenset[str]] = {}
 
     def listed(answer: Any, origin: str | None) -> frozenset[str]:
-        """What the application's function allows, as origins; kept, since it mostly gives the same list."""
+        """The origins that the application's function allows; kept, since it mostly gives the same list."""
         if answer is None or answer is False:
             return _NOBODY
         if answer is True:
+            # Any site can have the origin "null", in a sandboxed frame: a yes to whoever asks does not mean it.
             return frozenset((origin,)) if origin is not None and _is_wire_origin(origin) else _NOBODY
         key = (answer,) if isinstance(answer, str) else tuple(answer)
         allowed = kept.get(key)
@@ -100,14 +110,12 @@ def cors(
         return allowed
 
     # What an allowed origin is told, where that is known beforehand.
-    told: dict[str | None, Block] = {
-        origin: Block({"vary": "Origin", "access-control-allow-origin": origin, **simple}, ("Origin",))
+    told: dict[str | None, HeaderBlock] = {
+        origin: HeaderBlock({"vary": "Origin", _ALLOWED: origin, **simple}, ("Origin",), _GRANTS)
         for origin in (() if everyone else fixed or ())
     }
 
-    def share(
-        req: Request[Any, Any, Any], res: Response, matching: frozenset[str] = fixed or _NOBODY
-    ) -> Awaitable[None] | None:
+    def share(req: AnyRequest, res: Response, matching: frozenset[str] = fixed or _NOBODY) -> Awaitable[None] | None:
         origin = req.header("origin")
         if req.method != "OPTIONS" and (block := told.get(origin)) is not None:
             res.put(block)
@@ -121,23 +129,26 @@ def cors(
             if res.staged is not None:
                 _withdraw(res.unblocked())
             return None
-        staged = res.staged
+        staged, block = res.staged, res.block
         if staged is None:
-            res.staged = {"access-control-allow-origin": allowed, **simple}
-        else:
-            staged["access-control-allow-origin"] = allowed
-            if simple:
-                staged.update(simple)
+            res.staged = {_ALLOWED: allowed, **simple}
+            return None
+        if _ALLOWED in staged or (block is not None and _ALLOWED in block.values):
+            staged = res.unblocked()
+            _withdraw(staged)
+        staged[_ALLOWED] = allowed
+        if simple:
+            staged.update(simple)
         return None
 
-    async def preflight(req: Request[Any, Any, Any], res: Response, allowed: str | None) -> None:
+    async def preflight(req: AnyRequest, res: Response, allowed: str | None) -> None:
         res.vary("Access-Control-Request-Headers")
         if allow_private_network:
             res.vary("Access-Control-Request-Private-Network")
         staged = res.unblocked()
         _withdraw(staged)
         if allowed is not None:
-            staged.update({"access-control-allow-origin": allowed, **granted})
+            staged.update({_ALLOWED: allowed, **granted})
             names = allow_headers
             if names is None:
                 names = _asked_for(req.header("access-control-request-headers"))
@@ -150,7 +161,7 @@ def cors(
     if ask is None:
         return before(share, name="cors")
 
-    def share_as_told(req: Request[Any, Any, Any], res: Response, next: Next, /) -> Awaitable[None]:
+    def share_as_told(req: AnyRequest, res: Response, next: Next, /) -> Awaitable[None]:
         origin = req.header("origin")
         answer = ask(origin, req)
         if answer.__class__ is not list and answer.__class__ is not str and options.is_awaitable(answer):
@@ -159,7 +170,7 @@ def cors(
         return next() if instead is None else instead
 
     async def share_later(
-        req: Request[Any, Any, Any], res: Response, next: Next, origin: str | None, answer: Awaitable[Any]
+        req: AnyRequest, res: Response, next: Next, origin: str | None, answer: Awaitable[Any]
     ) -> None:
         instead = share(req, res, listed(await answer, origin))
         await (next() if instead is None else instead)
@@ -186,7 +197,7 @@ def _asked_for(header: str | None) -> str:
     return ", ".join(names)
 
 
-def _asking(function: Callable[..., Any]) -> Callable[[str | None, Request[Any, Any, Any]], Any]:
+def _asking(function: Callable[..., Any]) -> Callable[[str | None, AnyRequest], Any]:
     """A function of the origin and the request, of one that wants either or both."""
     takes = arguments_of(function)
     if takes == 2:
@@ -246,7 +257,9 @@ def _is_plain_host(host: str) -> bool:
 
 
 def _is_wire_origin(origin: str) -> bool:
-    return 0 < len(origin) <= 1024 and origin.isascii() and origin.isprintable() and " " not in origin
+    return (
+        0 < len(origin) <= 1024 and origin.isascii() and origin.isprintable() and " " not in origin and origin != "null"
+    )
 
 
 def _is_blank(value: object) -> bool:
@@ -267,11 +280,9 @@ def _origin(value: object) -> str:
         if _is_plain_host(rest) and text.islower():
             return text
         try:
-            url = URL(text)
+            return URL(text).origin
         except TypeError:
             pass
-        else:
-            return f"{url.protocol}//{url.hostname}{':' + url.port if url.port else ''}"
     raise options.refuse(
         "cors",
         "origins",

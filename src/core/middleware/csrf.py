@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
-from typing_extensions import TypeVar
+from typing_extensions import TypeForm, TypeVar
 
 from core.errors import CoreError
 from core.handlers import Middleware, Next, declare
-from core.http.url import URL
+from core.http.url import is_same_origin
 from core.middleware import options
 from core.middleware.cors import normalised_origins
-from core.request import Request
+from core.request import AnyRequest, Request
 from core.response import Response
 
 __all__ = ["csrf"]
@@ -28,12 +28,14 @@ _SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
 
 
 def csrf(
+    env: TypeForm[E] = options.UNNAMED,
+    /,
     *,
     origins: Iterable[str] | Callable[[Request[E, Any, Any]], Iterable[str] | Awaitable[Iterable[str]]] = (),
     allow_same_site: bool = False,
     message: str = "Forbidden",
     status: int = 403,
-) -> Middleware[E, Any]:
+) -> Middleware[E, object]:
     """Refuse POST, PUT, PATCH, DELETE and all but GET, HEAD and OPTIONS when another site's page sends them.
 
     `origins`: pages of other origins that may, as in `cors`: a list, or a function of the request.
@@ -42,13 +44,14 @@ def csrf(
 
     Raises OptionError.
     """
+    options.named_env("csrf", env)
     fixed = None if callable(origins) else normalised_origins("csrf", origins)
     if fixed is not None and "*" in fixed:
         raise options.refuse("csrf", "origins", "*", "would let everyone in. List the origins, or leave csrf() out")
     options.text("csrf", "message", message)
     options.status("csrf", status)
 
-    async def guard(req: Request[Any, Any, Any], res: Response, next: Next, /) -> None:
+    async def guard(req: AnyRequest, res: Response, next: Next, /) -> None:
         if req.method not in _SAFE:
             site = req.header("sec-fetch-site")
             origin = req.header("origin")
@@ -64,15 +67,11 @@ def csrf(
     return declare(guard, name="csrf")
 
 
-def _own(req: Request[Any, Any, Any], site: str | None, origin: str | None, allow_same_site: bool) -> bool:
+def _own(req: AnyRequest, site: str | None, origin: str | None, allow_same_site: bool) -> bool:
     """Whether a browser says that the page is this server's own, or that there is no browser."""
     if site is not None:
         # `none`: the user typed or clicked it. Anything unknown, and two values at once, are no yes.
         return site in ("same-origin", "none") or (allow_same_site and site == "same-site")
     if origin is None:
         return True
-    try:
-        url = URL(req.url)
-    except TypeError:
-        return False
-    return origin == f"{url.protocol}//{url.hostname}{':' + url.port if url.port else ''}"
+    return is_same_origin(origin, req.url)

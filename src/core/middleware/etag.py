@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from core.handlers import Middleware, Next, declare
+from core.http.streams import encode
 from core.middleware.conditional import none_match
-from core.request import Request
+from core.request import AnyRequest
 from core.response import Response
 
 __all__ = ["etag"]
@@ -20,7 +19,7 @@ def etag(*, weak: bool = False) -> Middleware[object, object]:
     Register it before what changes the body (`compress`) to spare that work too, or behind it to tag what it sees.
     """
 
-    async def tag(req: Request[Any, Any, Any], res: Response, next: Next, /) -> None:
+    async def tag(req: AnyRequest, res: Response, next: Next, /) -> None:
         await next()
         if res.status_code != 200 or not res.sent or (req.method != "GET" and req.method != "HEAD"):
             return
@@ -29,7 +28,7 @@ def etag(*, weak: bool = False) -> Middleware[object, object]:
             body = res.body
             if body is None or not isinstance(body, str | bytes):
                 return
-            value = _tag_of(body.encode() if isinstance(body, str) else body, weak)
+            value = _tag_of(encode(body) if isinstance(body, str) else body, weak)
             res.header("etag", value)
         if not none_match(req.header("if-none-match"), value):
             # The body goes when the response leaves; what described it goes with it.

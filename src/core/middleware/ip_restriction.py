@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from core.errors import CoreError, OptionError
 from core.handlers import Middleware, Next, declare
 from core.middleware import options
-from core.request import Request
+from core.request import AnyRequest
 from core.response import Response
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def ip_restriction(
             return False
         return allowed is None or any(address in network for network in allowed)
 
-    async def guard(req: Request[Any, Any, Any], res: Response, next: Next, /) -> None:
+    async def guard(req: AnyRequest, res: Response, next: Next, /) -> None:
         if not permitted(req.ip):
             raise CoreError(status, message)
         await next()

@@ -18,8 +18,9 @@ from core.context import Clock
 from core.errors import CoreError, OptionError
 from core.http import json
 from core.middleware import options
+from core.middleware.key_strength import WeakKeyError, require_bits, rsa_bits
 
-__all__ = ["JWKSFetch", "KeySet"]
+__all__ = ["JWKSFetch", "KeySet", "WeakKeyError", "require_bits", "rsa_bits"]
 
 log: logging.Logger = logging.getLogger("core")
 
@@ -146,14 +147,16 @@ class KeySet:
 
 
 def _prepare(key: dict[str, Any], algorithm: str) -> Any:
-    """A key of the set as `jwt_auth` wants it for `algorithm`. Raises for one that is none."""
+    """A key of the set as `jwt_auth` wants it for `algorithm`. Raises for one that is not usable."""
     if sys.platform == "emscripten":
         from core.middleware.webcrypto import algorithms
 
         return algorithms()[algorithm].from_jwk(key)
     from jwt import PyJWK
 
-    return PyJWK(key, algorithm).key
+    prepared: Any = PyJWK(key, algorithm).key
+    require_bits(rsa_bits(prepared, algorithm))
+    return prepared
 
 
 async def fetch_text(url: str) -> bytes:

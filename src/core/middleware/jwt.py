@@ -20,17 +20,20 @@ from typing_extensions import TypeForm, TypeVar
 
 from core.bindings.secret import Secret
 from core.errors import DeveloperError, MissingExtraError, OptionError
+from core.http.json import check_depth, parse_float
 from core.middleware import options
-from core.middleware.authentication import Authentication, refused, secret_bytes
+from core.middleware.authentication import Authentication, binding_of, refused, secret_bytes
 from core.middleware.jwks import JWKSFetch, KeySet
-from core.request import Request
+from core.middleware.key_strength import WeakKeyError, require_bits, rsa_bits
+from core.request import AnyRequest, Request
 
 __all__ = ["JWTUser", "jwt_auth"]
 
 E = TypeVar("E")
 T = TypeVar("T")
 
-_HMAC = ("HS256", "HS384", "HS512")
+_LEAST_BYTES = {"HS256": 32, "HS384": 48, "HS512": 64}
+_HMAC = tuple(_LEAST_BYTES)
 _ASYMMETRIC = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 _MOST_LEEWAY = 60
 _KEPT_KEYS = 16
@@ -52,6 +55,8 @@ class JWTUser:
 
 @overload
 def jwt_auth(
+    env: TypeForm[E] = options.UNNAMED,
+    /,
     *,
     secret: SecretGiver[E],
     algorithms: Iterable[str] = ("HS256",),
@@ -63,6 +68,8 @@ def jwt_auth(
 ) -> Authentication[E, JWTUser]: ...
 @overload
 def jwt_auth(
+    env: TypeForm[E] = options.UNNAMED,
+    /,
     *,
     secret: SecretGiver[E],
     claims: TypeForm[T],
@@ -99,6 +106,8 @@ def jwt_auth(
     max_length: int = 8192,
 ) -> Authentication[object, T]: ...
 def jwt_auth(
+    env: object = options.UNNAMED,
+    /,
     *,
     secret: SecretGiver[Any] | None = None,
     jwks: str | None = None,
@@ -114,7 +123,8 @@ def jwt_auth(
     """Let in who brings a valid JSON Web Token; everyone else gets 401 `{"error": "Unauthorized"}`.
 
     `secret`: a function of the request that gives the key, for example `lambda req: req.env.JWT_SECRET`: a shared
-    secret, or a public key as PEM. It may be async. `jwks`: the https URL of the issuer's keys instead, `fetch` what
+    secret of at least as many bytes as the algorithm's hash gives (32 for HS256, 48 for HS384, 64 for HS512), or a
+    public key as PEM, of RSA with at least 2048 bits. It may be async. `jwks`: the https URL of the issuer's keys instead, `fetch` what
     gets it (by default the platform's own).
     `algorithms`: an allow-list of one kind, `("HS256",)` by default and `("RS256",)` with `jwks`.
     `issuer`, `audience`: what `iss` must be and `aud` must contain, one or several. A token that names an audience is
@@ -123,8 +133,11 @@ def jwt_auth(
     `claims`: the type of `req.user`; without it, a `JWTUser`.
 
     `app.authenticated(jwt_auth(…))` gives handlers a typed `req.user`; `app.use(jwt_auth(…))` works too.
-    Needs `pip install 'core-edge[jwt]'`. Raises OptionError and MissingExtraError; an empty secret is a 500.
+    Needs `pip install 'core-edge[jwt]'`. Raises OptionError and MissingExtraError; an empty secret, or one that is too
+    short (RFC 7518, sections 3.2 and 3.3), is a 500, and the log says which binding to set. A key of `jwks` that is too
+    short is not used.
     """
+    options.named_env("jwt_auth", env)
     if (secret is None) == (jwks is None):
         raise OptionError(
             "jwt_auth() needs either secret, for example secret=lambda req: req.env.JWT_SECRET, or jwks, the https URL "
@@ -146,9 +159,11 @@ def jwt_auth(
         if name not in known:
             raise MissingExtraError("pip install 'core-edge[jwt]'")
     keys = KeySet(jwks, fetch) if jwks is not None else None
+    # Long enough for each algorithm that is allowed: which of them a token names is up to its sender.
+    demanding = max(allowed & _LEAST_BYTES.keys(), key=_LEAST_BYTES.__getitem__, default=None)
     prepared: dict[tuple[str, bytes], Any] = {}
 
-    async def key_for(header: Mapping[str, Any], algorithm: str, req: Request[Any, Any, Any]) -> Any:
+    async def key_for(header: Mapping[str, Any], algorithm: str, req: AnyRequest) -> Any:
         if keys is not None:
             kid = header.get("kid")
             if kid is not None and not isinstance(kid, str):
@@ -158,10 +173,19 @@ def jwt_auth(
                 raise _Refusal("no key of the issuer has this kid and algorithm")
             return found
         given = secret_bytes("jwt_auth", "secret", secret, await options.awaited(cast("Any", secret)(req)))
+        if demanding is not None and len(given) < _LEAST_BYTES[demanding]:
+            raise DeveloperError(
+                f"jwt_auth(secret=…): {binding_of(secret)} is too short for {demanding}, which needs at least "
+                f"{_LEAST_BYTES[demanding]} bytes (RFC 7518, section 3.2). Set it to what `openssl rand -base64 48` "
+                "prints, and sign with the same"
+            )
         key = prepared.get((algorithm, given))
         if key is None:
             try:
                 key = known[algorithm].prepare_key(given)
+                require_bits(rsa_bits(key, algorithm))
+            except WeakKeyError as error:
+                raise weak(error) from None
             except Exception as error:
                 # Public keys given as HMAC secrets end here as well, which is the oldest forgery there is.
                 raise DeveloperError(f"jwt_auth(secret=…) is no key for {algorithm}: {error}") from None
@@ -170,7 +194,13 @@ def jwt_auth(
             prepared[algorithm, given] = key
         return key
 
-    async def check(req: Request[Any, Any, Any]) -> Any:
+    def weak(error: WeakKeyError) -> DeveloperError:
+        return DeveloperError(
+            f"jwt_auth(secret=…): {binding_of(secret)} is too short: {error}. Make one with "
+            "`openssl genrsa -out key.pem 2048`, and set it to its public half"
+        )
+
+    async def check(req: AnyRequest) -> Any:
         token = _token_of(req.header("authorization"), max_length)
         header = _json_of(token[1])
         algorithm = header.get("alg")
@@ -184,6 +214,9 @@ def jwt_auth(
         signed = f"{token[1]}.{token[2]}".encode()
         try:
             valid = await options.awaited(known[algorithm].verify(signed, key, signature))
+        except WeakKeyError as error:
+            # In a worker it shows when the runtime has read the key.
+            raise weak(error) if keys is None else _Refusal(str(error)) from None
         except Exception:
             valid = False
         if valid is not True:
@@ -199,7 +232,7 @@ def jwt_auth(
         except StructureError as error:
             raise _Refusal(f"the claims have another shape: {error}") from None
 
-    async def authenticate(req: Request[Any, Any, Any]) -> Any:
+    async def authenticate(req: AnyRequest) -> Any:
         try:
             return await check(req)
         except _Refusal as refusal:
@@ -295,12 +328,14 @@ def _json_of(part: str) -> dict[str, Any]:
 
 
 def _object_of(data: bytes) -> dict[str, Any]:
-    """A JSON object, without NaN, infinities and duplicate names."""
+    """A JSON object, without NaN, infinities, duplicate names and what is nested deeply."""
     from json import JSONDecoder
 
-    decoder = JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse_constant)
+    decoder = JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse_constant, parse_float=parse_float)
     try:
-        value = decoder.decode(data.decode())
+        text = data.decode()
+        check_depth(text)
+        value = decoder.decode(text)
     except (ValueError, RecursionError):
         raise _Refusal("a part is no JSON") from None
     if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""How options of middleware are checked, and what is said of a bad one.
+"""The checks of options of middleware, and the messages about bad ones.
 
 Every check runs when the middleware is built and raises OptionError, which shows the call as it was
 written (`timeout(duration=0)`), what is wrong with it and what to write.
@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, get_origin
 
 from typing_extensions import TypeIs
 
-from core.errors import OptionError
+from core.errors import OptionError, plain_status
 from core.http import headers
 
 __all__ = [
+    "UNNAMED",
     "awaited",
     "header_name",
     "header_value",
@@ -23,6 +24,7 @@ __all__ = [
     "is_awaitable",
     "is_dict",
     "is_list",
+    "named_env",
     "number",
     "one_of",
     "refuse",
@@ -31,6 +33,19 @@ __all__ = [
     "text",
     "word",
 ]
+
+
+UNNAMED: Any = None
+"""What a factory's first argument is where no Env is named. It is Any: a None would be taken for the type of `req.env`."""
+
+
+def named_env(call: str, env: object) -> None:
+    """Refuse a first argument that is no class: it names `req.env` for type checkers, and options go by name."""
+    if env is not None and not isinstance(get_origin(env) or env, type):
+        raise OptionError(
+            f"{call}(…): only the class of req.env may stand first, so that type checkers know it: {call}(Env, …). "
+            "Write every option with its name"
+        )
 
 
 def refuse(call: str, option: str, value: object, why: str) -> OptionError:
@@ -55,7 +70,8 @@ def number(call: str, option: str, value: object, *, unit: str) -> float:
 
 def status(call: str, value: object) -> int:
     """The status of an error."""
-    return integer(call, "status", value, least=400, most=599)
+    plain = plain_status(value)
+    return integer(call, "status", value if plain is None else plain, least=400, most=599)
 
 
 def text(call: str, option: str, value: object, *, empty: bool = False) -> str:
@@ -122,7 +138,7 @@ def is_awaitable(value: object) -> TypeIs[Awaitable[Any]]:
 
 
 async def awaited(value: object) -> Any:
-    """What an option's function gave, which may be sync or async."""
+    """The result of an option's function, which may be sync or async."""
     return await value if is_awaitable(value) else value
 
 

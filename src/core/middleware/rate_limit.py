@@ -1,4 +1,4 @@
-"""How many requests a client may make per window.
+"""A limit on the requests of a client per window.
 
 Decided here: which counter a request belongs to, what the headers say, and what happens when the
 store fails. How exactly is counted is the store's business (`rate_limit_stores.py`).
@@ -12,14 +12,14 @@ from collections.abc import Awaitable, Callable
 from math import ceil
 from typing import Any, Literal
 
-from typing_extensions import TypeVar
+from typing_extensions import TypeForm, TypeVar
 
 from core.bindings.kv import KVNamespace
 from core.errors import CoreError, DeveloperError, OptionError
 from core.handlers import Middleware, Next, declare
 from core.middleware import options
 from core.middleware.rate_limit_stores import Hit, KVStore, RateLimitStore, Taken
-from core.request import Request
+from core.request import AnyRequest, Request
 from core.response import Response
 
 __all__ = ["rate_limit"]
@@ -33,6 +33,8 @@ _SECRET = r"(?i:bearer|basic|token|digest)\b|[A-Za-z0-9_\-+/=.~]{20}"
 
 
 def rate_limit(
+    env: TypeForm[E] = options.UNNAMED,
+    /,
     *,
     kv_binding: str | Callable[[Request[E, Any, Any]], KVNamespace] | None = None,
     limit: int | Callable[[Request[E, Any, Any]], int | Awaitable[int]],
@@ -44,7 +46,7 @@ def rate_limit(
     on_store_error: Literal["open", "closed"] = "open",
     skip: Callable[[Request[E, Any, Any]], bool | Awaitable[bool]] | None = None,
     cost: Callable[[Request[E, Any, Any]], int | Awaitable[int]] | None = None,
-) -> Middleware[E, Any]:
+) -> Middleware[E, object]:
     """Let each client make at most `limit` requests per `window` seconds; the rest get 429.
 
     Windows are fixed and begin at multiples of `window`. Every response carries `X-RateLimit-Limit`, `-Remaining` and
@@ -57,13 +59,15 @@ def rate_limit(
     `limit`: a number, or a function of the request. `cost`: how much of it a request takes, 1 by default.
     `key_fn`: what a client is counted under; `req.ip` by default, IPv6 by its /64 network. None, or a missing ip, is
     one bucket that all such requests share. Long and secret-looking keys are hashed before they are stored.
-    `name`: the counter's name. Limiters of one name, limit and window share their counters; by default each route or
-    mount has its own.
+    `name`: the counter's name. Limiters of one name share their counters; by default each one has its own on each
+    route or mount where it stands, so that one value on two routes lets a client make `limit` requests to each.
     `on_store_error`: whether requests pass (`"open"`) or get 503 (`"closed"`) while the store fails; logged either way.
+    The headers then say what this isolate knows by itself.
     `skip`: requests that are neither counted nor limited.
 
     Functions may be async. Raises OptionError.
     """
+    options.named_env("rate_limit", env)
     if (kv_binding is None) == (store is None):
         raise OptionError(
             'rate_limit() counts in one place. Give either kv_binding, for example kv_binding="COUNTERS", or store'
@@ -91,7 +95,7 @@ def rate_limit(
     fixed_limit = None if callable(limit) else str(limit)
     warned = False
 
-    async def client_of(req: Request[Any, Any, Any]) -> str:
+    async def client_of(req: AnyRequest) -> str:
         nonlocal warned
         if key_fn is None:
             ip = req.ip
@@ -114,9 +118,10 @@ def rate_limit(
             return ""
         return _stored_form(key)
 
-    def placed(place: str) -> Middleware[E, Any]:
+    def placed(place: str, number: int = 1) -> Middleware[E, object]:
         # Nothing in it can be taken for the separator that the stores put behind it.
-        counter = _short(name if name is not None else f"{place}:{fixed_limit or 'variable'}:{window}")
+        own = f"{place}{'' if number == 1 else f' ({number})'}:{fixed_limit or 'variable'}:{window}"
+        counter = _short(own if name is None else name)
         policy = counter.replace("%", "%25").replace("|", "%7C")
 
         async def guard(req: Request[E, Any, Any], res: Response, next: Next, /) -> None:
@@ -134,21 +139,26 @@ def rate_limit(
             reset = start + window
             writes: list[Callable[[], Awaitable[None]]] = []
             key = f"{policy}|{await client_of(req)}"
+            hit = Hit(key, price, most, window, start, now, req, writes.append)
+            failed = False
             try:
-                taken = await counts.take(Hit(key, price, most, window, start, now, req, writes.append))
+                taken = await counts.take(hit)
             except DeveloperError:
                 raise  # a binding that is not there is a mistake, and no failure that passes
             except Exception:
                 log.exception("rate_limit() could not count a request of %s %s", req.method, req.path)
-                if on_store_error == "closed":
-                    raise CoreError(503, "Service Unavailable") from None
-                taken = _UNKNOWN
-            headers = {"x-ratelimit-limit": str(most), "x-ratelimit-reset": str(reset)}
+                failed = True
+                taken = Taken(on_store_error == "open", None if hit.known is None else hit.known + price)
             if taken.used is not None:
-                headers["x-ratelimit-remaining"] = str(max(0, most - taken.used))
-            elif taken is not _UNKNOWN:
-                headers.clear()  # the platform's limiter has limit and window of its own
-            res.staged = headers if res.staged is None else res.staged | headers
+                left = 0 if failed and not taken.allowed else max(0, most - taken.used)
+                headers = {
+                    "x-ratelimit-limit": str(most),
+                    "x-ratelimit-reset": str(reset),
+                    "x-ratelimit-remaining": str(left),
+                }
+                res.staged = headers if res.staged is None else res.staged | headers
+            if failed and not taken.allowed:
+                raise CoreError(503, "Service Unavailable")
             if not taken.allowed:
                 res.header("retry-after", str(max(1, ceil(reset - now))))
                 await next(CoreError(429, message))
@@ -164,21 +174,16 @@ def rate_limit(
                 _write(writes, req)
                 raise
 
-        return declare(guard, name="rate_limit")
+        return declare(guard, name="rate_limit", placed=placed)
 
-    unplaced = placed("")
-    unplaced.__core_traits__.placed = placed  # type: ignore[attr-defined]  # as `declare` does
-    return unplaced
+    return placed("")
 
 
-_UNKNOWN = Taken(True, None)
-
-
-def _write_after(writes: list[Callable[[], Awaitable[None]]], req: Request[Any, Any, Any], res: Response) -> None:
+def _write_after(writes: list[Callable[[], Awaitable[None]]], req: AnyRequest, res: Response) -> None:
     res.on_send(lambda status, duration_ms: _write(writes, req))
 
 
-def _write(writes: list[Callable[[], Awaitable[None]]], req: Request[Any, Any, Any]) -> None:
+def _write(writes: list[Callable[[], Awaitable[None]]], req: AnyRequest) -> None:
     while writes:
         req.ctx.wait_until(_logged(writes.pop(0)))
 

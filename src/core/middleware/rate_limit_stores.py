@@ -1,4 +1,4 @@
-"""Where rate limits are counted: four stores behind one protocol.
+"""The stores that count for rate limits: four behind one protocol.
 
 Each decides how exact it is. `KVStore` is the specification's: cheap, shared by all datacenters, and
 late by up to a minute. `DurableObjectStore` is exact, at the price of one hop to the object.
@@ -44,7 +44,7 @@ _MOST_NAMESPACES = 16
 class Hit:
     """One request that asks to be let through."""
 
-    __slots__ = ("after", "cost", "key", "limit", "now", "req", "start", "window")
+    __slots__ = ("after", "cost", "key", "known", "limit", "now", "req", "start", "window")
 
     def __init__(
         self,
@@ -72,7 +72,10 @@ class Hit:
         self.req: Any = req
         """The request, for its bindings."""
         self.after: Callable[[Callable[[], Awaitable[None]]], None] = after
-        """Lets work run through `ctx.wait_until` once the response has left."""
+        """Lets work run through `ctx.wait_until` once the response was sent."""
+        self.known: int | None = 0
+        """How much of the window is used as far as the store knows without asking anyone, for the headers while it
+        fails; a store sets it before it raises. None for one that tells no counts."""
 
 
 class Taken:
@@ -206,7 +209,11 @@ class KVStore(Generic[E]):
             place = self._places[id(kv)] = _Place(kv)
         policy, _, client = hit.key.partition("|")
         name = f"ratelimit|{policy}|{hit.start}|{client}"
-        stored = _count_of(await kv.get(name))
+        try:
+            stored = _count_of(await kv.get(name))
+        except Exception:
+            hit.known = place.count(hit.key, hit.start).total()
+            raise
         # From here to the return nothing is awaited, so requests at the same time each see the count of the last one.
         count = place.count(hit.key, hit.start)
         count.known = max(count.known, stored)
@@ -278,15 +285,18 @@ class PlatformStore(Generic[E]):
     async def take(self, hit: Hit, /) -> Taken:
         """Ask the platform."""
         limiter = options.resolve("rate_limit", self.binding, hit.req)
+        hit.known = None
         outcome: Any = await limiter.limit(key=hit.key)
         success: Any = getattr(outcome, "success", None)
         return Taken(bool(outcome["success"] if success is None else success), None)
 
 
-def __getattr__(name: str) -> object:
-    # The object is for who exports it: what it stands on would be a tenth of a worker's start.
-    if name == "RateLimiterObject":
-        from core.middleware.rate_limit_object import RateLimiterObject
+if not TYPE_CHECKING:  # a type checker would take the module to have every name
 
-        return RateLimiterObject
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __getattr__(name: str) -> object:
+        # The object is for who exports it: what it stands on would be a tenth of a worker's start.
+        if name == "RateLimiterObject":
+            from core.middleware.rate_limit_object import RateLimiterObject
+
+            return RateLimiterObject
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

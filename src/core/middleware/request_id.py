@@ -12,12 +12,12 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
-from typing_extensions import TypeVar
+from typing_extensions import TypeForm, TypeVar
 
 from core.errors import DeveloperError
 from core.handlers import Middleware, arguments_of, before
 from core.middleware import options
-from core.request import Request
+from core.request import AnyRequest, Request
 from core.response import Response
 
 __all__ = ["RequestIdFilter", "current_request_id", "request_id"]
@@ -45,12 +45,14 @@ class RequestIdFilter(logging.Filter):
 
 
 def request_id(
+    env: TypeForm[E] = options.UNNAMED,
+    /,
     *,
     header_name: str = "X-Request-Id",
     generator: Callable[[], str] | Callable[[Request[E, Any, Any]], str] | None = None,
     accept_incoming: bool = True,
     max_length: int = 128,
-) -> Middleware[E, Any]:
+) -> Middleware[E, object]:
     """Give every request an id: on `req.id`, on the response, on errors too, and in `current_request_id`.
 
     `header_name`: the request's header of this name is taken over, and the response gets it.
@@ -61,6 +63,7 @@ def request_id(
     Register it before `logger()`. Raises OptionError; an id from `generator` that fails the same check raises
     DeveloperError, which is a 500.
     """
+    options.named_env("request_id", env)
     name = options.header_name("request_id", "header_name", header_name)
     key = name.lower()
     options.integer("request_id", "max_length", max_length, least=1, most=4096)
@@ -70,7 +73,7 @@ def request_id(
     # An incoming id is read by the name in lower case, which needs no work to be looked up.
     var = current_request_id
 
-    def identify(req: Request[Any, Any, Any], res: Response) -> None:
+    def identify(req: AnyRequest, res: Response) -> None:
         id = req.header(key) if accept_incoming else None
         if id is None or not 0 < len(id) <= max_length or not _HARMLESS.issuperset(id):
             if generator is None:
@@ -90,18 +93,16 @@ def request_id(
         if res.hooks is None:
             res.hooks = []
 
-    # An id of the application's own may be refused, which is an error and ends the chain.
-    stages = (key,) if generator is None else None
-    return before(identify, name="request_id", provides=("req.id",), stages=stages)
+    return before(identify, name="request_id", provides=("req.id",))
 
 
-def _checked(generator: Callable[..., object], max_length: int) -> Callable[[Request[Any, Any, Any]], str]:
+def _checked(generator: Callable[..., object], max_length: int) -> Callable[[AnyRequest], str]:
     """A generator of the request or of nothing, whose ids pass the same check as incoming ones."""
     takes = arguments_of(generator)
     if takes not in (0, 1):
         raise options.refuse("request_id", "generator", generator, "must be a function of the request or of nothing")
 
-    def make(req: Request[Any, Any, Any]) -> str:
+    def make(req: AnyRequest) -> str:
         id = generator(req) if takes else generator()
         if not isinstance(id, str) or not 0 < len(id) <= max_length or not _HARMLESS.issuperset(id):
             raise DeveloperError(

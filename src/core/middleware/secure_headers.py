@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, Literal, TypeAlias
 
-from core.handlers import Middleware, always, before
+from core.handlers import Middleware, before
+from core.header_block import HeaderBlock
 from core.middleware import options
-from core.request import Request
-from core.response import Block, Response
+from core.request import AnyRequest
+from core.response import Response
 
 __all__ = [
     "Directives",
@@ -101,10 +102,15 @@ def secure_hdrs(
             raise options.refuse("secure_hdrs", option, value, "must be the header's value as a str, or False for none")
 
     if not with_nonce and not override:
-        # Put before the chain, so that a header of a handler's own takes the place of the one here.
-        return always(Block(pairs), name="secure_hdrs")
+        block = HeaderBlock(pairs)
 
-    def secure_each(req: Request[Any, Any, Any], res: Response) -> None:
+        def secure(req: AnyRequest, res: Response) -> None:
+            # Put before the rest of the chain runs, so that a handler's own header replaces the one here.
+            res.put(block)
+
+        return before(secure, name="secure_hdrs")
+
+    def secure_each(req: AnyRequest, res: Response) -> None:
         values = pairs
         if with_nonce:
             nonce = req.state.get("csp_nonce")

@@ -6,11 +6,11 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
-from typing_extensions import TypeVar
+from typing_extensions import TypeForm, TypeVar
 
 from core.handlers import Middleware, Next, declare
 from core.middleware import options
-from core.request import Request
+from core.request import AnyRequest, Request
 from core.response import Response
 
 __all__ = ["server_timing", "timing"]
@@ -21,8 +21,18 @@ _KEY = "server_timing"
 _MOST_ENTRIES = 100
 
 
+class _Times:
+    """What is told of one request, however many `server_timing()` stand before its route."""
+
+    __slots__ = ("entries", "total")
+
+    def __init__(self, total: bool) -> None:
+        self.entries: list[str] = []
+        self.total = total
+
+
 @contextmanager
-def timing(req: Request[Any, Any, Any], name: str, description: str = "") -> Generator[None]:
+def timing(req: AnyRequest, name: str, description: str = "") -> Generator[None]:
     """Measure what happens inside, under `name`.
 
         with timing(req, "db", "Find the user"):
@@ -32,44 +42,55 @@ def timing(req: Request[Any, Any, Any], name: str, description: str = "") -> Gen
     """
     if not options.word(name):
         raise ValueError(f"timing(name={name!r}) must be a token: letters, digits and hyphens")
-    entries: list[str] | None = req.state.get(_KEY)
+    times: _Times | None = req.state.get(_KEY)
     begun = req.clock.monotonic()
     try:
         yield
     finally:
-        if entries is not None and len(entries) < _MOST_ENTRIES:
-            entries.append(_entry(name, (req.clock.monotonic() - begun) * 1000, description))
+        if times is not None and len(times.entries) < _MOST_ENTRIES:
+            times.entries.append(_entry(name, (req.clock.monotonic() - begun) * 1000, description))
 
 
 def server_timing(
-    *, total: bool = True, enabled: Callable[[Request[E, Any, Any]], bool] | None = None
-) -> Middleware[E, Any]:
+    env: TypeForm[E] = options.UNNAMED,
+    /,
+    *,
+    total: bool = True,
+    enabled: Callable[[Request[E, Any, Any]], bool] | None = None,
+) -> Middleware[E, object]:
     """Tell in `Server-Timing` how long a request took (`total`), and what `timing(…)` measured, in milliseconds.
 
     `enabled`: for which requests. Times tell an attacker things too: in production, show them to yourself only.
-    Raises OptionError.
+    Where it stands twice before a route, everything is told once. Raises OptionError.
     """
+    options.named_env("server_timing", env)
     if enabled is not None and not callable(enabled):
         raise options.refuse("server_timing", "enabled", enabled, "must be a function of the request")
 
-    async def measure(req: Request[Any, Any, Any], res: Response, next: Next, /) -> None:
+    async def measure(req: AnyRequest, res: Response, next: Next, /) -> None:
         if enabled is None or await options.awaited(enabled(req)):
-            entries: list[str] = []
-            req.state[_KEY] = entries
-
-            def tell(status: int, duration_ms: float) -> None:
-                # The hooks run before the host reads the headers, and only now the time is known.
-                told = [_entry("total", duration_ms, ""), *entries] if total else entries
-                if told and status != 101:
-                    staged = res.staged if res.staged is not None else {}
-                    before = staged.get("server-timing")
-                    staged["server-timing"] = ", ".join([before, *told] if before else told)
-                    res.staged = staged
-
-            res.on_send(tell)
+            times: _Times | None = req.state.get(_KEY)
+            if times is not None:
+                times.total = times.total or total
+            else:
+                times = req.state[_KEY] = _Times(total)
+                res.on_send(_teller(times, res))
         await next()
 
     return declare(measure, name="server_timing")
+
+
+def _teller(times: _Times, res: Response) -> Callable[[int, float], None]:
+    def tell(status: int, duration_ms: float) -> None:
+        # The hooks run before the host reads the headers, and only now the time is known.
+        told = [_entry("total", duration_ms, ""), *times.entries] if times.total else times.entries
+        if told and status != 101:
+            staged = res.staged if res.staged is not None else {}
+            before = staged.get("server-timing")
+            staged["server-timing"] = ", ".join([before, *told] if before else told)
+            res.staged = staged
+
+    return tell
 
 
 def _entry(name: str, milliseconds: float, description: str) -> str:

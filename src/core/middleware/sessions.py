@@ -3,6 +3,10 @@
 Decided here: that an id is only ever made by this server (a cookie without its signature, or whose
 session is gone, begins a new one), that a new id is given when someone logs in (`regenerate`), and
 that no request pays for a session it does not touch.
+
+Two requests of one visitor may run at the same time. So what one of them changed is put onto what is kept by then,
+key by key, and a session that ended stays ended: its id is marked under a key of its own, which is read with it, so
+that no write of a request that began before can bring it back.
 """
 
 from __future__ import annotations
@@ -11,7 +15,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from typing import Any, Literal, cast
 
-from typing_extensions import TypeVar
+from typing_extensions import TypeForm, TypeVar
 
 from core.bindings.kv import KVNamespace
 from core.bindings.secret import Secret
@@ -20,7 +24,7 @@ from core.handlers import Middleware, Next, declare
 from core.http import json
 from core.middleware import options
 from core.middleware.authentication import same, secret_bytes
-from core.request import Request
+from core.request import AnyRequest, Request
 from core.response import Response
 
 __all__ = ["Session", "session_of", "sessions"]
@@ -28,17 +32,23 @@ __all__ = ["Session", "session_of", "sessions"]
 E = TypeVar("E", default=Any)
 
 _KEY = "session"
+_DESTROYED, _RENEWED = "destroyed", "renewed"
+# A mark outlives every write that was under way when it was made, and what another datacenter read before.
+_LONGER = 3600
 _is_cookie = re.compile(r"([A-Za-z0-9_-]{32})\.([A-Za-z0-9_-]{43})").fullmatch
 
 
 class Session(MutableMapping[str, Any]):
-    """What is remembered of a visitor: a dict of JSON values. What changes in it is kept when the response leaves."""
+    """The data of one visitor: a dict of JSON values. Changes are kept when the response is finalized."""
 
     def __init__(self, id: str | None, values: dict[str, Any]) -> None:
         self._values = values
         self.id = id
         """The id, None for a session that was not kept yet."""
-        self.old_ids: list[str] = []
+        self.old_ids: dict[str, str] = {}
+        """Ids that end with this request, and how."""
+        self.carried: bool = id is not None
+        """Whether its values are those of the session that was opened, and fall with it."""
         self.changed: bool = False
         self._read: str | None = None
 
@@ -49,17 +59,22 @@ class Session(MutableMapping[str, Any]):
 
     def regenerate(self) -> None:
         """Go on under a new id. Call it when someone logs in or gains rights, or an id planted before would work."""
-        if self.id is not None:
-            self.old_ids.append(self.id)
-        self.id = None
-        self.changed = True
+        self._end(_RENEWED)
 
     def destroy(self) -> None:
-        """Forget everything, here and at the visitor's."""
-        if self.id is not None:
-            self.old_ids.append(self.id)
-        self.id = None
+        """Forget everything, here and at the visitor's. Call it when someone logs out.
+
+        Requests of the same session that run meanwhile keep nothing any more.
+        """
+        self._end(_DESTROYED)
+        self.old_ids = dict.fromkeys(self.old_ids, _DESTROYED)
         self._values.clear()
+        self.carried = False
+
+    def _end(self, how: str) -> None:
+        if self.id is not None:
+            self.old_ids[self.id] = how
+        self.id = None
         self.changed = True
 
     def __getitem__(self, key: str) -> Any:
@@ -91,8 +106,17 @@ class Session(MutableMapping[str, Any]):
         """Whether there is something to keep."""
         return self.changed or (self._read is not None and self._read != json.dumps(self._values))
 
+    def put_onto(self, before: dict[str, Any], newest: dict[str, Any]) -> None:
+        """Take over `newest`, which another request kept, with what this one changed since `before`."""
+        for key, value in self._values.items():
+            if key not in before or json.dumps(value) != json.dumps(before[key]):
+                newest[key] = value
+        for key in before.keys() - self._values.keys():
+            newest.pop(key, None)
+        self._values = newest
 
-async def session_of(req: Request[Any, Any, Any]) -> Session:
+
+async def session_of(req: AnyRequest) -> Session:
     """The session of a request, read when first asked for. Raises DeveloperError where `sessions()` is not registered."""
     opened: Callable[[], Awaitable[Session]] | None = req.state.get(_KEY)
     if opened is None:
@@ -103,6 +127,8 @@ async def session_of(req: Request[Any, Any, Any]) -> Session:
 
 
 def sessions(
+    env: TypeForm[E] = options.UNNAMED,
+    /,
     *,
     kv_binding: str | Callable[[Request[E, Any, Any]], KVNamespace],
     secret: Callable[[Request[E, Any, Any]], str | bytes | Secret | Awaitable[str | bytes | Secret]],
@@ -111,7 +137,7 @@ def sessions(
     same_site: Literal["Strict", "Lax", "None"] = "Lax",
     secure: bool = True,
     path: str = "/",
-) -> Middleware[E, Any]:
+) -> Middleware[E, object]:
     """Remember visitors: `session = await session_of(req)` in a handler is a dict that is kept between requests.
 
     `kv_binding`: where sessions are kept, by name or by a function of the request. `secret`: gives the key that signs
@@ -121,8 +147,11 @@ def sessions(
     use `secure=False, cookie="session"`.
 
     A session is kept before the response leaves, so that the visitor's next request finds it; in another datacenter KV
-    may show an older one for up to a minute. Call `session.regenerate()` when someone logs in. Raises OptionError.
+    may show an older one for up to a minute. Call `session.regenerate()` when someone logs in and `session.destroy()`
+    when someone logs out. Of two requests at the same time each keeps the keys that it changed; a session that one of
+    them destroyed keeps nothing of the other. Raises OptionError.
     """
+    options.named_env("sessions", env)
     if not callable(kv_binding):
         options.text("sessions", "kv_binding", kv_binding)
     if not callable(secret):
@@ -137,22 +166,27 @@ def sessions(
     except (TypeError, ValueError) as error:
         raise options.refuse("sessions", "cookie", cookie, f"cannot be set: {error}") from None
 
-    async def remember(req: Request[Any, Any, Any], res: Response, next: Next, /) -> None:
+    async def remember(req: AnyRequest, res: Response, next: Next, /) -> None:
         found: Session | None = None
+        brought: str | None = None
+        text: str | None = None
         kept_at = 0.0
 
         async def key() -> bytes:
             return secret_bytes("sessions", "secret", secret, await options.awaited(secret(req)))
 
         async def opened() -> Session:
-            nonlocal found, kept_at
+            nonlocal found, brought, text, kept_at
             if found is None:
+                # What is made of a session is for who brought its cookie.
+                res.vary("Cookie")
                 kv: KVNamespace = options.resolve("sessions", kv_binding, req)
                 id = _id_of(req.cookies.get(cookie), await key())
-                kept = None if id is None else await kv.get(_stored(id))
+                kept, ended = (None, None) if id is None else await _read(kv, id)
                 if found is None:  # another task of the handler may have opened it meanwhile
-                    values, kept_at = _values_of(kept, req.clock.time())
-                    found = Session(id if values is not None else None, values or {})
+                    values, kept_at = _values_of(kept if ended is None else None, req.clock.time())
+                    brought, text = (None, None) if values is None else (id, kept)
+                    found = Session(brought, values or {})
             return found
 
         async def close() -> None:
@@ -164,11 +198,20 @@ def sessions(
             aged = session.id is not None and now - kept_at > max_age / 2
             if not session.was_changed() and not aged:
                 return
-            for old in session.old_ids:
-                await kv.delete(_stored(old))
+            if brought is not None and session.carried:
+                newest, ended = await _read(kv, brought)
+                # Who only got a new id elsewhere may get one here too: a form that is sent twice logs in twice.
+                renewed = ended == _RENEWED and session.id is None
+                if not renewed and (ended is not None or newest is None):
+                    return
+                if newest is not None and newest != text:
+                    before, after = (_values_of(kept, now)[0] for kept in (text, newest))
+                    session.put_onto(before or {}, after or {})
+            for old, how in session.old_ids.items():
+                await _end(kv, old, how, max_age)
             if not session:
                 if session.id is not None:
-                    await kv.delete(_stored(session.id))
+                    await _end(kv, session.id, _DESTROYED, max_age)
                 if req.cookies.get(cookie) is not None:
                     res.cookie(cookie, "", max_age=0, path=path, secure=secure, http_only=True, same_site=same_site)
                 return
@@ -221,6 +264,23 @@ def _stored(id: str) -> str:
     from hashlib import sha256
 
     return f"session|{sha256(id.encode()).hexdigest()}"
+
+
+def _ended(id: str) -> str:
+    """The key of the mark that a session has ended."""
+    return f"{_stored(id)}|ended"
+
+
+async def _read(kv: KVNamespace, id: str) -> tuple[str | None, str | None]:
+    """What is kept of a session, and how it ended, if it did: one call for both."""
+    found = await kv.get([_stored(id), _ended(id)])
+    return found.get(_stored(id)), found.get(_ended(id))
+
+
+async def _end(kv: KVNamespace, id: str, how: str, max_age: int) -> None:
+    """End a session for good. The mark comes first, so that there is no moment at which it could be brought back."""
+    await kv.put(_ended(id), how, expiration_ttl=max_age + _LONGER)
+    await kv.delete(_stored(id))
 
 
 def _values_of(kept: str | None, now: float) -> tuple[dict[str, Any] | None, float]:

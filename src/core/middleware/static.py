@@ -12,14 +12,15 @@ import os
 from collections.abc import AsyncIterator, Callable
 from typing import IO, TYPE_CHECKING, Any
 
-from typing_extensions import TypeVar
+from typing_extensions import TypeForm, TypeVar
 
 from core.errors import OptionError
-from core.handlers import Middleware, Next, declare, traits_of
+from core.handlers import Middleware, Next, declare
+from core.http.dates import http_date
 from core.http.url import split_path
 from core.middleware import options
-from core.middleware.conditional import http_date, modified_since, none_match, parse_range, unchanged
-from core.request import Request
+from core.middleware.conditional import ByteRange, modified_since, none_match, parse_range, unchanged
+from core.request import AnyRequest, Request
 from core.response import Response
 
 if TYPE_CHECKING:
@@ -68,6 +69,8 @@ _TYPES = {
 
 
 def static(
+    env: TypeForm[E] = options.UNNAMED,
+    /,
     *,
     directory: str | os.PathLike[str] | None = None,
     bucket: str | Callable[[Request[E, Any, Any]], R2Bucket] | None = None,
@@ -75,7 +78,7 @@ def static(
     index: str | None = "index.html",
     cache_control: str | None = None,
     dotfiles: bool = False,
-) -> Middleware[E, Any]:
+) -> Middleware[E, object]:
     """Serve the files of a directory, or the objects of a bucket, below where it is mounted.
 
         app.use("/assets", static(directory="public"))
@@ -90,6 +93,7 @@ def static(
 
     The directory is the machine's: on the hosted platform use a bucket, or its own static assets. Raises OptionError.
     """
+    options.named_env("static", env)
     if (directory is None) == (bucket is None):
         raise OptionError("static() serves one place. Give either directory or bucket")
     if index is not None and "/" in options.text("static", "index", index):
@@ -107,12 +111,12 @@ def static(
     elif not callable(bucket):
         options.text("static", "bucket", bucket)
 
-    def placed(place: str) -> Middleware[E, Any]:
+    def placed(place: str, number: int = 1) -> Middleware[E, object]:
         # The place is a prefix such as /assets, or a route such as GET /assets/*, whose segments are not the file's.
         path = place.rpartition(" ")[2].removesuffix("*")
         skipped = sum(1 for part in path.split("/") if part)
 
-        async def serve(req: Request[Any, Any, Any], res: Response, next: Next, /) -> None:
+        async def serve(req: AnyRequest, res: Response, next: Next, /) -> None:
             names = _names(req, skipped, dotfiles) if req.method in ("GET", "HEAD") else None
             if names is not None:
                 if bucket is None:
@@ -124,16 +128,12 @@ def static(
                     return
             await next()
 
-        return declare(serve, name="static")
+        return declare(serve, name="static", serves=True, placed=placed)
 
-    unplaced = placed("/")
-    traits = traits_of(unplaced)
-    assert traits is not None
-    traits.placed = placed
-    return unplaced
+    return placed("/")
 
 
-def _names(req: Request[Any, Any, Any], skipped: int, dotfiles: bool) -> list[str] | None:
+def _names(req: AnyRequest, skipped: int, dotfiles: bool) -> list[str] | None:
     """The names of a file below the mount, or None for what can be none."""
     try:
         segments = list(split_path(req.path))[skipped:]
@@ -157,7 +157,7 @@ def _send_file(
     names: list[str],
     index: str | None,
     cache_control: str | None,
-    req: Request[Any, Any, Any],
+    req: AnyRequest,
     res: Response,
 ) -> bool:
     path = os.path.join(root, *names)
@@ -181,7 +181,7 @@ def _send_file(
             res.status(304).send()
             return True
         start, length = 0, size
-        part = parse_range(req.header("range"), size) if unchanged(req.header("if-range"), etag, modified) else None
+        part = _part(req, etag, modified, size)
         if part is not None:
             res.header("content-range", part.content_range)
             if not part.satisfiable:
@@ -226,11 +226,16 @@ def _describe(res: Response, etag: str, modified: float, cache_control: str | No
         res.header("cache-control", cache_control)
 
 
-def _not_modified(req: Request[Any, Any, Any], etag: str, modified: float) -> bool:
+def _not_modified(req: AnyRequest, etag: str, modified: float) -> bool:
     tags = req.header("if-none-match")
     if tags is not None:
         return not none_match(tags, etag)  # the date counts only where no tag is given
-    return not modified_since(req.header("if-modified-since"), modified)
+    return not modified_since(req.header("if-modified-since"), modified, req.clock.time())
+
+
+def _part(req: AnyRequest, etag: str, modified: float, size: int) -> ByteRange | None:
+    fits = unchanged(req.header("if-range"), etag, modified, req.clock.time())
+    return parse_range(req.header("range"), size) if fits else None
 
 
 def _type_of(name: str) -> str:
@@ -247,7 +252,7 @@ async def _send_object(
     names: list[str],
     index: str | None,
     cache_control: str | None,
-    req: Request[Any, Any, Any],
+    req: AnyRequest,
     res: Response,
 ) -> bool:
     from core.bindings.r2 import R2Range
@@ -267,7 +272,7 @@ async def _send_object(
         _describe(res, etag, modified, cache_control)
         res.status(304).send()
         return True
-    part = parse_range(req.header("range"), size) if unchanged(req.header("if-range"), etag, modified) else None
+    part = _part(req, etag, modified, size)
     if part is not None and not part.satisfiable:
         _describe(res, etag, modified, cache_control)
         res.header("content-range", part.content_range).status(416).send()

@@ -19,7 +19,7 @@ from core.context import Clock, TimerHandle
 from core.errors import CoreError
 from core.handlers import Middleware, Next, declare
 from core.middleware import options
-from core.request import Request
+from core.request import AnyRequest
 from core.response import Response
 
 __all__ = ["timeout"]
@@ -38,6 +38,7 @@ def timeout(
 
     The chain is cancelled: it sees CancelledError at its `await`, and may clean up, but nothing it does from then on
     changes the response. What was sent before the time was up is the answer. Work given to `wait_until` lives on.
+    What middleware behind it does after its own `next()` is timed too; what stands before it is not.
     With `include_body` the time covers a streaming body as well, which is cut short when it is up.
 
     It acts inside the platform's own CPU limit and cannot extend it. Put it on the routes that wait for something
@@ -50,7 +51,7 @@ def timeout(
     options.status("timeout", status)
     seconds = milliseconds / 1000
 
-    async def limit(req: Request[Any, Any, Any], res: Response, next: Next, /) -> None:
+    async def limit(req: AnyRequest, res: Response, next: Next, /) -> None:
         clock = req.clock
         deadline = clock.monotonic() + seconds
         timer = _Timer(res)

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from core.middleware.key_strength import require_bits
+
 __all__ = ["SubtleAlgorithm", "SubtleKey", "algorithms"]
 
-# RFC 7518, section 3.3.
-_LEAST_RSA_BITS = 2048
 _MEMBERS = {"RSA": ("kty", "n", "e"), "EC": ("kty", "crv", "x", "y"), "OKP": ("kty", "crv", "x")}
 
 
@@ -40,7 +40,7 @@ class SubtleAlgorithm:
         self._signature = signature
 
     def prepare_key(self, pem: bytes) -> SubtleKey:
-        """A key that is given as PEM ("BEGIN PUBLIC KEY"). Raises ValueError for what is none."""
+        """A key that is given as PEM ("BEGIN PUBLIC KEY"). Raises ValueError for what is not one."""
         from base64 import b64decode
 
         lines = pem.decode("ascii").strip().splitlines()
@@ -56,7 +56,10 @@ class SubtleAlgorithm:
         return SubtleKey("jwk", {name: str(jwk[name]) for name in _MEMBERS[self.kty] if name in jwk})
 
     async def verify(self, signed: bytes, key: SubtleKey, signature: bytes) -> bool:
-        """Whether `signature` is this key's of `signed`. Raises what the runtime raises for a key that is none."""
+        """Whether `signature` is this key's of `signed`.
+
+        Raises what the runtime raises for a key that is none, and WeakKeyError for one of RSA that is too short.
+        """
         import js
         from pyodide import ffi
 
@@ -71,8 +74,8 @@ class SubtleAlgorithm:
         if imported is None:
             data = to_js(key.data) if isinstance(key.data, bytes) else across(key.data)
             imported = await subtle.importKey(key.form, data, across(self._key), False, to_js(["verify"]))
-            if self.kty == "RSA" and int(imported.algorithm.modulusLength) < _LEAST_RSA_BITS:
-                raise ValueError(f"the key has fewer than {_LEAST_RSA_BITS} bits")
+            if self.kty == "RSA":
+                require_bits(int(imported.algorithm.modulusLength))
             key.imported = imported
         valid = await subtle.verify(across(self._signature), imported, to_js(signature), to_js(signed))
         return valid is True

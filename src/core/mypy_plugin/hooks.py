@@ -19,6 +19,7 @@ from mypy.options import Options
 from mypy.plugin import (
     ClassDefContext,
     FunctionContext,
+    FunctionSigContext,
     MethodContext,
     MethodSigContext,
     Plugin,
@@ -29,9 +30,9 @@ from mypy.plugins.dataclasses import dataclass_makers
 from mypy.plugins.default import DefaultPlugin
 from mypy.types import FunctionLike, Type
 
-import core.mypy_plugin
+from core.analysis.settings import Project
 from core.mypy_plugin import codes  # noqa: F401  # pyright: ignore[reportUnusedImport]  # so that mypy knows their names in its options
-from core.mypy_plugin.settings import Project
+from core.mypy_plugin.version import restart_daemon_on
 
 __all__ = [
     "CorePlugin",
@@ -39,12 +40,13 @@ __all__ = [
 ]
 
 METHODS: Final = frozenset(["all", "delete", "get", "head", "options", "patch", "post", "put"])
-"""As in `core.config.routes`, which is imported by the first check."""
+"""As in `core.analysis.routes`, which is imported by the first check."""
 
 TARGETS: Final = (
     "core.env.Bindings",
     "core.app.App",
     "core.app.App.queue",
+    "core.app.create_app",
     "core.bindings.d1.D1Database",
     "core.bindings.d1.D1Database.batch",
     "core.bindings.d1.D1Database.prepare",
@@ -59,9 +61,11 @@ TARGETS: Final = (
     "core.bindings.d1.D1PreparedStatement.run",
     "core.bindings.queue.MessageBatch",
     "core.handlers.BoundMiddleware",
+    "core.middleware.cache.cache",
     "core.middleware.logger.logger",
     "core.middleware.rate_limit.rate_limit",
     "core.middleware.request_id.request_id",
+    "core.middleware.sessions.sessions",
     "core.request.Params",
     "core.request.Request",
     "core.request.Request.params",
@@ -69,6 +73,9 @@ TARGETS: Final = (
     *sorted(f"core.router.Router.{name}" for name in METHODS | {"on", "use"}),
 )
 """Every name that the plugin goes by. Whoever moves one must change it here; a test proves that each is there."""
+
+_NAMED: Final = frozenset(f"core.middleware.{name}.{name}" for name in ("cache", "rate_limit", "sessions"))
+"""As in `core.analysis.routes`, likewise."""
 
 _MAKERS: Final = frozenset(
     {*attr_class_makers, *attr_define_makers, *attr_frozen_makers, *attr_dataclass_makers, *dataclass_makers}
@@ -91,14 +98,14 @@ class CorePlugin(Plugin):
 
     def __init__(self, options: Options) -> None:
         super().__init__(options)
-        self.project: Project = Project(options.config_file)
+        self.project: Project = Project(options.config_file, options.mypy_path)
         self.attrs: DefaultPlugin = DefaultPlugin(options)
         # mypy asks for the hook of every call there is. A class stays what it is for as long as a run lasts.
         self._lasts: bool = not options.fine_grained_incremental
         self._methods: dict[str, MethodHook | None] = {}
         self._signatures: dict[str, SignatureHook | None] = {}
         if "mypy.dmypy_server" in sys.modules:
-            core.mypy_plugin.restart_daemon_on(self.project.digest())
+            restart_daemon_on(self.project.digest())
 
     # -- caches
 
@@ -134,10 +141,18 @@ class CorePlugin(Plugin):
         return None
 
     def get_function_hook(self, fullname: str) -> Callable[[FunctionContext], Type] | None:
-        if fullname == "core.middleware.rate_limit.rate_limit":
+        if fullname in _NAMED:
             from core.mypy_plugin import bindings
 
             return partial(bindings.carry_name, self.lookup_fully_qualified)
+        return None
+
+    def get_function_signature_hook(self, fullname: str) -> Callable[[FunctionSigContext], FunctionLike] | None:
+        # By the signature, because what a function hook says about one of several overloads is held back.
+        if fullname == "core.app.create_app":
+            from core.mypy_plugin import envs
+
+            return partial(envs.made, self.project)
         return None
 
     def get_method_hook(self, fullname: str) -> MethodHook | None:
@@ -194,7 +209,7 @@ class CorePlugin(Plugin):
         if name in _RUNS and self._is(owner, "core.bindings.d1.D1PreparedStatement"):
             from core.mypy_plugin import statements
 
-            hook = partial(statements.run, self.project, name)
+            hook = partial(statements.run, self.project)
         if self._lasts or name not in _RUNS or owner.startswith(_FIXED):
             self._signatures[fullname] = hook
         return hook

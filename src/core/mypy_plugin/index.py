@@ -2,17 +2,22 @@
 
 mypy's hooks see one expression at a time. That a name was assigned once and to what, that a function is decorated by
 `app.get("/users/:id")`, that `logger()` came before: for these the statements of the module are walked, in order.
-Only statements; mypy's own visitor cannot be derived from in interpreted code (python/mypy#19456).
+Only statements; mypy's own visitor cannot be derived from in interpreted code (python/mypy#19456). Longer than 400 lines,
+because there is a method for each kind of statement and one for each question of `core.analysis.front_end`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+import sys
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-import attrs
 from mypy.constant_fold import constant_fold_expr
 from mypy.nodes import (
+    ARG_POS,
+    ARG_STAR,
+    ARG_STAR2,
     AssignmentStmt,
     AwaitExpr,
     Block,
@@ -24,6 +29,7 @@ from mypy.nodes import (
     ForStmt,
     FuncDef,
     IfStmt,
+    ListExpr,
     MatchStmt,
     MemberExpr,
     MypyFile,
@@ -34,48 +40,35 @@ from mypy.nodes import (
     OverloadedFuncDef,
     RefExpr,
     ReturnStmt,
+    StarExpr,
     StrExpr,
     TryStmt,
     TupleExpr,
+    TypeInfo,
     Var,
     WhileStmt,
     WithStmt,
 )
+from mypy.patterns import (
+    AsPattern,
+    ClassPattern,
+    MappingPattern,
+    OrPattern,
+    Pattern,
+    SequencePattern,
+    StarredPattern,
+)
+from mypy.types import CallableType, Type, get_proper_type
 
-from core.config.routes import METHODS, MIDDLEWARE, Placed, Promise, reversals, runs_before
-from core.config.sql import Statement
+from core.analysis.front_end import REGISTERS, MethodCall, Names, Registration
+from core.analysis.registrations import misplaced
+from core.mypy_plugin.types import instance_of, literal_names, required_arguments
+from core.sql.analysis import Statement
 
-__all__ = ["Index", "Registration", "callee_name", "index_of"]
+__all__ = ["Index", "index_of"]
 
-_ROUTES = METHODS | {"on"}
+_WALRUS: Final = re.compile(rb"(\w+)\s*:=")
 _ASKS = frozenset(["all", "first"])
-_REGISTERS = _ROUTES | {"use", "queue"}
-
-
-@attrs.define(eq=False)
-class Registration:
-    """A call that registers: `receiver.method(…)`.
-
-    `where` is the way to it through the blocks of the module, so that of two it can be told whether one always runs
-    before the other.
-    """
-
-    call: CallExpr
-    receiver: Expression
-    method: str
-    where: tuple[int, ...]
-    decorated: FuncDef | None = None
-
-    @property
-    def is_route(self) -> bool:
-        """Whether it registers a route."""
-        return self.method in _ROUTES
-
-    @property
-    def handlers(self) -> Sequence[Expression]:
-        """What is registered, without the path."""
-        skipped = {"on": 2, "use": 0}.get(self.method, 1)
-        return self.call.args[skipped:]
 
 
 class Index:
@@ -83,28 +76,38 @@ class Index:
 
     def __init__(self, tree: MypyFile) -> None:
         self.module: str = tree.fullname
+        self.file: str = tree.path
+        self._walrus: dict[str, list[int]] | None = None
+        self._here: tuple[int, int] | None = None
+        self._extents: dict[Node, tuple[int, int] | None] = {}
+        """The lines of the function that each name is assigned in, None for those of the module."""
         self.defs: Sequence[Node] = tree.defs
-        self.registrations: list[Registration] = []
+        self.registrations: list[Registration[Node]] = []
         self.functions: dict[Node, FuncDef] = {}
-        """Functions by the variable of their first parameter."""
+        """Functions by the variable of their first parameter, methods by that of the one after `self`."""
+        self._owner: TypeInfo | None = None
+        self._selves: dict[Node, TypeInfo] = {}
+        """The classes of methods, by their first parameter."""
         self.prepares: list[CallExpr] = []
         """Statements of SQL that were not read yet, as far as they stand in the open."""
         self.asked: list[CallExpr] = []
         """Calls that may ask such a statement for its rows, likewise."""
         self.settled: set[CallExpr] = set()
         """Those of them in which nothing is wrong."""
-        self.statements: dict[CallExpr, tuple[str, Statement] | None] = {}
+        self.statements: dict[Node, tuple[str, Statement] | None] = {}
         """What is known of the text given to a `prepare`, and how its database is called."""
-        self.parameters: dict[FuncDef, list[tuple[str, ...] | None]] = {}
-        """The names that each path of a function has, None where a path is not known."""
+        self.types: dict[Node, Type] = {}
+        """The types of a receiver and of its handlers, while a registration of theirs is checked."""
         self._assigned: dict[Node, Expression | None] = {}
-        self._routes: dict[FuncDef, list[Registration]] = {}
+        self._routes: dict[Node, list[Registration[Node]]] = {}
         self._values: set[Expression] = set()
-        self._order: dict[CallExpr, str] | None = None
+        self._order: dict[Node, str] | None = None
         self.classes: set[str] = set()
         """The bare names that stand among the bases of a class here."""
         self._walk(tree.defs, ())
-        self._by_call = {registration.call: registration for registration in self.registrations}
+        self._by_call: dict[Node, Registration[Node]] = {
+            registration.call: registration for registration in self.registrations
+        }
         for registration in self.registrations:
             for function in self._functions_of(registration):
                 self._routes.setdefault(function, []).append(registration)
@@ -127,9 +130,18 @@ class Index:
         self._register(statement.rvalue, where, number)
 
     def _function(self, function: FuncDef, where: tuple[int, ...], number: int) -> None:
-        if function.arguments:
-            self.functions[function.arguments[0].variable] = function
+        given = function.arguments
+        if self._owner is not None and given and not function.is_static:
+            self._selves[given[0].variable] = self._owner
+            given = given[1:]
+        if given:
+            self.functions[given[0].variable] = function
+        for argument in function.arguments:
+            self._assigned[argument.variable] = None  # a caller has given it a value already
+        around, owner = self._here, self._owner
+        self._here, self._owner = (function.line, function.end_line or sys.maxsize), None
         self._walk(function.body.body, (*where, number, 0))
+        self._here, self._owner = around, owner
 
     def _decorated(self, statement: Decorator, where: tuple[int, ...], number: int) -> None:
         for decorator in statement.original_decorators:
@@ -148,7 +160,9 @@ class Index:
         for base in statement.base_type_exprs:
             if isinstance(base, RefExpr):
                 self.classes.add(base.fullname)
+        owner, self._owner = self._owner, statement.info
         self._walk(statement.defs.body, (*where, number, 0))
+        self._owner = owner
 
     def _operator(self, statement: OperatorAssignmentStmt, where: tuple[int, ...], number: int) -> None:
         self._assign(statement.lvalue, None)
@@ -178,7 +192,32 @@ class Index:
         self._blocks(blocks, where, number)
 
     def _match(self, statement: MatchStmt, where: tuple[int, ...], number: int) -> None:
+        for pattern in statement.patterns:
+            self._capture(pattern)
         self._blocks(statement.bodies, where, number)
+
+    def _capture(self, pattern: Pattern | None) -> None:
+        """The names that a pattern gives values."""
+        match pattern:
+            case AsPattern():
+                self._capture(pattern.pattern)
+                names = [pattern.name]
+                inner: Sequence[Pattern] = ()
+            case OrPattern() | SequencePattern():
+                names, inner = [], pattern.patterns
+            case StarredPattern():
+                names, inner = [pattern.capture], ()
+            case MappingPattern():
+                names, inner = [pattern.rest], pattern.values
+            case ClassPattern():
+                names, inner = [], [*pattern.positionals, *pattern.keyword_values]
+            case _:
+                return
+        for name in names:
+            if name is not None:
+                self._assign(name, None)
+        for one in inner:
+            self._capture(one)
 
     def _block(self, statement: Block, where: tuple[int, ...], number: int) -> None:
         self._walk(statement.body, (*where, number))
@@ -190,10 +229,13 @@ class Index:
 
     def _assign(self, target: Expression, value: Expression | None) -> None:
         if isinstance(target, NameExpr) and target.node is not None:
+            self._extents.setdefault(target.node, self._here)
             self._assigned[target.node] = None if target.node in self._assigned else value
-        elif isinstance(target, TupleExpr):
+        elif isinstance(target, TupleExpr | ListExpr):
             for item in target.items:
                 self._assign(item, None)
+        elif isinstance(target, StarExpr):
+            self._assign(target.expr, None)
 
     def _register(
         self, expression: Expression, where: tuple[int, ...], number: int, decorated: FuncDef | None = None
@@ -207,9 +249,13 @@ class Index:
             name = callee.name
             if name in _ASKS:
                 self.asked.append(expression)
-            if name in _REGISTERS:
+            if name in REGISTERS:
                 place = (*where, number)
-                self.registrations.append(Registration(expression, callee.expr, name, place, decorated))
+                starred = ARG_STAR in expression.arg_kinds or ARG_STAR2 in expression.arg_kinds
+                router = self.router_of(callee.expr)
+                self.registrations.append(
+                    Registration(expression, router, name, place, expression.args, starred, decorated)
+                )
             if name == "prepare" or isinstance(callee.expr, CallExpr):
                 self._prepare(expression)
         elif isinstance(callee, CallExpr) and len(expression.args) == 1:
@@ -226,7 +272,7 @@ class Index:
                 return
             call = call.callee.expr
 
-    def _functions_of(self, registration: Registration) -> Iterator[FuncDef]:
+    def _functions_of(self, registration: Registration[Node]) -> Iterator[Node]:
         if registration.decorated is not None:
             yield registration.decorated
         if registration.is_route:
@@ -237,112 +283,178 @@ class Index:
 
     # -- asking
 
-    def value(self, expression: Expression) -> Expression | None:
-        """What a name was assigned, if it was assigned exactly once here; else nothing."""
+    def value_of(self, expression: Node, /) -> Expression | None:
+        """The value that a name was assigned, if it was assigned exactly once here."""
         if isinstance(expression, NameExpr) and expression.node is not None:
-            return self._assigned.get(expression.node)
+            value = self._assigned.get(expression.node)
+            return None if value is None or self._is_in_walrus(expression.name, expression.node) else value
         return None
+
+    def _is_in_walrus(self, name: str, node: Node) -> bool:
+        """Whether a name stands before a `:=` where it is known: told by the source, since expressions are not walked."""
+        if self._walrus is None:
+            self._walrus = {}
+            try:
+                with open(self.file, "rb") as file:
+                    lines = file.read().splitlines()
+            except OSError:
+                lines = []
+            for number, line in enumerate(lines, 1):
+                for found in _WALRUS.findall(line):
+                    self._walrus.setdefault(found.decode("utf-8", "replace"), []).append(number)
+        if name not in self._walrus:
+            return False
+        first, last = self._extents.get(node) or (1, sys.maxsize)
+        return any(first <= number <= last for number in self._walrus[name])
 
     def assigned_once(self, value: Expression) -> bool:
         """Whether an expression is what some name holds, and nothing else."""
         return value in self._values
 
-    def text(self, expression: Expression) -> str | None:
-        """The text that an expression is: a literal, a sum of literals, a Final name."""
+    def string_of(self, expression: Node, /) -> str | None:
+        """The string that an expression is: a literal, a sum of literals, a Final name."""
         if isinstance(expression, StrExpr):
             return expression.value
         if isinstance(expression, RefExpr) and isinstance(expression.node, Var) and expression.node.is_final:
             final = expression.node.final_value
             return final if isinstance(final, str) else None
         if isinstance(expression, OpExpr) and expression.op == "+":
-            left, right = self.text(expression.left), self.text(expression.right)
+            left, right = self.string_of(expression.left), self.string_of(expression.right)
             return left + right if left is not None and right is not None else None
-        folded = constant_fold_expr(expression, self.module)
+        if isinstance(expression, CallExpr):
+            return self._formatted(expression)
+        if isinstance(expression, MemberExpr):
+            return self._constant(expression)
+        folded = constant_fold_expr(expression, self.module) if isinstance(expression, Expression) else None
         if isinstance(folded, str):
             return folded
-        value = self.value(expression)
-        return self.text(value) if value is not None and not isinstance(value, NameExpr) else None
+        value = self.value_of(expression)
+        return self.string_of(value) if value is not None and not isinstance(value, NameExpr) else None
 
-    def function(self, expression: Expression) -> FuncDef | None:
-        """The function of this module that a name means."""
+    def _constant(self, expression: MemberExpr) -> str | None:
+        """`Queries.ALL`: what the body of a class here gives a name, once."""
+        owner = expression.expr.node if isinstance(expression.expr, RefExpr) else None
+        symbol = owner.names.get(expression.name) if isinstance(owner, TypeInfo) else None
+        value = self._assigned.get(symbol.node) if symbol is not None and symbol.node is not None else None
+        return self.string_of(value) if value is not None and not isinstance(value, RefExpr) else None
+
+    def _formatted(self, call: CallExpr) -> str | None:
+        """An f-string, which mypy reads as `"".join(["…", "{:{}}".format(value, "")])`, of strings that are known."""
+        callee = call.callee
+        if not isinstance(callee, MemberExpr) or not isinstance(callee.expr, StrExpr):
+            return None
+        match callee.name, callee.expr.value, call.args:
+            case "join", "", [ListExpr(items=items)]:
+                parts = [self.string_of(item) for item in items]
+                return None if None in parts else "".join(part or "" for part in parts)
+            case "format", "{:{}}", [value, StrExpr(value="")]:
+                return self.string_of(value)
+            case _:
+                return None
+
+    def function(self, expression: Node) -> FuncDef | None:
+        """The function of this module that a name means, or the method of an object of a class here."""
         node = expression.node if isinstance(expression, NameExpr) else None
+        if isinstance(expression, MemberExpr) and isinstance(expression.expr, NameExpr):
+            made = self.value_of(expression.expr)
+            class_: Node | None = self._selves.get(expression.expr.node) if expression.expr.node is not None else None
+            if isinstance(made, CallExpr) and isinstance(made.callee, RefExpr):
+                class_ = made.callee.node
+            symbol = class_.get(expression.name) if isinstance(class_, TypeInfo) else None
+            node = symbol.node if symbol is not None else None
         if isinstance(node, Decorator):
             return node.func
         return node if isinstance(node, FuncDef) else None
 
-    def path(self, registration: Registration) -> str | None:
-        """The path or prefix of a registration, where it is a text."""
-        args = registration.call.args
-        at = 1 if registration.method == "on" else 0
-        return self.text(args[at]) if len(args) > at else None
-
-    def routes(self, function: FuncDef) -> Sequence[Registration]:
-        """Where a function is registered as a handler or middleware of a route, in this module."""
+    def routes(self, function: Node) -> Sequence[Registration[Node]]:
+        """The registrations of a function as a handler or middleware of a route, in this module."""
         return self._routes.get(function, ())
 
-    def registration(self, call: CallExpr) -> Registration | None:
+    def registration(self, call: CallExpr) -> Registration[Node] | None:
         """The registration that a call is."""
         return self._by_call.get(call)
 
-    # -- order
-
     @property
-    def order(self) -> dict[CallExpr, str]:
-        """The calls that register what an earlier one has already read, and what is to be said about them."""
+    def order(self) -> dict[Node, str]:
+        """The calls that register what an earlier one has already read, and the messages about them."""
         if self._order is None:
-            self._order = {}
-            promises = (self._promise(handler) for entry in self.registrations for handler in entry.handlers)
-            if not any(promise is not None and promise.provides for promise in promises):
-                return self._order  # so in most modules
-            calls = [r.call for r in self.registrations]
-            for receiver in dict.fromkeys(filter(None, map(_identity, (r.receiver for r in self.registrations)))):
-                entries = list(self._entries(receiver, "", (), set()))
-                for late in range(len(entries)):
-                    if not entries[late][0].promise.provides:
-                        continue
-                    before = [entry for entry, where in entries[:late] if runs_before(where, entries[late][1])]
-                    for place, message in reversals([*before, entries[late][0]]):
-                        self._order.setdefault(calls[place], message)
+            found = misplaced(self._names, self.registrations)
+            self._order = {self.registrations[number].call: message for number, message in found.items()}
         return self._order
 
-    def _entries(
-        self, receiver: object, prefix: str, where: tuple[int, ...], seen: set[object]
-    ) -> Iterator[tuple[Placed, tuple[int, ...]]]:
-        """Every known middleware on a router, in order, with those of routers mounted on it."""
-        if receiver in seen:
-            return
-        seen = {*seen, receiver}
-        for number, registration in enumerate(self.registrations):
-            if _identity(registration.receiver) != receiver:
-                continue
-            at = where or registration.where
-            handlers = list(registration.handlers)
-            path: str | None = ""
-            if registration.method == "use":
-                if handlers and (prefix_text := self.text(handlers[0])) is not None:
-                    path, handlers = prefix_text, handlers[1:]
-            elif registration.is_route:
-                path = self.path(registration)
-            else:
-                continue
-            if path is None:
-                continue
-            whole = prefix.rstrip("/") + path if path not in ("", "/") else prefix or "/"
-            for handler in handlers:
-                promise = self._promise(handler)
-                if promise is not None:
-                    yield Placed(promise, whole or "/", registration.is_route, number), at
-                elif registration.method == "use" and (mounted := _identity(handler)) is not None:
-                    yield from (
-                        (attrs.evolve(entry, place=number), at) for entry, _ in self._entries(mounted, whole, at, seen)
-                    )
+    # -- the interface of `core.analysis.front_end`
 
-    def _promise(self, expression: Expression) -> Promise | None:
-        """What a middleware reads and provides, where it is one of the framework's, made here."""
-        value = self.value(expression)
-        if value is not None:
-            expression = value
-        return MIDDLEWARE.get(callee_name(expression))
+    @property
+    def _names(self) -> Names[Node]:
+        """This, as the rules see it: some answers here are of a narrower type than `Node`."""
+        return self
+
+    def maker_of(self, expression: Node, /) -> str:
+        """The full name of the function that a call calls."""
+        if isinstance(expression, CallExpr) and isinstance(expression.callee, RefExpr):
+            return expression.callee.fullname
+        return ""
+
+    def argument_of(self, call: Node, name: str, /) -> Expression | None:
+        """The argument of a call that is given by name."""
+        if not isinstance(call, CallExpr) or name not in call.arg_names:
+            return None
+        return call.args[call.arg_names.index(name)]
+
+    def router_of(self, expression: Node, /) -> Hashable | None:
+        """The variable, or the attribute of one, that a router is in."""
+        if isinstance(expression, NameExpr) and expression.node is not None:
+            return expression.node
+        if isinstance(expression, MemberExpr) and (inner := self.router_of(expression.expr)) is not None:
+            return inner, expression.name
+        return None
+
+    def is_app(self, registration: Registration[Node], /) -> bool:
+        """Whether something is registered on an application."""
+        callee = registration.call.callee if isinstance(registration.call, CallExpr) else None
+        receiver = callee.expr if isinstance(callee, MemberExpr) else None
+        type_ = self.types.get(receiver) if receiver is not None else None
+        if type_ is None and isinstance(receiver, RefExpr) and isinstance(receiver.node, Var):
+            type_ = receiver.node.type
+        return instance_of(type_, "core.app.App") is not None
+
+    def shown(self, node: Node, /) -> str:
+        """A handler as messages call it."""
+        match node:
+            case FuncDef() | NameExpr() | MemberExpr():
+                return node.name
+            case CallExpr():
+                return f"{self.shown(node.callee)}()"
+            case _:
+                return "the handler"
+
+    def demanded(self, node: Node, /) -> int | None:
+        """The number of positional arguments that a handler demands."""
+        type_ = self._type_of(node)
+        return required_arguments(type_) if type_ is not None else None
+
+    def parameters_read(self, node: Node, /) -> Sequence[str]:
+        """The names in a handler's `Request[Env, User, Literal["id"]]`."""
+        type_ = self._type_of(node)
+        handler = get_proper_type(type_) if type_ is not None else None
+        if not isinstance(handler, CallableType) or not handler.arg_types:
+            return ()
+        request = instance_of(handler.arg_types[0], "core.request.Request")
+        return (literal_names(request.args[2]) or ()) if request is not None and len(request.args) == 3 else ()
+
+    def _type_of(self, node: Node) -> Type | None:
+        return node.type if isinstance(node, FuncDef) else self.types.get(node)
+
+    def method_call(self, expression: Node, /) -> MethodCall[Node] | None:
+        """A call of a method in its parts."""
+        if not isinstance(expression, CallExpr) or not isinstance(expression.callee, MemberExpr):
+            return None
+        counted = all(kind is ARG_POS for kind in expression.arg_kinds)
+        return MethodCall(expression.callee.expr, expression.callee.name, expression.args, counted)
+
+    def items_of(self, expression: Node, /) -> Sequence[Expression]:
+        """The items of a list or tuple that is written out."""
+        return expression.items if isinstance(expression, ListExpr | TupleExpr) else ()
 
 
 _READERS: Final[Mapping[type[Node], Callable[[Index, Any, tuple[int, ...], int], None]]] = {
@@ -362,22 +474,6 @@ _READERS: Final[Mapping[type[Node], Callable[[Index, Any, tuple[int, ...], int],
     WhileStmt: Index._while,
     WithStmt: Index._with,
 }
-
-
-def _identity(expression: Expression) -> object | None:
-    """What tells whether two expressions are one router."""
-    if isinstance(expression, NameExpr) and expression.node is not None:
-        return expression.node
-    if isinstance(expression, MemberExpr) and (inner := _identity(expression.expr)) is not None:
-        return inner, expression.name
-    return None
-
-
-def callee_name(expression: Expression) -> str:
-    """The full name of what a call calls, or nothing."""
-    if isinstance(expression, CallExpr) and isinstance(expression.callee, RefExpr):
-        return expression.callee.fullname
-    return ""
 
 
 _kept: dict[str, Index] = {}

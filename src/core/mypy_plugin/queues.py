@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from mypy.nodes import CallExpr, TypeInfo
+from mypy.nodes import CallExpr, FuncDef, TypeInfo
 from mypy.plugin import MethodContext
 from mypy.types import AnyType, CallableType, Instance, Type, get_proper_type
 
-from core.config.check import queue_problem
-from core.mypy_plugin.codes import QUEUE
+from core.analysis.problems import queue_problem
+from core.analysis.settings import Project
 from core.mypy_plugin.envs import shape_of
-from core.mypy_plugin.place import env_of, index_here, instance_of
-from core.mypy_plugin.settings import Project
-from core.mypy_plugin.types import full_name, shown
+from core.mypy_plugin.location import env_of, index_here, tell
+from core.mypy_plugin.types import full_name, instance_of, shown
 
 __all__ = ["consumed"]
 
@@ -27,12 +26,13 @@ def _check(project: Project, ctx: MethodContext) -> None:
     if not isinstance(call, CallExpr) or not call.args:
         return
     index = index_here(ctx.api)
-    name = index.text(call.args[0])
+    name = index.string_of(call.args[0])
     if name is None:
         return
     registration = index.registration(call)
     function = registration.decorated if registration is not None else None
-    signature = get_proper_type(function.type) if function is not None and function.type is not None else None
+    type_ = function.type if isinstance(function, FuncDef) else None
+    signature = get_proper_type(type_) if type_ is not None else None
     message: tuple[str, str] | None = None
     env = env_of(ctx.type)
     if isinstance(signature, CallableType):
@@ -43,7 +43,7 @@ def _check(project: Project, ctx: MethodContext) -> None:
     shape = shape_of(project, env, ctx.api.path) if env is not None else None
     problem = queue_problem(name, message, shape, configured.configurations)
     if problem is not None:
-        ctx.api.fail(problem, call, code=QUEUE)
+        tell(project, ctx.api, problem, call, "core-queue")
 
 
 def _message(signature: CallableType) -> tuple[str, str] | None:

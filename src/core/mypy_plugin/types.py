@@ -1,4 +1,4 @@
-"""mypy's types in the words of `core.config`: which kind of binding an annotation is, what a row's fields take.
+"""mypy's types in the words of `core.analysis`: which kind of binding an annotation is, what a row's fields take.
 
 What is not understood has no kind, and nothing is said about it.
 """
@@ -25,17 +25,20 @@ from mypy.types import (
     get_proper_type,
 )
 
-from core.config.check import EnvAttribute, EnvShape, Location
+from core.analysis.envs import EnvAttribute, EnvShape
+from core.analysis.findings import Location
 from core.config.model import KINDS
-from core.config.sql import Kind, RowField
+from core.sql.rows import Kind, RowField
 
 __all__ = [
     "attrs_fields",
     "env_shape",
     "full_name",
     "has_base",
+    "instance_of",
     "kinds_of",
     "literal_names",
+    "required_arguments",
     "row_fields",
     "shown",
     "without_none",
@@ -48,6 +51,24 @@ BINDINGS: Final = "core.env.Bindings"
 def has_base(info: TypeInfo, fullname: str) -> bool:
     """Whether a class is another one or derives from it."""
     return any(base.fullname == fullname for base in info.mro)
+
+
+def instance_of(type_: Type | None, ancestor: str) -> Instance | None:
+    """A type as the generic ancestor that it has, with the ancestor's arguments."""
+    proper: ProperType | None = get_proper_type(type_) if type_ is not None else None
+    if isinstance(proper, UnionType):
+        found = [instance_of(item, ancestor) for item in proper.items]
+        return found[0] if found and all(found) else None
+    if not isinstance(proper, Instance):
+        return None
+    if proper.type.fullname == ancestor:
+        return proper
+    for base in proper.type.mro:
+        if base.fullname == ancestor:
+            from mypy.maptype import map_instance_to_supertype
+
+            return map_instance_to_supertype(proper, base)
+    return None
 
 
 def shown(type_: Type) -> str:
@@ -135,12 +156,12 @@ def literal_names(type_: Type) -> tuple[str, ...] | None:
 
 
 def env_shape(info: TypeInfo, path: str, *, is_env: Mapping[TypeInfo, bool], partial: bool = False) -> EnvShape:
-    """An Env class as `core.config.check` wants it. `is_env` tells of each base whether it is checked by itself."""
+    """An Env class as `core.analysis.envs` wants it. `is_env` tells of each base whether it is checked by itself."""
     home = Location(path, info.line, info.column + 1)
     attributes: list[EnvAttribute] = []
     recorded = attrs_fields(info)
     lines = _lines(info)
-    for name, owner, type_ in _members(info, recorded):
+    for name, owner, type_ in _members(info, recorded, lines):
         record = recorded.get(name, {})
         inner, optional = without_none(type_)
         kind, arguments, literals = _kind(inner)
@@ -174,14 +195,22 @@ def attrs_fields(info: TypeInfo) -> dict[str, dict[str, Any]]:
     return fields
 
 
-def _members(info: TypeInfo, recorded: Mapping[str, Any]) -> Iterator[tuple[str, TypeInfo, Type]]:
-    """The attributes of a class, with the class that has them; those of a Protocol are its variables and properties."""
+def _members(
+    info: TypeInfo, recorded: Mapping[str, Any], lines: Mapping[str, object]
+) -> Iterator[tuple[str, TypeInfo, Type]]:
+    """The attributes of a class, with the class that has them; those of a Protocol are its variables and properties.
+
+    `lines` are those of the class's own statements.
+    """
     seen: set[str] = set()
     for base in info.mro[:-1]:
         if base.fullname.startswith(("builtins.", "typing.", "typing_extensions.")):
             continue
         for name, symbol in base.names.items():
             if name in seen or (name.startswith("__") and name.endswith("__")):
+                continue
+            # A frozen class has a copy of each attribute of its bases, made by mypy: it is still the base's.
+            if base is info and name not in lines and any(name in other.names for other in info.mro[1:]):
                 continue
             seen.add(name)
             node = symbol.node

@@ -1,8 +1,8 @@
-"""What a registered path means: `/users/:id`, `/files/*`.
+"""The meaning of a registered path: `/users/:id`, `/files/*`.
 
 A pattern is a list of segments, each a text, a parameter or, last, the rest. It is
 written decoded (`/café`, `/a b`), since a request's path is matched after its segments
-were percent-decoded. Whatever could never match is refused here, with the way out.
+were percent-decoded. Whatever could never match is refused here, with how to fix it.
 """
 
 from __future__ import annotations
@@ -42,9 +42,15 @@ class Pattern:
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """What `req.params` holds on this path, `"*"` included."""
+        """The names in `req.params` on this path, `"*"` included."""
         names = tuple(name for name, _ in self.names)
         return (*names, "*") if self.rest else names
+
+    def covers(self, other: Pattern) -> bool:
+        """Whether every path of `other` lies at or below this prefix."""
+        if len(self.parts) > len(other.parts):
+            return False
+        return all(part is None or part == its for part, its in zip(self.parts, other.parts, strict=False))
 
     def below(self, prefix: Pattern) -> Pattern:
         """This pattern mounted at `prefix`.
@@ -75,7 +81,7 @@ ROOT = Pattern("/", (), (), False)
 def parse(text: str) -> Pattern:
     """Read a path as it is registered. A trailing slash is ignored.
 
-    Raises PathError, naming the path and the way out.
+    Raises PathError, naming the path and how to fix it.
     """
     if not isinstance(text, str):
         raise PathError(f'a path is a str, not {type(text).__name__}: write it first, for example get("/users", …)')

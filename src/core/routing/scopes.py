@@ -50,7 +50,7 @@ class Scopes(Generic[T]):
 
     @property
     def everywhere(self) -> list[Scope[T]]:
-        """What stands at the root, and so covers every path, readable or not."""
+        """The scopes at the root, which cover every path, readable or not."""
         return self._root.scopes
 
     def add(self, order: int, prefix: Pattern, value: T) -> None:
@@ -69,7 +69,7 @@ class Scopes(Generic[T]):
         node.scopes.append(Scope(order, prefix, value))
 
     def covering(self, segments: list[str], before: int, after: int = -1) -> list[Scope[T]]:
-        """What covers a request's segments (the first is the empty text before the slash), orders exclusive."""
+        """The scopes that cover a request's segments (the first is the empty text before the slash), orders exclusive."""
         found: list[Scope[T]] = []
         nodes = [self._root]
         for segment in [*segments[1:], None]:
@@ -88,7 +88,7 @@ class Scopes(Generic[T]):
         return found
 
     def over(self, pattern: Pattern, before: int) -> tuple[list[Scope[T]], bool]:
-        """What covers every path of `pattern` and stands before the order, and whether more may for some paths."""
+        """The scopes before the order that cover every path of `pattern`, and whether more of them cover some paths."""
         found: list[Scope[T]] = []
         nodes = [self._root]
         maybe = False

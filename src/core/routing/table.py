@@ -10,7 +10,7 @@ Paths arrive as lists of decoded segments whose first is the empty text before t
 slash. What a match means is the caller's business: here it is a value of any type.
 
 Most paths with a parameter have one, and it comes last. What stands before it then says which
-route it is, and is kept in `tails`, unless an earlier route might want some of those paths.
+route it is, and is kept in `single_parameter_routes`, unless an earlier route might want some of those paths.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from operator import itemgetter
 from typing import Generic, TypeVar
 
-from core.http.url import odd_in_path
+from core.http.url import find_noncanonical
 from core.routing.pattern import Pattern
 
 __all__ = ["Leaf", "Table"]
@@ -47,7 +47,7 @@ class Leaf(Generic[T]):
         self.last: Leaf[T] = self
 
     def parameters(self, segments: list[str]) -> dict[str, str]:
-        """What the parameters of the pattern stand for in `segments`, which it matches."""
+        """The values of the parameters in `segments`, which the pattern matches."""
         found = {name: segments[index] for name, index in self.names}
         if self.rest:
             found["*"] = "/".join(segments[self.rest :])
@@ -73,12 +73,12 @@ def _nothing(_: list[str]) -> object:
 class Table(Generic[T]):
     """Patterns of one method, in order of registration."""
 
-    __slots__ = ("_by_length", "_shapes", "_texts", "static", "tails")
+    __slots__ = ("_by_length", "_shapes", "_texts", "single_parameter_routes", "static")
 
     def __init__(self) -> None:
         self.static: dict[str, Leaf[T]] = {}
         """The winner for every registered path without parameters, under the path as it stands in most requests."""
-        self.tails: dict[str, Leaf[T]] = {}
+        self.single_parameter_routes: dict[str, Leaf[T]] = {}
         """The winner for every path of one segment more that has no special character in it and is not in `static`."""
         self._texts: dict[str, Leaf[T]] = {}
         self._shapes: dict[tuple[int, tuple[int, ...], bool], _Shape[T]] = {}
@@ -95,7 +95,7 @@ class Table(Generic[T]):
             if segments[-1] or len(segments) == 1:
                 self.static.setdefault(text or "/", self.find_among_shapes(segments, leaf) or leaf)
             return
-        self.tails.clear()
+        self.single_parameter_routes.clear()
         places = tuple(index + 1 for index, part in enumerate(pattern.parts) if part is not None)
         named = (len(pattern.parts) + 1, places, pattern.rest)
         shape = self._shapes.get(named)
@@ -146,18 +146,18 @@ class Table(Generic[T]):
                 best = leaf
         return best
 
-    def keep_tail(self, leaf: Leaf[T], segments: list[str]) -> None:
-        """Keep `leaf`, which is what `find` gives for `segments`, in `tails` if every such path is its own."""
+    def keep_single_parameter_route(self, leaf: Leaf[T], segments: list[str]) -> None:
+        """Keep `leaf`, which is what `find` gives for `segments`, in `single_parameter_routes` if every such path is its own."""
         last = len(segments) - 1
         if not leaf.one or leaf.place != last:
             return
         head = "/".join(segments[:last])
-        if odd_in_path(head) is not None or "/." in head:
+        if find_noncanonical(head) is not None or "/." in head:
             return
         for shape in self._shapes_of(last + 1):
             if shape.first < leaf.order and last in shape.places:
                 return  # an earlier route with a text there may win for some paths
-        self.tails[head] = leaf
+        self.single_parameter_routes[head] = leaf
 
     def _shapes_of(self, length: int) -> list[_Shape[T]]:
         shapes = self._by_length.get(length)

@@ -49,10 +49,12 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> object:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module 'core.testing' has no attribute {name!r}")
-    value: object = getattr(import_module(f"core.testing.{home}"), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # a type checker would take the module to have every name
+
+    def __getattr__(name: str) -> object:
+        home = _HOMES.get(name)
+        if home is None:
+            raise AttributeError(f"module 'core.testing' has no attribute {name!r}")
+        value: object = getattr(import_module(f"core.testing.{home}"), name)
+        globals()[name] = value
+        return value

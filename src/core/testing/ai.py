@@ -9,8 +9,10 @@ import attrs
 
 from core.backends.embedded.ai import EmbeddedAi
 from core.bindings.ai import AiModel, MarkdownDocument, MarkdownResult
+from core.calls import BindingCall, add_hook
 from core.context import Clock, system_clock
 from core.errors import AiError
+from core.testing.calls import Call
 from core.testing.faults import Faults, Faulty
 
 if TYPE_CHECKING:
@@ -43,8 +45,9 @@ class FakeAi(Faulty, EmbeddedAi):
 
     def __init__(self, answer: Answer | None = None, *, clock: Clock = system_clock, latency: float = 0.0) -> None:
         self.clock: Clock = clock
-        self.faults: Faults = Faults(clock, latency=latency)
-        super().__init__(None, gate=self.faults)
+        self.faults: Faults = Faults(clock, latency=latency, record=_recorded)
+        super().__init__(None)
+        add_hook(self, self.faults, name="AI", kind="ai")
         self._scripts: list[_Scripted] = []
         given: Any = answer
         by_model: dict[str, Any] = dict(given) if isinstance(answer, Mapping) else {}
@@ -143,3 +146,12 @@ class FakeAi(Faulty, EmbeddedAi):
             )
             for file in files
         ]
+
+
+def _recorded(call: BindingCall) -> Call:
+    """A run has the model and the inputs, and says when it is a stream; options of a gateway are left out."""
+    if call.method != "run":
+        return Call(call.method, call.args)
+    inputs: Mapping[str, Any] = call.args[1] if len(call.args) > 1 else {}
+    streamed = call.options.get("stream") or inputs.get("stream")
+    return Call("run", call.args[:2], {"stream": True} if streamed else {})

@@ -7,20 +7,28 @@ execution context, so that a test can wait for what was given to `wait_until`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from collections.abc import AsyncIterable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, runtime_checkable
+
+from typing_extensions import TypeVar
 
 from core import http
 from core.app import App
-from core.context import ExecutionContext
+from core.context import Clock, ExecutionContext
+from core.testing.clock import FakeClock
 from core.testing.context import FakeExecutionContext
 
 if TYPE_CHECKING:
     from core.http.websocket import ConnectedWebSocket
+    from core.openapi.contract import Contract
 
 __all__ = ["Client"]
 
-E = TypeVar("E")
+E = TypeVar("E", default=Any)
+
+contract_of: Callable[[App[Any]], Contract | None] | None = None
+"""What the pytest plugin answers for clients that are given no contract: the one of its setting `core_openapi`."""
 
 
 class Client(Generic[E]):
@@ -31,7 +39,13 @@ class Client(Generic[E]):
         assert response.status == 201
 
     Paths are relative to `base_url`. `headers` go with every request; `ip` is what the host would write into
-    `Edge-Connecting-IP`. `ctx` is a `FakeExecutionContext` unless one is given.
+    `Edge-Connecting-IP`. `ctx` is a `FakeExecutionContext` unless one is given, on the clock of the fakes in `env`, so
+    that a request and its bindings agree on the time: a `FakeClock` handed to them rules here too, and fakes without one
+    follow the machine's.
+
+    `contract` is an OpenAPI document, or its file, that every response is compared with: one that the document does not
+    allow raises ContractError, an AssertionError. Without one it is the document of the pytest setting `core_openapi`;
+    False is none at all. Raises MissingExtraError where the extra `openapi` is not installed.
     """
 
     def __init__(
@@ -43,13 +57,17 @@ class Client(Generic[E]):
         base_url: str = "https://example.test",
         headers: Mapping[str, str] | None = None,
         ip: str | None = "203.0.113.7",
+        contract: Contract | Path | str | Literal[False] | None = None,
     ) -> None:
         self.app = app
         self.env = env
-        self.ctx: ExecutionContext | FakeExecutionContext = ctx if ctx is not None else FakeExecutionContext()
+        self.ctx: ExecutionContext | FakeExecutionContext = (
+            ctx if ctx is not None else FakeExecutionContext(clock=_clock_of(env))
+        )
         self.base_url: str = base_url.rstrip("/")
         self.headers: dict[str, str] = dict(headers) if headers else {}
         self.ip = ip
+        self.contract: Contract | None = _contract(app, contract)
         self._sessions: list[asyncio.Future[None]] = []
         self.cookies: dict[str, str] = {}
         """What the application has set, by name. A test may add to it."""
@@ -69,20 +87,46 @@ class Client(Generic[E]):
             url = self.base_url + url
         if query:
             url += ("&" if "?" in url else "?") + http.url.encode_query(list(query.items()))
-        merged = http.Headers(self.headers)
-        if self.ip is not None:
-            merged["Edge-Connecting-IP"] = self.ip
-        if self.cookies:
-            merged["Cookie"] = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
+        merged = self._own_headers()
         for name, value in (headers or {}).items():
             merged[name] = value
         if json is ...:
             message = http.Request(url, method=method, headers=merged, body=body)
         else:
             message = http.Request(url, method=method, headers=merged, json=json)
+        return await self._answered(message)
+
+    async def fetch(self, request: http.Request | str, /) -> http.Response:
+        """Send a request that is made already, or a GET of an absolute URL, as a service binding does.
+
+        A client of `core client` sends through it, without a network: `fetch_transport(client.fetch, http.Request)`.
+        The headers, cookies and address of this client go along where the request has none of that name.
+        """
+        message = http.Request(request) if isinstance(request, str) else request
+        for name, value in self._own_headers().items():
+            if name not in message.headers:
+                message.headers[name] = value
+        return await self._answered(message)
+
+    def _own_headers(self) -> http.Headers:
+        merged = http.Headers(self.headers)
+        if self.ip is not None:
+            merged["Edge-Connecting-IP"] = self.ip
+        if self.cookies:
+            merged["Cookie"] = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
+        return merged
+
+    async def _answered(self, message: http.Request) -> http.Response:
         response = await self.app.fetch(message, self.env, self.ctx)
         for text in response.headers.get_set_cookie():
             self._keep(text)
+        if self.contract is not None:
+            # JSON is compared whole. Anything else may be a stream without an end: its items are the test's.
+            body: bytes | None = b"" if response.body is None else None
+            if "json" in response.headers.get("Content-Type", ""):
+                body = await response.clone().bytes()
+            path = http.URL(message.url).pathname
+            self.contract.check(message.method, path, response.status, response.headers, body)
         return response
 
     async def get(self, url: str, **options: Any) -> http.Response:
@@ -153,3 +197,29 @@ class Client(Generic[E]):
             self.cookies.pop(name, None)
         else:
             self.cookies[name] = value
+
+
+def _contract(app: App[Any], given: Contract | Path | str | Literal[False] | None) -> Contract | None:
+    if given is False:
+        return None
+    if given is None:
+        return contract_of(app) if contract_of is not None else None
+    if isinstance(given, str | Path):
+        from core.openapi.contract import Contract
+
+        return Contract.read(given)
+    return given
+
+
+def _clock_of(env: object) -> Clock | None:
+    """The clock of the fakes in an Env: a FakeClock if one has it. None where there are no fakes."""
+    slots = [name for cls in type(env).__mro__ for name in getattr(cls, "__slots__", ())]
+    values: list[object] = [*getattr(env, "__dict__", {}).values(), *(getattr(env, name, None) for name in slots)]
+    clocks = [value.clock for value in values if isinstance(value, _Clocked)]
+    return next((clock for clock in clocks if isinstance(clock, FakeClock)), clocks[0] if clocks else None)
+
+
+@runtime_checkable
+class _Clocked(Protocol):
+    @property
+    def clock(self) -> Clock: ...

@@ -8,6 +8,7 @@ or failed work.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable
 from typing import Any
 
@@ -27,11 +28,12 @@ class FakeExecutionContext(ExecutionContext):
         await ctx.drain()
         assert await env.SESSIONS.get("visits") == "1"
 
-    `clock` is what the request's times, windows and timeouts follow; a `FakeClock` of its own unless one is given.
+    `clock` is what the request's times, windows and timeouts follow; without one, a `FakeClock` of its own that stands at
+    the present. Give the same one to the fakes of bindings, or give it to `env(…)` and let `Client` make the context.
     """
 
     def __init__(self, *, clock: Clock | None = None) -> None:
-        self.clock: Clock = clock if clock is not None else FakeClock()
+        self.clock: Clock = clock if clock is not None else FakeClock(time.time())
         self.waited: list[Awaitable[Any]] = []
         """Everything given to `wait_until`, as tasks, in order."""
         self.passed_through: bool = False

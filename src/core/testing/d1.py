@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from typing import cast
 
-from core.backends.embedded.d1 import EmbeddedD1Database
-from core.backends.embedded.migrations import apply_at_once, read
+from core.backends.embedded.d1 import EmbeddedD1Database, EmbeddedD1PreparedStatement
+from core.backends.embedded.migrations import apply_at_once
 from core.backends.embedded.store import Store
+from core.calls import BindingCall, add_hook
 from core.context import Clock, system_clock
+from core.sql.migrations import read_migrations
+from core.testing.calls import Call
 from core.testing.faults import Faults, Faulty
 
 __all__ = ["FakeD1Database"]
@@ -36,7 +41,19 @@ class FakeD1Database(Faulty, EmbeddedD1Database):
         latency: float = 0.0,
     ) -> None:
         self.clock: Clock = clock
-        self.faults: Faults = Faults(clock, latency=latency)
-        super().__init__(Store(clock=clock), "DB", gate=self.faults)
+        self.faults: Faults = Faults(clock, latency=latency, record=_recorded)
+        super().__init__(Store(clock=clock), "DB")
+        add_hook(self, self.faults, name="DB", kind="d1")
         if migrations is not None:
-            apply_at_once(self, read(migrations))
+            apply_at_once(self, read_migrations(migrations))
+
+
+def _recorded(call: BindingCall) -> Call:
+    """A statement's call has its text and values as arguments, and its own arguments, where it has any, as an option."""
+    if call.method == "batch" and call.args and isinstance(call.args[0], (list, tuple)):
+        given = cast("Sequence[object]", call.args[0])
+        return Call("batch", ([(s.sql, s.values) if isinstance(s, EmbeddedD1PreparedStatement) else s for s in given],))
+    if not call.target:
+        return Call(call.method, call.args)
+    args = tuple(value for value in (*call.args, *call.options.values()) if value is not None and value is not False)
+    return Call(call.method, call.target, {"args": args} if args else {})

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
+
+from typing_extensions import TypeVar
 
 from core.backends.embedded.durable_object import EmbeddedDurableObjectNamespace, ObjectStorage
 from core.backends.embedded.store import Store
 from core.bindings.durable_object import DurableObject
+from core.calls import add_hook
 from core.context import Clock, system_clock
 from core.testing.faults import Faults, Faulty
 
 __all__ = ["FakeDurableObjectNamespace"]
 
-D = TypeVar("D", bound=DurableObject[Any])
+D = TypeVar("D", bound=DurableObject[Any], default=Any)
 
 
 class FakeDurableObjectNamespace(Faulty, EmbeddedDurableObjectNamespace[D]):
@@ -39,7 +42,8 @@ class FakeDurableObjectNamespace(Faulty, EmbeddedDurableObjectNamespace[D]):
     ) -> None:
         self.clock: Clock = clock
         self.faults: Faults = Faults(clock, latency=latency)
-        super().__init__(Store(clock=clock), name or cls.__name__, cls, env, gate=self.faults)
+        super().__init__(Store(clock=clock), name or cls.__name__, cls, env)
+        add_hook(self, self.faults, name=name or cls.__name__, kind="durable_object")
 
     def storage(self, name: str) -> ObjectStorage:
         """The storage of the object of that name, to look into or to fill. The object is not made for it."""
@@ -47,4 +51,4 @@ class FakeDurableObjectNamespace(Faulty, EmbeddedDurableObjectNamespace[D]):
 
     async def run_alarm(self, name: str) -> bool:
         """Let the alarm of the object of that name go off now, and say whether one was set."""
-        return await self.objects.object(self.id_from_name(name)).sound_now()
+        return await self.objects.object(self.id_from_name(name)).alarm.fire_now()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from core.bindings.secret import Secret
 from core.context import Clock, system_clock
-from core.env import EnvField, fields_of, inject, table_of
+from core.env import EnvField, fields_of, inject, kind_of
 from core.errors import EnvError
 
 if TYPE_CHECKING:
@@ -21,16 +21,6 @@ if TYPE_CHECKING:
 __all__ = ["env"]
 
 E = TypeVar("E")
-
-# By the name of the Protocol, so that a test imports the fakes it uses and no others.
-_FAKES: Mapping[str, tuple[str, str]] = {
-    "KVNamespace": ("core.testing.kv", "FakeKVNamespace"),
-    "D1Database": ("core.testing.d1", "FakeD1Database"),
-    "R2Bucket": ("core.testing.r2", "FakeR2Bucket"),
-    "Queue": ("core.testing.queue", "FakeQueue"),
-    "Ai": ("core.testing.ai", "FakeAi"),
-    "DurableObjectNamespace": ("core.testing.durable_object", "FakeDurableObjectNamespace"),
-}
 
 _PLAIN: Mapping[type, Callable[[str], object]] = {
     str: lambda name: "",
@@ -102,18 +92,18 @@ class _NoFakeError(Exception):
 
 
 def _made(field: EnvField, configuration: Configuration | None, clock: Clock) -> object:
-    table = table_of(field.kind)
-    if table is not None:
-        fake = next((_FAKES[base.__name__] for base in field.kind.__mro__ if base.__name__ in _FAKES), None)
-        if fake is None:
+    kind = kind_of(field.kind)
+    if kind is not None:
+        if not kind.fake:
             raise _NoFakeError(f"{field.kind.__name__} has no fake. Pass one of your own: env(Env, {field.name}=…)")
-        maker: Callable[..., object] = getattr(import_module(fake[0]), fake[1])
+        # Imported by name, so that a test loads the fakes it uses and no others.
+        maker: Callable[..., object] = getattr(import_module(f"core.testing.{kind.module}"), kind.fake)
         options: dict[str, Any] = {"clock": clock}
-        if fake[1] == "FakeD1Database" and configuration is not None:
+        if kind.name == "d1" and configuration is not None:
             folder = _migrations(configuration, field.name)
             if folder is not None:
                 options["migrations"] = folder
-        if fake[1] == "FakeDurableObjectNamespace":
+        if kind.name == "durable_object":
             return maker(_class_of(field), **options)
         return maker(**options)
     if configuration is not None and field.name in configuration.worker.vars:

@@ -1,15 +1,17 @@
-"""What goes wrong on purpose: `Faults`, the gate that every call of a fake passes.
+"""Failures on purpose: `Faults`, the hook that every call of a fake passes.
 
 A call is recorded first, then waits its latency on the clock, and then meets the failure that was laid out for it.
-The engine behind the gate is the embedded one and knows nothing of this.
+The engine is the embedded one and knows nothing of this.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import attrs
 
+from core.calls import BindingCall, Proceed
 from core.context import Clock
 from core.testing.calls import Call
 
@@ -23,13 +25,25 @@ class _Failure:
     times: int
 
 
-class Faults:
-    """A gate for one fake. `latency`: seconds on `clock` that every call takes before it is answered."""
+def _recorded(call: BindingCall) -> Call:
+    args, options = call.canonical()
+    return Call(call.method, (*call.target, *args), options)
 
-    def __init__(self, clock: Clock, *, latency: float = 0.0) -> None:
+
+class Faults:
+    """The hook of one fake. `latency`: seconds on `clock` that every call takes before it is answered.
+
+    `record` makes the `Call` of a binding's call: by default what it was called on and the arguments with their
+    defaults filled in, and the options that are not None.
+    """
+
+    def __init__(
+        self, clock: Clock, *, latency: float = 0.0, record: Callable[[BindingCall], Call] = _recorded
+    ) -> None:
         self.calls: list[Call] = []
         self.latency = latency
         self._clock = clock
+        self._record = record
         self._failures: list[_Failure] = []
 
     def fail_next(self, error: BaseException, *, method: str | None = None, times: int = 1) -> None:
@@ -38,17 +52,18 @@ class Faults:
             raise ValueError(f"fail_next(times={times}) must be at least 1")
         self._failures.append(_Failure(error, method, times))
 
-    async def __call__(self, method: str, args: tuple[Any, ...], options: dict[str, Any], /) -> None:
+    async def __call__(self, call: BindingCall, proceed: Proceed, /) -> Any:
         """Let a call through, or raise what was laid out for it."""
-        self.calls.append(Call(method, args, options))
+        self.calls.append(self._record(call))
         if self.latency > 0:
             await self._clock.sleep(self.latency)
         for failure in self._failures:
-            if failure.method in (None, method):
+            if failure.method in (None, call.method):
                 failure.times -= 1
                 if failure.times == 0:
                     self._failures.remove(failure)
                 raise failure.error
+        return await proceed()
 
 
 class Faulty:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from core.backends.embedded.kv import EmbeddedKVNamespace, KeyRows, Stored
 from core.backends.embedded.store import Store
+from core.calls import add_hook
 from core.context import Clock, system_clock
 from core.testing.faults import Faults, Faulty
 
@@ -38,7 +39,8 @@ class FakeKVNamespace(Faulty, EmbeddedKVNamespace):
         self.faults: Faults = Faults(clock, latency=latency)
         self._staleness = 0.0
         self._unseen: deque[tuple[float, bytes, Stored | None]] = deque()
-        super().__init__(Store(clock=clock), "KV", gate=self.faults)
+        super().__init__(Store(clock=clock), "KV")
+        add_hook(self, self.faults, name="KV", kind="kv")
         for key, value in (values or {}).items():
             data = value.encode() if isinstance(value, str) else bytes(value)
             self._write(key.encode(), (data, None, None, None))

@@ -3,9 +3,11 @@
     [tool.pytest.ini_options]
     core_app = "users_api.main:app"
     core_config = "wrangler.toml"
+    core_openapi = "openapi.json"
 
 Nothing of the framework is imported before a fixture is asked for, so a project that only has the
-package installed pays nothing.
+package installed pays nothing. With `core_openapi` every response that a `Client` gets is compared with the
+document, and the answers that no test reached are listed at the end, also of tests in several processes.
 """
 
 from __future__ import annotations
@@ -19,9 +21,12 @@ import pytest
 
 if TYPE_CHECKING:
     from core.app import App
+    from core.openapi.contract import Contract
     from core.testing.client import Client
     from core.testing.clock import FakeClock
     from core.testing.context import FakeExecutionContext
+
+_CONTRACT: pytest.StashKey[Contract] = pytest.StashKey()
 
 __all__ = ["core_app", "core_client", "core_clock", "core_config", "core_ctx", "core_env"]
 
@@ -35,6 +40,79 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--core-config", metavar="FILE", help="the worker's configuration file, for core_env")
     parser.addini("core_app", "the application under test, as module:name")
     parser.addini("core_config", "the worker's configuration file, relative to the root of the project")
+    group.addoption("--core-openapi", metavar="FILE", help="the OpenAPI document that every response is compared with")
+    parser.addini("core_openapi", "the OpenAPI document that every response is compared with, relative to the root")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Read the document of `core_openapi`, and have every `Client` compare its responses with it."""
+    named: str = config.getoption("--core-openapi") or config.getini("core_openapi")
+    if not named:
+        return
+    from core.errors import DeveloperError
+    from core.openapi.contract import Contract
+    from core.testing import client
+
+    try:
+        contract = Contract.read(config.rootpath / named)
+    except DeveloperError as error:
+        raise pytest.UsageError(f"core_openapi: {error}") from None
+    module, _, name = (config.getoption("--core-app") or config.getini("core_app")).partition(":")
+
+    def contract_of(app: App[Any]) -> Contract | None:
+        # The document is of one application. Another one that a test makes for itself is not held to it.
+        described = getattr(sys.modules.get(module), name or "app", None) if module else app
+        return contract if described is app else None
+
+    config.stash[_CONTRACT] = contract
+    client.contract_of = contract_of
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Hold clients to nothing any more."""
+    if _CONTRACT in config.stash:
+        from core.testing import client
+
+        client.contract_of = None
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Tell the process that started this one what was reached (pytest-xdist)."""
+    output: dict[str, Any] | None = getattr(session.config, "workeroutput", None)
+    contract = session.config.stash.get(_CONTRACT, None)
+    if output is not None and contract is not None:
+        output["core_openapi"] = [[answer.operation, answer.status] for answer in contract.reached]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: object) -> None:
+    """Take what a process of pytest-xdist has reached."""
+    contract = node.config.stash.get(_CONTRACT, None)
+    if contract is not None:
+        from core.openapi.contract import Declared
+
+        contract.reached.update(
+            Declared(*answer) for answer in getattr(node, "workeroutput", {}).get("core_openapi", ())
+        )
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """List the answers of the document that no test reached."""
+    contract = config.stash.get(_CONTRACT, None)
+    if contract is None or not contract.reached:
+        return
+    unreached, declared = contract.unreached, contract.declared
+    shown = config.getoption("--core-openapi") or config.getini("core_openapi")
+    if not unreached:
+        terminalreporter.write_line(f"all {len(declared)} answers of {shown} were tested")
+        return
+    terminalreporter.section("answers of the API", sep="-")
+    terminalreporter.write_line(f"{len(unreached)} of {len(declared)} answers of {shown} were not tested:")
+    statuses: dict[str, list[str]] = {}
+    for answer in unreached:
+        statuses.setdefault(answer.operation, []).append(answer.status)
+    for operation, missing in statuses.items():
+        terminalreporter.write_line(f"  {operation}: {', '.join(missing)}")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
+from copy import deepcopy
 from datetime import UTC, datetime
 from typing import Any, Generic
 
@@ -20,6 +21,7 @@ from core.backends.embedded.queue import (
     QueueBroker,
     StoredMessage,
     broker_of,
+    request_of,
 )
 from core.backends.embedded.store import Store
 from core.bindings.queue import (
@@ -29,7 +31,9 @@ from core.bindings.queue import (
     QueueContentType,
     QueueSendResponse,
 )
+from core.calls import BindingCall, add_hook
 from core.context import Clock, system_clock
+from core.testing.calls import Call
 from core.testing.faults import Faults, Faulty
 
 __all__ = ["FakeQueue", "SentMessage", "message_batch"]
@@ -41,7 +45,7 @@ Handler = Callable[[MessageBatch[Any]], Awaitable[None]]
 
 @attrs.frozen
 class SentMessage(Generic[T]):
-    """A message as it was sent: the very object, and the options that were given."""
+    """A message as it was sent: a copy of the object, and the options that were given."""
 
     body: T
     content_type: QueueContentType = "json"
@@ -71,24 +75,26 @@ class FakeQueue(Faulty, EmbeddedQueue[T]):
         settings: ConsumerSettings | None = None,
     ) -> None:
         self.clock: Clock = clock
-        self.faults: Faults = Faults(clock, latency=latency)
+        self.faults: Faults = Faults(clock, latency=latency, record=_recorded)
         self.settings: ConsumerSettings = settings or ConsumerSettings()
         self.messages: list[SentMessage[T]] = []
         """Every message that was sent, in order, with its options."""
         store = Store(clock=clock)
-        super().__init__(store, name, delivery_delay=delivery_delay, gate=self.faults)
+        super().__init__(store, name, delivery_delay=delivery_delay)
+        add_hook(self, self.faults, name=name, kind="queue")
         self._store = store
         self._delivered: list[StoredMessage] = []
 
     @property
     def sent(self) -> list[T]:
-        """The body of every message that was sent, in order: the very objects."""
+        """The body of every message that was sent, in order, as it was then: a later change is not in it."""
         return [message.body for message in self.messages]
 
     async def send(
         self, body: T, *, content_type: QueueContentType = "json", delay_seconds: int | None = None
     ) -> QueueSendResponse:
         """Send one message. See `Queue.send`."""
+        body = _copied(body)
         response = await super().send(body, content_type=content_type, delay_seconds=delay_seconds)
         self.messages.append(SentMessage(body, content_type, delay_seconds))
         return response
@@ -100,11 +106,9 @@ class FakeQueue(Faulty, EmbeddedQueue[T]):
         delay_seconds: int | None = None,
     ) -> QueueSendResponse:
         """Send several messages. See `Queue.send_batch`."""
-        requests = [*messages]
+        requests = [request_of(_copied(message)) for message in messages]
         response = await super().send_batch(requests, delay_seconds=delay_seconds)
         for request in requests:
-            if not isinstance(request, MessageSendRequest):
-                request = MessageSendRequest(request["body"], request.get("content_type"), request.get("delay_seconds"))
             delay = delay_seconds if request.delay_seconds is None else request.delay_seconds
             self.messages.append(SentMessage(request.body, request.content_type or "json", delay))
         return response
@@ -172,6 +176,19 @@ class FakeQueue(Faulty, EmbeddedQueue[T]):
     async def stop(self) -> None:
         """End what `consume` began."""
         await self.broker.cancel(self.name)
+
+
+def _recorded(call: BindingCall) -> Call:
+    """As with every fake, without the content type where it is the usual one."""
+    args, options = call.canonical()
+    return Call(call.method, args, {name: value for name, value in options.items() if value != "json"})
+
+
+def _copied(value: T) -> T:
+    try:
+        return deepcopy(value)
+    except Exception:  # whatever cannot be copied cannot be sent either, which the queue says in its own words
+        return value
 
 
 def message_batch(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from core.backends.embedded.r2 import EmbeddedR2Bucket
 from core.backends.embedded.store import Store
+from core.calls import add_hook
 from core.context import Clock, system_clock
 from core.testing.faults import Faults, Faulty
 
@@ -32,6 +33,12 @@ class FakeR2Bucket(Faulty, EmbeddedR2Bucket):
     ) -> None:
         self.clock: Clock = clock
         self.faults: Faults = Faults(clock, latency=latency)
-        super().__init__(Store(clock=clock), "BUCKET", gate=self.faults)
+        super().__init__(Store(clock=clock), "BUCKET")
+        add_hook(self, self.faults, name="BUCKET", kind="r2")
         for key, value in (objects or {}).items():
             self.store(key, value.encode() if isinstance(value, str) else bytes(value))
+
+    async def delete(self, keys: str | Iterable[str]) -> None:
+        """Delete objects. See `R2Bucket.delete`."""
+        # A list, so that the call log can show what an iterator gave.
+        await super().delete(keys if isinstance(keys, str) else [*keys])

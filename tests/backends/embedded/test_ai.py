@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 import pytest
-from tests.contracts.openai_server import openai_server
+from tests.support.openai_server import openai_server
 
 from core.backends.embedded.ai import AiServer, EmbeddedAi
 from core.bindings.ai import GatewayOptions, MarkdownDocument
-from core.errors import AiError, OptionError, UnsupportedBindingError
+from core.errors import AiError, MissingExtraError, OptionError, UnsupportedBindingError
 from core.testing.contracts.ai import ECHO
 
 CHAT = {"messages": [{"role": "user", "content": "hello"}]}
@@ -60,7 +61,7 @@ def test_the_key_is_in_no_repr() -> None:
 
 @pytest.mark.parametrize("url", ["", "ftp://x", "127.0.0.1:1", "http://"])
 def test_what_is_no_url_is_refused_when_it_is_named(url: str) -> None:
-    with pytest.raises(OptionError, match="is no http or https URL"):
+    with pytest.raises(OptionError, match="is not an http or https URL"):
         AiServer(url)
 
 
@@ -95,7 +96,7 @@ async def test_what_only_the_platform_has_says_so() -> None:
 
 async def test_a_header_cannot_smuggle_another_request() -> None:
     async with openai_server() as server:
-        with pytest.raises(AiError, match="line break"):
+        with pytest.raises(AiError, match=r"Illegal header value .* Remove it from extra_headers"):
             await EmbeddedAi(AiServer(server.url)).run(ECHO, CHAT, extra_headers={"x": "a\r\nHost: b"})
     assert server.requests == []
 
@@ -121,10 +122,17 @@ async def saying(answer: bytes) -> AsyncGenerator[str]:
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        (b"", "ended in the middle"),
-        (b"SSH-2.0-x\r\n", "does not speak HTTP/1.1"),
-        (b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{}", "ended in the middle"),
-        (b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n", "is no length of a chunk"),
+        (b"", "not send a complete HTTP/1.1 answer: Server disconnected without sending"),
+        (b"SSH-2.0-x\r\n", "not send a complete HTTP/1.1 answer: Server disconnected without sending"),
+        (b"SSH-2.0-x\r\n\r\n", "not send a complete HTTP/1.1 answer: illegal status line"),
+        (
+            b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{}",
+            "not send a complete HTTP/1.1 answer: peer closed connection",
+        ),
+        (
+            b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n",
+            "not send a complete HTTP/1.1 answer: illegal chunk header",
+        ),
         (b"HTTP/1.1 200 OK\r\n\r\nnot json", "what is not JSON"),
         (b"HTTP/1.1 200 OK\r\n\r\n{}", "has not the shape of OpenAI's API"),
         (b"HTTP/1.1 500 X\r\n\r\nplain words", "answered 500: plain words"),
@@ -134,6 +142,28 @@ async def test_a_server_that_answers_badly_is_an_error_that_says_how(answer: byt
     async with saying(answer) as url:
         with pytest.raises(AiError, match=message):
             await EmbeddedAi(AiServer(url)).run(ECHO, CHAT)
+
+
+async def test_a_silent_server_is_given_up_after_its_timeout() -> None:
+    hung_up = asyncio.Event()
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+        await writer.wait_closed()
+        hung_up.set()
+
+    async with await asyncio.start_server(handle, "127.0.0.1", 0) as listening:
+        url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/v1"
+        with pytest.raises(AiError, match=r"sent nothing for 0\.05 seconds"):
+            await EmbeddedAi(AiServer(url, timeout=0.05)).run(ECHO, CHAT)
+        await hung_up.wait()
+
+
+async def test_without_httpx_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "httpx", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'core-edge\[dev\]'"):
+        await EmbeddedAi(AiServer("http://127.0.0.1:1/v1")).run(ECHO, CHAT)
 
 
 async def test_tool_calls_come_in_the_platforms_shape() -> None:

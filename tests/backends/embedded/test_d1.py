@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from core.backends.embedded.d1 import EmbeddedD1Database
 from core.backends.embedded.store import Store
 from core.bindings.d1 import D1Database, D1DatabaseSession, D1PreparedStatement, D1Result
+from core.context import system_clock
 from core.errors import D1Error, D1TypeError
 from core.testing.clock import FakeClock
 
@@ -214,3 +215,144 @@ async def test_a_meta_that_nobody_asked_for_yet_is_there_for_whatever_reads_the_
     assert attrs.evolve(await db.prepare("SELECT 1 AS one").run(), results=[]).meta.rows_read == 1
     with pytest.raises(AttributeError, match="'D1Result' object has no attribute 'nope'"):
         _ = result.nope  # type: ignore[attr-defined]  # that is what is asked
+
+
+# ---------------------------------------------------------------------- all or nothing
+
+
+@pytest.mark.parametrize("place", ["memory", "disk"])
+@pytest.mark.parametrize(
+    "schema",
+    [
+        "CREATE TABLE t (n UNIQUE ON CONFLICT FAIL)",
+        "CREATE TABLE t (n NOT NULL ON CONFLICT FAIL, CHECK (n <> 2)); CREATE UNIQUE INDEX u ON t (n)",
+        "CREATE TABLE t (n); CREATE TRIGGER g AFTER INSERT ON t WHEN new.n IN (3, NULL) BEGIN SELECT raise ( fail, 'x'); END",
+    ],
+)
+async def test_a_statement_that_fails_keeps_none_of_its_rows(tmp_path: Path, place: str, schema: str) -> None:
+    with Store(tmp_path if place == "disk" else None) as store:
+        db = EmbeddedD1Database(store, "n")
+        # Before and after the schema says FAIL: what is known of it must not be old.
+        await db.exec("CREATE TABLE other (n)")
+        await db.prepare("INSERT INTO other VALUES (1)").run()
+        await db.prepare(schema).run()
+        for sql in ("INSERT INTO t VALUES (1), (3), (3), (NULL)", "INSERT INTO t SELECT 1 UNION ALL VALUES (3), (3)"):
+            with pytest.raises(D1Error):
+                await db.prepare(sql).run()
+            assert await db.prepare("SELECT count(*) AS n FROM t").first("n") == 0
+
+
+async def test_a_schema_that_another_process_brought_keeps_no_rows_either(tmp_path: Path) -> None:
+    with Store(tmp_path) as one, Store(tmp_path) as two:
+        here, there = EmbeddedD1Database(one, "n"), EmbeddedD1Database(two, "n")
+        await here.exec("CREATE TABLE t (n)")
+        await here.prepare("INSERT INTO t VALUES (1), (2)").run()
+        await there.exec("CREATE TRIGGER g AFTER INSERT ON t WHEN new.n = 3 BEGIN SELECT RAISE(FAIL, 'three'); END")
+        with pytest.raises(D1Error, match="three"):
+            await here.prepare("INSERT INTO t VALUES (1), (2), (3)").run()
+        assert await here.prepare("SELECT count(*) AS n FROM t").first("n") == 2
+
+
+# ---------------------------------------------------------------------- a test's clock
+
+DATED = [
+    [
+        "CREATE TABLE t (a CHECK (a < datetime('now')))",
+        "INSERT INTO t VALUES ('2020')",
+        "INSERT OR IGNORE INTO t VALUES (1)",
+    ],
+    ["CREATE TABLE t (a CHECK (a < current_timestamp))", "INSERT INTO t VALUES ('2020')"],
+    ['CREATE TABLE t (a, CHECK (a < "datetime"()))', "INSERT INTO t VALUES ('2020')"],
+    ["CREATE TABLE t (a CHECK (a < strftime('%s')))", "INSERT INTO t VALUES ('2020')", "SELECT * FROM t"],
+    [
+        "CREATE TABLE t (a CHECK (strftime('%s', a) > '0' AND date(a, '+1 day') > ''))",
+        "INSERT INTO t VALUES ('2020-01-01')",
+    ],
+    ["CREATE TABLE t (a, b AS (datetime( ('NOW') )))", "INSERT INTO t (a) VALUES (1)", "SELECT a FROM t"],
+    ["CREATE TABLE t (a, b AS (unixepoch('now')) STORED)", "INSERT INTO t (a) VALUES (1)"],
+    ["CREATE TABLE t (a, b AS (current_timestamp) STORED)", "SELECT * FROM t"],
+    ["CREATE TABLE t (a, b AS (date(a)))", "INSERT INTO t (a) VALUES ('2020-01-01 10:00:00')", "SELECT b FROM t"],
+    [
+        "CREATE TABLE t (a)",
+        "INSERT INTO t VALUES (1)",
+        "CREATE INDEX i ON t (datetime('now'))",
+        "INSERT INTO t VALUES (2)",
+    ],
+    ["CREATE TABLE t (a)", "CREATE INDEX i ON t (a, julianday('now'))", "INSERT INTO t VALUES (1)", "DROP INDEX i"],
+    ["CREATE TABLE t (a)", "CREATE INDEX i ON t (a) WHERE a > time('now')", "INSERT INTO t VALUES (1)"],
+    ["CREATE TABLE t (a)", "CREATE INDEX i ON t (current_date)", "INSERT INTO t VALUES (1)"],
+    ["CREATE TABLE t (a)", "CREATE INDEX i ON t (date(a))", "INSERT INTO t VALUES ('2020-01-01')"],
+    ["CREATE TABLE t (a, at TEXT DEFAULT (datetime('now')), b CHECK (a > 0))", "INSERT INTO t (a) VALUES (1)"],
+    ["CREATE TABLE t (a, at DEFAULT CURRENT_TIMESTAMP)", "INSERT INTO t (a) VALUES (date('now'))"],
+    [
+        "CREATE TABLE t (a CHECK (a > date('now')))",
+        "CREATE TABLE u (a)",
+        "CREATE TRIGGER g AFTER INSERT ON u BEGIN INSERT INTO t VALUES (new.a); END",
+        "INSERT INTO u VALUES ('2020')",
+    ],
+    ["CREATE TABLE t (a CHECK (a > date('now')))", "DROP TABLE t", "CREATE TABLE t (a)", "INSERT INTO t VALUES (1)"],
+    ["CREATE TABLE t (a)", "ALTER TABLE t ADD COLUMN b CHECK (b > date('now'))", "INSERT INTO t VALUES (1, 2)"],
+    ["CREATE VIRTUAL TABLE t USING fts5 (date, note)", "INSERT INTO t VALUES ('a', 'b')", "SELECT note FROM t"],
+]
+
+
+@pytest.mark.parametrize("script", DATED, ids=lambda script: script[0])
+async def test_a_tests_clock_changes_no_refusal(script: list[str]) -> None:
+    said: list[list[str]] = []
+    for clock in (system_clock, FakeClock()):
+        answers: list[str] = []
+        with Store(clock=clock) as store:
+            db = EmbeddedD1Database(store, "n")
+            for sql in script:
+                try:
+                    result = await db.prepare(sql).all()
+                    answers.append("" if "now" in sql or "CURRENT" in sql else str(result.results))
+                except D1Error as error:
+                    # SQLite's words for what is never deterministic depend on its version.
+                    answers.append(str(error).replace(" index expressions", " indexes"))
+        said.append(answers)
+    assert said[0] == said[1]
+
+
+async def test_a_column_of_the_present_cannot_be_added_to_rows() -> None:
+    # SQLite takes it, and refuses every SELECT of it from then on. The fake refuses it at once.
+    with Store(clock=FakeClock()) as store:
+        db = EmbeddedD1Database(store, "n")
+        await db.exec("CREATE TABLE t (a)")
+        await db.prepare("INSERT INTO t VALUES (1)").run()
+        with pytest.raises(D1Error, match=r"non-deterministic use of date\(\) in a generated column: SQLITE_ERROR"):
+            await db.exec("ALTER TABLE t ADD COLUMN b AS (date('now'))")
+        assert await db.prepare("SELECT * FROM t").first() == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    ("sql", "names"),
+    [
+        ("SELECT ?1, ?1, ?2", ["?1", "?1", "?2"]),
+        ("SELECT ?2, ?1", ["?2", "?1"]),
+        ("SELECT ?1, ?", ["?1", "?"]),
+        ("SELECT ?2", ["?2"]),
+        ("SELECT :a, @a", [":a", "@a"]),
+        ("SELECT DISTINCT ?1 AS a, ? b, ?2", ["a", "b", "?2"]),
+        (
+            "SELECT ?1 || '(?', (SELECT ? LIMIT 1) IS NULL, max(?2, 1)",
+            ["?1 || '(?'", "(SELECT ? LIMIT 1) IS NULL", "max(?2, 1)"],
+        ),
+        ("WITH c AS (SELECT ?1) SELECT ?, ?1 FROM c UNION SELECT ?2, 3", ["?", "?1"]),
+        ("SELECT *, ?1, ? FROM (SELECT 1 AS a, 2 AS b)", ["a", "b", "?1", "?"]),
+        ("INSERT INTO t SELECT ?1, ? RETURNING a, ?2, ?1 + 1", ["a", "?2", "?1 + 1"]),
+    ],
+)
+async def test_a_column_without_a_name_is_named_by_its_expression(sql: str, names: list[str]) -> None:
+    with Store() as store:
+        db = EmbeddedD1Database(store, "x")
+        await db.exec("CREATE TABLE t (a, b)")
+        assert (await db.prepare(sql).bind(1, 2).raw(True))[0] == names
+
+
+async def test_a_strict_table_says_by_which_rule_it_refuses() -> None:
+    with Store() as store:
+        db = EmbeddedD1Database(store, "x")
+        await db.exec("CREATE TABLE t (a INTEGER) STRICT")
+        with pytest.raises(D1Error, match=r"SQLITE_CONSTRAINT \(extended: SQLITE_CONSTRAINT_DATATYPE\)$"):
+            await db.prepare("INSERT INTO t VALUES ('x')").run()

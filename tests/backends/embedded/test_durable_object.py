@@ -162,7 +162,7 @@ async def test_a_critical_section_that_fails_resets_the_object() -> None:
         namespace = EmbeddedDurableObjectNamespace(store, "C", Counter)
         one = namespace.get_by_name("a")
         await one.increment()
-        with pytest.raises(LookupError, match="why it failed"):
+        with pytest.raises(DurableObjectError, match="was reset: LookupError: why it failed"):
             await one.fail_to_load()
         assert await one.seen() == 0
         assert await one.increment() == 2
@@ -237,6 +237,13 @@ class Pair(DurableObject):
         await self.ctx.storage.transaction(body)
         await self.ctx.storage.put("c", number)
         await self.ctx.storage.put("d", number)
+        self.ctx.storage.kv.put("e", number)
+        self.ctx.storage.kv.delete(f"gone-{number - 3}")
+        await self.ctx.storage.put(f"gone-{number}", 1)
+        self.ctx.storage.sql.exec("CREATE TABLE IF NOT EXISTS t (a); INSERT INTO t VALUES (?)", number)
+        await self.ctx.storage.set_alarm(4_000_000_000_000 + number)
+    async def alarm(self, info):
+        pass
 async def main(state, log, first):
     descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     pairs = EmbeddedDurableObjectNamespace(Store(state), "P", Pair)
@@ -248,8 +255,11 @@ asyncio.run(main(sys.argv[1], sys.argv[2], int(sys.argv[3])))
 
 
 class Pair(DurableObject[Any]):
-    async def read(self) -> dict[str, int]:
-        return await self.ctx.storage.list()
+    async def read(self) -> dict[str, Any]:
+        values: dict[str, Any] = await self.ctx.storage.list()
+        values["sql"] = [row["a"] for row in self.ctx.storage.sql.exec("SELECT a FROM t").to_array()]
+        values["alarm"] = await self.ctx.storage.get_alarm()
+        return values
 
 
 def test_no_answered_write_is_lost_and_no_transaction_torn_by_kill_9(tmp_path: Path) -> None:
@@ -276,7 +286,23 @@ def test_no_answered_write_is_lost_and_no_transaction_torn_by_kill_9(tmp_path: P
                 values = await pairs.get_by_name(str(key)).read()
                 last = max(number for number in answered if number % 3 == key)
                 assert values["a"] == values["b"] >= last
-                assert values["c"] == values["d"] >= last
+                # Written without waiting in between: all of it or nothing.
+                assert values["c"] == values["d"] == values["e"] >= last
+                assert [name for name in values if name.startswith("gone-")] == [f"gone-{values['c']}"]
+                assert {number for number in answered if number % 3 == key} <= {*values["sql"]}
+                assert values["sql"][-1] == values["c"] == values["alarm"] - 4_000_000_000_000
             await pairs.close()
 
     asyncio.run(check())
+
+
+async def test_a_schema_that_asks_for_the_present_is_refused_and_undone_and_what_came_before_it_stays() -> None:
+    class Rows(DurableObject[Any]):
+        async def run(self, sql: str) -> Any:
+            return self.ctx.storage.sql.exec(sql).to_array()
+
+    with Store(clock=FakeClock()) as store:
+        rows = EmbeddedDurableObjectNamespace(store, "R", Rows).get_by_name("a")
+        with pytest.raises(DurableObjectError, match="non-deterministic"):
+            await rows.run("CREATE TABLE a (a); INSERT INTO a VALUES (1); CREATE INDEX b ON a (datetime('now'))")
+        assert await rows.run("SELECT name FROM sqlite_master WHERE name IN ('a', 'b')") == [{"name": "a"}]

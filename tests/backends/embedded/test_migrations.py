@@ -9,8 +9,17 @@ from pathlib import Path
 import pytest
 
 from core.backends.embedded.d1 import EmbeddedD1Database
-from core.backends.embedded.migrations import MigrationError, applied, apply, apply_at_once, pending, read
+from core.backends.embedded.migrations import (
+    applied,
+    apply,
+    apply_at_once,
+    changed,
+    changed_in,
+    pending,
+)
 from core.backends.embedded.store import Store
+from core.errors import D1Error
+from core.sql.migrations import MigrationError, read_migrations
 from core.testing.d1 import FakeD1Database
 
 USERS = """\
@@ -42,7 +51,7 @@ async def test_files_are_applied_in_order_once_and_recorded(tmp_path: Path) -> N
     for path in folder.iterdir():
         path.rename(path.with_name(path.name[1:]))
     db = database()
-    migrations = read(folder)
+    migrations = read_migrations(folder)
     assert [migration.name for migration in migrations] == ["0001_users.sql", "0002_posts.sql", "10_last.sql"]
     assert await applied(db) == []
     assert await pending(db, migrations) == migrations
@@ -60,7 +69,7 @@ async def test_files_are_applied_in_order_once_and_recorded(tmp_path: Path) -> N
 
 async def test_the_record_is_the_platforms_table(tmp_path: Path) -> None:
     db = database()
-    await apply(db, read(folder_of(tmp_path, first="CREATE TABLE t (a)")))
+    await apply(db, read_migrations(folder_of(tmp_path, first="CREATE TABLE t (a)")))
     columns = await db.prepare("PRAGMA table_info(d1_migrations)").all()
     assert [(c["name"], c["type"], c["notnull"], c["dflt_value"], c["pk"]) for c in columns.results] == [
         ("id", "INTEGER", 0, None, 1),
@@ -81,7 +90,7 @@ async def test_what_the_platform_recorded_is_not_applied_again(tmp_path: Path) -
         "INSERT INTO d1_migrations (name) VALUES ('0001.sql')"
     )
     folder = folder_of(tmp_path, **{"0001": "BAD", "0002": "CREATE TABLE t (a)"})
-    assert [migration.name for migration in await apply(db, read(folder))] == ["0002.sql"]
+    assert [migration.name for migration in await apply(db, read_migrations(folder))] == ["0002.sql"]
 
 
 async def test_a_failing_file_changes_nothing_and_is_named_with_its_line(tmp_path: Path) -> None:
@@ -91,11 +100,11 @@ async def test_a_failing_file_changes_nothing_and_is_named_with_its_line(tmp_pat
     )
     db = database()
     with pytest.raises(MigrationError) as caught:
-        await apply(db, read(folder))
+        await apply(db, read_migrations(folder))
     assert (caught.value.path, caught.value.line) == (folder / "2_bad.sql", 3)
     assert str(caught.value) == (
         f"{folder / '2_bad.sql'}:3: no such table: nope: SQLITE_ERROR. The file changed nothing, and the ones before it "
-        "stay applied: mend it and migrate again"
+        "stay applied: fix it and migrate again"
     )
     assert await applied(db) == ["1_ok.sql"]
     assert await db.prepare("SELECT name FROM sqlite_master WHERE name = 'u'").first() is None
@@ -114,35 +123,35 @@ async def test_a_failing_file_changes_nothing_and_is_named_with_its_line(tmp_pat
 )
 async def test_the_line_is_that_of_the_mistake(tmp_path: Path, sql: str, line: int, reason: str) -> None:
     with pytest.raises(MigrationError) as caught:
-        await apply(database(), read(folder_of(tmp_path, bad=sql)))
+        await apply(database(), read_migrations(folder_of(tmp_path, bad=sql)))
     assert caught.value.line == line
     assert reason in caught.value.reason
 
 
 async def test_a_transaction_around_a_whole_file_is_taken_for_ours(tmp_path: Path) -> None:
     db = database()
-    await apply(db, read(folder_of(tmp_path, dump="BEGIN TRANSACTION;\nCREATE TABLE t (a);\nCOMMIT;\n")))
+    await apply(db, read_migrations(folder_of(tmp_path, dump="BEGIN TRANSACTION;\nCREATE TABLE t (a);\nCOMMIT;\n")))
     assert (await db.prepare("SELECT * FROM t").all()).results == []
 
 
 async def test_a_file_without_statements_is_applied_too(tmp_path: Path) -> None:
     db = database()
-    await apply(db, read(folder_of(tmp_path, empty="-- nothing yet\n")))
+    await apply(db, read_migrations(folder_of(tmp_path, empty="-- nothing yet\n")))
     assert await applied(db) == ["empty.sql"]
 
 
 def test_a_missing_folder_and_other_encodings_are_told(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="is not a folder"):
-        read(tmp_path / "nope")
+        read_migrations(tmp_path / "nope")
     folder = folder_of(tmp_path)
     (folder / "latin.sql").write_bytes("SELECT 'é'".encode("latin-1"))
     with pytest.raises(MigrationError, match="not UTF-8"):
-        read(folder)
+        read_migrations(folder)
 
 
 async def test_another_table_may_keep_the_record(tmp_path: Path) -> None:
     db = database()
-    migrations = read(folder_of(tmp_path, first="CREATE TABLE t (a)"))
+    migrations = read_migrations(folder_of(tmp_path, first="CREATE TABLE t (a)"))
     await apply(db, migrations, table="my records")
     assert await applied(db, table="my records") == ["first.sql"]
     assert await applied(db) == []
@@ -151,7 +160,7 @@ async def test_another_table_may_keep_the_record(tmp_path: Path) -> None:
 async def test_a_fake_has_its_migrations_applied(tmp_path: Path) -> None:
     db = FakeD1Database(migrations=folder_of(tmp_path, first=USERS))
     assert await db.prepare("SELECT count(*) AS n FROM users").first("n") == 2
-    assert apply_at_once(db, read(tmp_path / "migrations")) == []
+    assert apply_at_once(db, read_migrations(tmp_path / "migrations")) == []
 
 
 def test_processes_that_migrate_at_once_apply_every_file_once(tmp_path: Path) -> None:
@@ -162,11 +171,68 @@ def test_processes_that_migrate_at_once_apply_every_file_once(tmp_path: Path) ->
         "import asyncio, sys\n"
         "from core.backends.embedded.store import Store\n"
         "from core.backends.embedded.d1 import EmbeddedD1Database\n"
-        "from core.backends.embedded.migrations import apply, read\n"
+        "from core.backends.embedded.migrations import apply\n"
+        "from core.sql.migrations import read_migrations\n"
         "with Store(sys.argv[1]) as store:\n"
-        "    print(len(asyncio.run(apply(EmbeddedD1Database(store, 'db'), read(sys.argv[2])))))\n"
+        "    print(len(asyncio.run(apply(EmbeddedD1Database(store, 'db'), read_migrations(sys.argv[2])))))\n"
     )
     command = [sys.executable, "-c", script, str(tmp_path / "state"), str(folder)]
     processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(4)]
     counts = [int(process.communicate(timeout=60)[0]) for process in processes]
     assert sum(counts) == 20
+
+
+async def test_a_file_changed_since_it_was_applied_is_known(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path, a="CREATE TABLE t (a)", b="CREATE TABLE u (b)")
+    with Store(tmp_path / "state") as store:
+        db = EmbeddedD1Database(store, "db")
+        await apply(db, read_migrations(folder), table="my records")
+        (folder / "a.sql").write_text(
+            "-- only a comment, and\r\ncreate\ttable t (a);\r\n".replace("create\ttable", "CREATE TABLE")
+        )
+        assert await changed(db, read_migrations(folder), table="my records") == []
+        (folder / "b.sql").write_text("CREATE TABLE u (b, c)")
+        (folder / "c.sql").write_text("CREATE TABLE v (c)")
+        assert [file.name for file in await changed(db, read_migrations(folder), table="my records")] == ["b.sql"]
+        assert [file.name for file in await apply(db, read_migrations(folder), table="my records")] == ["c.sql"]
+        file = store.file("d1", "db")
+        assert file is not None
+        assert [found.name for found in changed_in(file, read_migrations(folder), table="my records")] == ["b.sql"]
+    assert changed_in(tmp_path / "nowhere.sqlite", read_migrations(folder)) == []
+    assert changed_in(folder / "a.sql", read_migrations(folder)) == []
+
+
+async def test_a_database_that_was_applied_without_hashes_is_not_complained_of(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path, a="CREATE TABLE t (a)")
+    with Store(tmp_path / "state") as store:
+        db = EmbeddedD1Database(store, "db")
+        await apply(db, read_migrations(folder))
+        await db.exec("DROP TABLE d1_migrations_hashes")
+        (folder / "a.sql").write_text("CREATE TABLE t (a, b)")
+        assert await changed(db, read_migrations(folder)) == []
+        (folder / "b.sql").write_text("CREATE TABLE u (a)")
+        await apply(db, read_migrations(folder))
+        assert await changed(db, read_migrations(folder)) == []
+
+
+async def test_a_cleared_database_is_empty_for_every_process(tmp_path: Path) -> None:
+    schema = (
+        "CREATE TABLE parents (id INTEGER PRIMARY KEY AUTOINCREMENT); CREATE TABLE children (p REFERENCES parents (id));"
+        "CREATE VIEW pairs AS SELECT * FROM children; CREATE INDEX i ON children (p);"
+        "CREATE TRIGGER g AFTER DELETE ON children BEGIN SELECT RAISE(FAIL, 'no'); END;"
+        'CREATE VIRTUAL TABLE words USING fts5 (word); CREATE TABLE "odd ""name" (a)'
+    )
+    with Store(tmp_path) as one, Store(tmp_path) as two:
+        here, there = EmbeddedD1Database(one, "db"), EmbeddedD1Database(two, "db")
+        await here.prepare(schema).run()
+        await here.prepare("INSERT INTO parents VALUES (NULL)").run()
+        await here.prepare("INSERT INTO children VALUES (1)").run()
+        assert await there.prepare("SELECT count(*) AS n FROM pairs").first("n") == 1
+        here.engine.clear()
+        for db in (here, there):
+            assert await db.prepare("SELECT name FROM sqlite_master WHERE name NOT LIKE 'sqlite%'").raw() == []
+        await there.prepare(schema).run()
+        result = await here.prepare("INSERT INTO parents VALUES (NULL) RETURNING id").first("id")
+        assert result == 1
+        with pytest.raises(D1Error, match="FOREIGN KEY"):
+            await here.prepare("INSERT INTO children VALUES (5)").run()

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import subprocess
 import sys
 import time
 from pathlib import Path
+
+from core.backends.embedded.queue import EmbeddedQueue
+from core.backends.embedded.store import Store
 
 WORKER = Path(__file__).with_name("queue_worker.py")
 MESSAGES = 10_000
@@ -53,3 +57,42 @@ def test_no_message_is_lost_when_the_process_is_killed_again_and_again(tmp_path:
     assert kills >= 3
     assert sent == set(range(MESSAGES))
     assert sent <= consumed
+
+
+KILLS_ITSELF = """
+import asyncio, os, sys
+from core.backends.embedded.queue import ConsumerSettings, EmbeddedQueue, broker_of
+from core.backends.embedded.store import Store
+
+async def main():
+    broker = broker_of(Store(sys.argv[1]))
+
+    async def consume(batch):
+        print(batch.messages[0].attempts, flush=True)
+        os.kill(os.getpid(), 9)
+
+    async def bury(batch):
+        print("dead", batch.messages[0].body, batch.messages[0].attempts, flush=True)
+        done.set()
+
+    done = asyncio.Event()
+    settings = ConsumerSettings(max_batch_timeout=0, max_retries=2, dead_letter_queue="dead")
+    broker.consume("poison", consume, settings)
+    broker.consume("dead", bury, ConsumerSettings(max_batch_timeout=0))
+    await done.wait()
+    await broker.close()
+
+asyncio.run(main())
+"""
+
+
+def test_a_message_that_kills_its_process_reaches_the_dead_letter_queue(tmp_path: Path) -> None:
+    with Store(tmp_path) as store:
+        asyncio.run(EmbeddedQueue[str](store, "poison").send("a"))
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", KILLS_ITSELF, str(tmp_path)], capture_output=True, text=True, timeout=60, check=False
+        ).stdout
+        for _ in range(4)
+    ]
+    assert said == ["1\n", "2\n", "3\n", "dead a 1\n"]

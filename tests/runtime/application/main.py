@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextvars import ContextVar
 from typing import Any
 
 import attrs
@@ -23,9 +24,12 @@ from core import (
 )
 from core.bindings.durable_object import AlarmInvocationInfo, DurableObject
 from core.bindings.queue import MessageBatch
+from core.calls import BindingCall, Proceed, add_hook
 from core.context import ScheduledEvent
 from core.hosts.workers import durable_object, entrypoint
+from core.http.sse import Event
 from core.http.websocket import WebSocket
+from core.middleware.request_id import current_request_id, request_id
 
 
 @attrs.frozen
@@ -169,12 +173,30 @@ async def broken(req: Request[Env], res: Response) -> None:
 
 @app.get("/events")
 async def events(req: Request[Env], res: Response) -> None:
-    async def source() -> AsyncIterator[dict[str, Any]]:
+    async def source() -> AsyncIterator[Event]:
         for number in range(3):
-            yield {"event": "tick", "data": {"number": number}, "id": str(number)}
+            yield Event(event="tick", data={"number": number}, id=str(number))
             await asyncio.sleep(0.02)
 
     res.sse(source())
+
+
+colour: ContextVar[str] = ContextVar("colour", default="none")
+
+
+@app.get("/one-task", request_id(generator=lambda: "the-id"))
+async def one_task(req: Request[Env], res: Response) -> None:
+    async def source() -> AsyncIterator[str]:
+        colour.set("blue")
+        try:
+            async with asyncio.timeout(0.05):
+                yield f"{current_request_id.get()};"
+                yield f"{colour.get()};"
+                await asyncio.Event().wait()
+        except TimeoutError:
+            yield "late"
+
+    res.stream(source(), content_type="text/plain")
 
 
 @app.websocket("/socket", protocols=["chat.v1"])
@@ -293,6 +315,32 @@ async def call_counter(req: Request[Env], res: Response) -> None:
             "row": [rows[0]["n"], rows[0]["b"].hex(), rows[0]["s"]],
         }
     )
+
+
+@app.get("/hooked/:name")
+async def hooked(req: Request[Env], res: Response) -> None:
+    """Calls of several kinds of bindings, as a hook sees them; one call it answers itself."""
+    seen: list[Any] = []
+
+    async def hook(call: BindingCall, proceed: Proceed, /) -> Any:
+        seen.append([call.binding, call.method, [*call.target], [*call.args], dict(call.options)])
+        return "answered" if call.args == ("not there",) else await proceed()
+
+    env = req.env
+    bindings: list[tuple[str, Any]] = [("KV", env.KV), ("DB", env.DB), ("COUNTER", env.COUNTER)]
+    for name, binding in bindings:
+        add_hook(binding, hook, name=name, kind=name.lower())
+    try:
+        statement = env.DB.prepare("SELECT ? AS a").bind(1)
+        answers: list[Any] = [await env.KV.get("not there"), await statement.first("a")]
+        batch = await env.DB.batch([statement])
+        await env.KV.put_json("hooked", [1], expiration_ttl=60)
+        answers.append(await env.COUNTER.get_by_name(req.params["name"]).increment(2, note="hooked"))
+    finally:
+        for _, binding in bindings:
+            binding._hook = None
+    seen[2][3] = [[statement.sql, list(statement.values)] for statement in seen[2][3][0]]
+    res.json({"seen": seen, "answers": answers[:2], "batch": batch[0].results})
 
 
 @app.post("/counters/:name/alarm")

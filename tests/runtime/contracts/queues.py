@@ -40,6 +40,7 @@ QUEUES: Mapping[str, Mapping[str, Any]] = dict(
         settings(max_batch_timeout=2),
         settings(max_batch_timeout=0),
         settings(max_batch_size=3, max_batch_timeout=0, retry_delay=5),
+        settings(max_batch_size=4, max_batch_timeout=0),
         settings(max_batch_size=1, max_retries=0),
         settings(max_batch_size=1, max_retries=1),
         settings(max_batch_size=1, max_retries=2),

@@ -3,7 +3,7 @@
 # mypy: disable-error-code="core-sql"
 # Types are what is tested here: the statements are stand-ins, which our own plugin sees through.
 
-from typing import Any, assert_type
+from typing import Any, Literal, assert_type
 
 import attrs
 from typing_extensions import TypedDict
@@ -16,6 +16,7 @@ from core.bindings.d1 import (
     D1PreparedStatement,
     D1Result,
 )
+from core.errors import D1Error
 
 
 @attrs.frozen
@@ -80,3 +81,8 @@ async def sessions(db: D1Database) -> None:
     assert_type(session.get_bookmark(), str | None)
     db.with_session(session.get_bookmark())
     db.with_session()
+
+
+def errors(error: D1Error) -> None:
+    assert_type(error.constraint, Literal["UNIQUE", "PRIMARY KEY", "NOT NULL", "CHECK", "FOREIGN KEY"] | None)
+    assert_type(error.columns, tuple[str, ...])

@@ -107,6 +107,15 @@ async def anything(request: Request, response: Response, go_on: Next) -> Respons
     return None
 
 
+def on_leaving(status: int, duration_ms: float) -> None: ...
+
+
+@app.get("/leaving")
+async def leaving(req: Request[Env], res: Response) -> None:
+    seen: list[int] = []
+    res.on_send(on_leaving).on_send(lambda status, duration_ms: seen.append(status)).send()
+
+
 app.use(injected)
 app.use("/x", injected, anything)
 app.get("/both", injected, anything, show)
@@ -132,7 +141,7 @@ async def who(req: Request[HasSessions]) -> Admin:
 
 
 admin = app.authenticated(who)
-assert_type(admin, Router[Env, Admin])
+assert_type(admin, Router[Env, Admin, object])
 
 
 @admin.get("/stats")

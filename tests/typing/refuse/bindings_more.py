@@ -1,4 +1,4 @@
-"""What queues, buckets and Durable Objects must not be given."""
+"""What queues, buckets and Durable Objects must not be given, nor the error of a database asked."""
 
 from typing import Any
 
@@ -7,6 +7,7 @@ import attrs
 from core.bindings.durable_object import DurableObject, DurableObjectNamespace
 from core.bindings.queue import MessageBatch, MessageSendRequest, Queue
 from core.bindings.r2 import R2Bucket
+from core.errors import D1Error
 
 
 @attrs.frozen
@@ -47,3 +48,8 @@ async def calls(counters: DurableObjectNamespace[Counter]) -> None:
     await counter.increment(by="one")  # E
     await counter.decrement()  # E
     print((await counter.increment()).upper())  # E
+
+
+def refused(error: D1Error) -> None:
+    error.columns.append("users.email")  # E
+    error.constraint.lower()  # E

@@ -93,3 +93,12 @@ async def sends(env: Env) -> None:
 async def statuses(res: Response) -> None:
     res.status("200")  # E
     res.header("x", 1)  # E
+
+
+async def late(status: int, duration_ms: float) -> None: ...
+def of_one(status: int) -> None: ...
+
+
+async def callbacks(res: Response) -> None:
+    res.on_send(late)  # E
+    res.on_send(of_one)  # E

@@ -15,6 +15,7 @@ from core import CoreError, Request, Secret
 log = logging.getLogger(__name__)
 
 LONGEST_TOKEN = 8192
+LEAST_SECRET_BYTES = 32
 
 
 class HasJwtSecret(Protocol):
@@ -46,6 +47,10 @@ async def require_auth(req: Request[HasJwtSecret]) -> User:
     secret = req.env.JWT_SECRET.reveal()
     if not secret:
         raise RuntimeError("JWT_SECRET is empty. Set it: write it into .dev.vars, or `wrangler secret put JWT_SECRET`")
+    if len(secret.encode()) < LEAST_SECRET_BYTES:
+        raise RuntimeError(
+            "JWT_SECRET is too short for HS256 (RFC 7518, 3.2). Set what `openssl rand -base64 48` prints"
+        )
     try:
         claims = jwt.decode(token.strip(), secret, algorithms=["HS256"], options={"require": ["exp", "sub"]})
     except jwt.InvalidTokenError as error:

@@ -29,6 +29,13 @@ async def test_the_list_is_paged(client: Client[Env], ctx: FakeExecutionContext)
     await ctx.drain()
 
 
+async def test_a_page_beyond_what_sql_can_count_is_the_last_one(client: Client[Env]) -> None:
+    response = await client.get("/users?page=195484964315301899700556267500")
+
+    assert response.status == 200
+    assert await response.json() == {"page": 1_000_000, "results": []}
+
+
 async def test_a_page_that_is_no_number_is_told_where(client: Client[Env]) -> None:
     response = await client.get("/users?page=two")
 

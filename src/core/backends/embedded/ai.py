@@ -1,16 +1,14 @@
 """The embedded `Ai`: no model of its own, but any server that speaks OpenAI's API, named in the configuration.
 
-Requests are written with asyncio's streams, so that no HTTP library is needed and an answer can be read while the model
-still writes it. Answers are turned into the shapes that the platform's models give. Without a server every run raises
+httpx (`core-edge[dev]`) sends the requests; an answer can be read while the model still writes it. Answers are turned into the shapes that the platform's models give. Without a server every run raises
 one error, which says how to name one. https://platform.openai.com/docs/api-reference
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import ssl
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeVar, cast, overload
 from urllib.parse import urlsplit
 
@@ -26,20 +24,19 @@ from core.bindings.ai import (
     MarkdownResult,
     answer_as,
 )
-from core.errors import AiError, OptionError, UnsupportedBindingError
+from core.calls import Hookable, binding_call
+from core.errors import AiError, MissingExtraError, OptionError, UnsupportedBindingError
 
 if TYPE_CHECKING:
+    import httpx
     from typing_extensions import TypeForm
 
-    from core.backends.embedded.store import Gate
     from core.http import Response
 
 __all__ = ["AiServer", "EmbeddedAi"]
 
 T = TypeVar("T")
 
-_CHUNK: Final = 64 * 1024
-_LONGEST_LINE: Final = 64 * 1024
 _CONNECT_TIMEOUT: Final = 10.0
 
 # Which of the platform's inputs a chat or a completion has, under the same name.
@@ -74,7 +71,7 @@ class AiServer:
         parts = urlsplit(self.url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise OptionError(
-                f'the AI server "{self.url}" is no http or https URL. Write it like http://127.0.0.1:11434/v1'
+                f'the AI server "{self.url}" is not an http or https URL. Write it like http://127.0.0.1:11434/v1'
             )
 
     def name_of(self, model: str) -> str:
@@ -82,16 +79,12 @@ class AiServer:
         return self.models.get(model) or self.model or model
 
 
-class EmbeddedAi:
-    """The models of `server`, under the platform's names.
+class EmbeddedAi(Hookable):
+    """The models of `server`, under the platform's names."""
 
-    `gate` sees every call first, and may refuse it: how a fake records calls and injects faults.
-    """
-
-    def __init__(self, server: AiServer | None, *, binding: str = "AI", gate: Gate | None = None) -> None:
+    def __init__(self, server: AiServer | None, *, binding: str = "AI") -> None:
         self._server = server
         self._binding = binding
-        self._gate = gate
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} at {'no server' if self._server is None else self._server.url}>"
@@ -164,6 +157,7 @@ class EmbeddedAi:
         tags: Sequence[str] | None = None,
         extra_headers: Mapping[str, str] | None = None,
     ) -> AiAsyncBatchResponse: ...
+    @binding_call
     async def run(
         self,
         model: str,
@@ -180,8 +174,6 @@ class EmbeddedAi:
     ) -> Any:
         """Run a model. See `Ai.run`."""
         stream = stream or bool(inputs.get("stream"))
-        if self._gate is not None:
-            await self._gate("run", (model, inputs), {"stream": True} if stream else {})
         if queue_request:
             _not_embedded("queued batches (queue_request=True)")
         if gateway is not None:
@@ -193,6 +185,7 @@ class EmbeddedAi:
         answer = await self.answer(model, inputs, extra_headers or {})
         return answer_as(answer, type_)
 
+    @binding_call
     async def models(
         self,
         *,
@@ -205,8 +198,6 @@ class EmbeddedAi:
         task: str | None = None,
     ) -> list[AiModel]:
         """Return the server's models. See `Ai.models`."""
-        if self._gate is not None:
-            await self._gate("models", (), {})
         found = await self.list_models()
         wanted = [model for model in found if search is None or search.lower() in model.id.lower()]
         if per_page is not None:
@@ -214,10 +205,9 @@ class EmbeddedAi:
             wanted = wanted[first : first + per_page]
         return wanted
 
+    @binding_call
     async def to_markdown(self, files: Sequence[MarkdownDocument]) -> list[MarkdownResult]:
         """Not embedded. See `Ai.to_markdown`."""
-        if self._gate is not None:
-            await self._gate("to_markdown", (files,), {})
         return await self.convert(files)
 
     def gateway(self, gateway_id: str) -> AiGateway:
@@ -237,8 +227,8 @@ class EmbeddedAi:
 
         task = _Task.of(self._known_server(), model, inputs)
         exchange = await self._send("POST", task.path, task.body, headers)
-        body = b"".join([chunk async for chunk in exchange.body()])
-        return Response(body, status=exchange.status, headers=exchange.headers)
+        body = await exchange.read()
+        return Response(body, status=exchange.response.status_code, headers=dict(exchange.response.headers))
 
     async def open_stream(
         self, model: str, inputs: Mapping[str, Any], headers: Mapping[str, str]
@@ -246,7 +236,7 @@ class EmbeddedAi:
         """The answer of a model as server-sent events of the platform's shape. Refusals come before the first one."""
         task = _Task.of(self._known_server(), model, inputs)
         exchange = await self._send("POST", task.path, {**task.body, "stream": True}, headers)
-        if exchange.status >= 400:
+        if exchange.response.status_code >= 400:
             await _refused(exchange)
         return _events(exchange)
 
@@ -274,54 +264,52 @@ class EmbeddedAi:
         from core.http.json import loads
 
         exchange = await self._send(method, path, body, headers)
-        if exchange.status >= 400:
+        if exchange.response.status_code >= 400:
             await _refused(exchange)
-        data = b"".join([chunk async for chunk in exchange.body()])
+        data = await exchange.read()
         try:
             return loads(data)
         except ValueError as error:
-            raise AiError(f"{exchange.place} answered what is not JSON: {data[:200]!r}") from error
+            raise AiError(f"{exchange.location} answered what is not JSON: {data[:200]!r}") from error
 
     async def _send(
         self, method: str, path: str, body: Mapping[str, Any] | None, headers: Mapping[str, str]
     ) -> _Exchange:
         from core.http.json import dumps
 
-        server = self._known_server()
-        parts = urlsplit(server.url)
-        data = b"" if body is None else dumps(body).encode()
-        tls = ssl.create_default_context() if parts.scheme == "https" else None
-        place = f"the AI server {server.url}"
         try:
-            async with asyncio.timeout(_CONNECT_TIMEOUT):
-                reader, writer = await asyncio.open_connection(
-                    parts.hostname, parts.port or (443 if tls else 80), ssl=tls, limit=_LONGEST_LINE
-                )
-        except (OSError, TimeoutError) as error:
-            raise AiError(f"{place} cannot be reached: {error}. Start it, or name another in [core.ai] url") from error
-        exchange = _Exchange(reader, writer, place, server.timeout)
+            import httpx
+        except ImportError:
+            raise MissingExtraError("the embedded Ai: pip install 'core-edge[dev]'") from None
+        server = self._known_server()
+        location = f"the AI server {server.url}"
+        client = httpx.AsyncClient(
+            # The certificates that this machine trusts, and no proxy: the server is most often on this machine.
+            verify=ssl.create_default_context() if server.url.startswith("https:") else False,
+            trust_env=False,
+            timeout=httpx.Timeout(server.timeout, connect=_CONNECT_TIMEOUT),
+            limits=httpx.Limits(max_keepalive_connections=0),
+        )
         fields = {
-            "Host": parts.netloc.rpartition("@")[2],
             "Accept": "application/json, text/event-stream",
-            "Connection": "close",
-            "Content-Length": str(len(data)),
+            "Accept-Encoding": "identity",
             **({} if body is None else {"Content-Type": "application/json"}),
             **({} if server.api_key is None else {"Authorization": f"Bearer {server.api_key}"}),
             **headers,
         }
-        for name, value in fields.items():
-            if "\r" in f"{name}{value}" or "\n" in f"{name}{value}":
-                writer.close()
-                raise AiError(f"the header {name!r} has a line break in it")
-        head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
         try:
-            writer.write(f"{method} {parts.path.rstrip('/')}{path} HTTP/1.1\r\n{head}\r\n".encode("latin-1") + data)
-            await writer.drain()
-            await exchange.read_head()
-        except BaseException:
-            exchange.close()
-            raise
-        return exchange
+            request = client.build_request(
+                method, server.url.rstrip("/") + path, headers=fields, content=None if body is None else dumps(body)
+            )
+            return _Exchange(await client.send(request, stream=True), location, server.timeout)
+        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+            raise AiError(
+                f"{location} cannot be reached: {error}. Start it, or name another in [core.ai] url"
+            ) from error
+        except httpx.LocalProtocolError as error:
+            raise AiError(f"{location} cannot be sent this request: {error}. Remove it from extra_headers") from error
+        except httpx.HTTPError as error:
+            raise _broken(location, error, server.timeout) from error
 
 
 def _not_embedded(what: str) -> NoReturn:
@@ -386,7 +374,7 @@ class _Task:
 
 
 def _arguments(call: Mapping[str, Any]) -> Any:
-    """A tool's arguments. Servers write them as JSON in a text, and models do not always write JSON."""
+    """A tool's arguments. Servers write them as JSON in a string, and models do not always write JSON."""
     from core.http.json import loads
 
     arguments = call.get("arguments")
@@ -402,8 +390,8 @@ async def _events(exchange: _Exchange) -> AsyncIterator[bytes]:
 
     usage: Any = None
     pending = b""
-    try:
-        async for chunk in exchange.body():
+    async with exchange.chunks() as chunks:
+        async for chunk in chunks:
             *lines, pending = (pending + chunk).split(b"\n")
             for line in lines:
                 if not line.startswith(b"data:"):
@@ -413,7 +401,7 @@ async def _events(exchange: _Exchange) -> AsyncIterator[bytes]:
                     break
                 event = loads(data)
                 if isinstance(event.get("error"), dict):
-                    raise AiError(f"{exchange.place}: {event['error'].get('message')}")
+                    raise AiError(f"{exchange.location}: {event['error'].get('message')}")
                 usage = event.get("usage") or usage
                 for choice in event.get("choices", []):
                     delta: dict[str, Any] = choice.get("delta") or {}
@@ -423,20 +411,18 @@ async def _events(exchange: _Exchange) -> AsyncIterator[bytes]:
         if usage is not None:
             yield f"data: {dumps({'response': '', 'usage': usage})}\n\n".encode()
         yield b"data: [DONE]\n\n"
-    finally:
-        exchange.close()
 
 
 async def _refused(exchange: _Exchange) -> NoReturn:
     from core.http.json import loads
 
-    data = b"".join([chunk async for chunk in exchange.body()])
+    data = await exchange.read()
     message = data.decode("utf-8", "replace")[:500]
     with contextlib.suppress(ValueError, AttributeError, TypeError, KeyError):
         error: Any = loads(data)["error"]
         message = str(_message(error))
-    refusal = AiError(f"{exchange.place} answered {exchange.status}: {message}")
-    refusal.status = exchange.status
+    refusal = AiError(f"{exchange.location} answered {exchange.response.status_code}: {message}")
+    refusal.status = exchange.response.status_code
     raise refusal
 
 
@@ -445,74 +431,35 @@ def _message(error: Any) -> Any:
     return whole["message"] if isinstance(error, dict) else whole
 
 
+@attrs.frozen
 class _Exchange:
-    """One request's answer over HTTP/1.1. The connection is for this one only."""
+    """An answer whose body is still to be read. Its connection is for this answer only."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, place: str, timeout: float) -> None:
-        self._reader = reader
-        self._writer = writer
-        self._timeout = timeout
-        self.place = place
-        self.status = 0
-        self.headers: dict[str, str] = {}
+    response: httpx.Response
+    location: str
+    timeout: float
 
-    def close(self) -> None:
-        """Let go of the connection."""
-        self._writer.close()
+    @contextlib.asynccontextmanager
+    async def chunks(self) -> AsyncGenerator[AsyncIterator[bytes]]:
+        """The chunks of the body. Raises AiError when they end too early; the connection is closed after the block."""
+        import httpx
 
-    async def read_head(self) -> None:
-        """Read up to the body. Raises AiError for what is no answer."""
-        while True:
-            line = await self._line()
-            version, _, rest = line.partition(" ")
-            if not version.startswith("HTTP/1.") or not rest[:3].isdigit():
-                raise AiError(f"{self.place} does not speak HTTP/1.1: it answered {line[:80]!r}")
-            self.status = int(rest[:3])
-            self.headers = {}
-            while line := await self._line():
-                name, _, value = line.partition(":")
-                self.headers[name.strip().lower()] = value.strip()
-            if self.status != 100:
-                return
-
-    async def body(self) -> AsyncIterator[bytes]:
-        """The chunks of the body."""
         try:
-            if "chunked" in self.headers.get("transfer-encoding", "").lower():
-                while (size := self._size(await self._line())) > 0:
-                    yield await self._wait(self._reader.readexactly(size))
-                    await self._line()
-                return
-            left = int(self.headers["content-length"]) if "content-length" in self.headers else None
-            while left is None or left > 0:
-                chunk = await self._wait(self._reader.read(_CHUNK if left is None else min(left, _CHUNK)))
-                if not chunk:
-                    if left is None:
-                        return
-                    raise AiError(f"{self.place} ended in the middle of its answer")
-                left = None if left is None else left - len(chunk)
-                yield chunk
+            yield self.response.aiter_raw()
+        except httpx.HTTPError as error:
+            raise _broken(self.location, error, self.timeout) from error
         finally:
-            self.close()
+            await self.response.aclose()
 
-    def _size(self, line: str) -> int:
-        try:
-            return int(line.partition(";")[0], 16)
-        except ValueError:
-            raise AiError(f"{self.place} does not speak HTTP/1.1: {line[:80]!r} is no length of a chunk") from None
+    async def read(self) -> bytes:
+        """The whole body."""
+        async with self.chunks() as chunks:
+            return b"".join([chunk async for chunk in chunks])
 
-    async def _line(self) -> str:
-        line = await self._wait(self._reader.readline())
-        if not line.endswith(b"\n"):
-            raise AiError(f"{self.place} ended in the middle of its answer")
-        return line.decode("latin-1").rstrip("\r\n")
 
-    async def _wait(self, reading: Any) -> bytes:
-        try:
-            async with asyncio.timeout(self._timeout):
-                data: bytes = await reading
-                return data
-        except TimeoutError:
-            raise AiError(f"{self.place} said nothing for {self._timeout:g} seconds") from None
-        except (OSError, asyncio.IncompleteReadError, ValueError) as error:
-            raise AiError(f"{self.place} ended in the middle of its answer: {error}") from error
+def _broken(location: str, error: httpx.HTTPError, timeout: float) -> AiError:
+    import httpx
+
+    if isinstance(error, httpx.TimeoutException):
+        return AiError(f"{location} sent nothing for {timeout:g} seconds")
+    return AiError(f"{location} did not send a complete HTTP/1.1 answer: {error}")

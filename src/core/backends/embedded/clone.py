@@ -15,7 +15,9 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import UTC, date, datetime
 from enum import Enum
-from typing import Any, NoReturn, cast
+from typing import Any, Final, NoReturn, cast
+
+from core.http.json import MAX_DEPTH
 
 __all__ = ["CloneError", "clone", "dump", "load"]
 
@@ -25,7 +27,9 @@ class CloneError(ValueError):
 
 
 def dump(value: Any) -> bytes:
-    """`value` as bytes. Raises CloneError for what cannot be copied: functions, open files, classes, cycles."""
+    """`value` as bytes. Raises CloneError for what cannot be copied: functions, open files, classes, cycles, and what is
+    nested deeper than `core.http.json.MAX_DEPTH`, as JSON may be.
+    """
     # What is bytes or text already stays so, and as large as it is.
     if type(value) is bytes:
         return b"B" + value
@@ -53,7 +57,12 @@ def clone(value: Any) -> Any:
     return load(dump(value))
 
 
+_DEEP: Final = f"is nested too deeply, {MAX_DEPTH} levels at most: keep it in parts"
+
+
 def _refuse(path: str, what: str) -> NoReturn:
+    if len(path) > 200:
+        path = f"{path[:100]}…{path[-100:]}"
     raise CloneError(
         f"{path} {what}. Values are None, bool, int, float, str, bytes, datetime, and lists, dicts and sets of them"
     )
@@ -74,6 +83,8 @@ def _tag(value: Any, path: str, above: list[int]) -> Any:
         return {"$": "date", "v": value.astimezone(UTC).isoformat()}
     if id(value) in above:
         _refuse(path, "is inside itself")
+    if len(above) >= MAX_DEPTH:
+        _refuse(path, _DEEP)
     above.append(id(value))
     tagged = _tag_container(value, path, above)
     above.pop()
@@ -87,19 +98,26 @@ def _tag_container(value: Any, path: str, above: list[int]) -> Any:
         return [_tag(item, f"{path}[{place}]", above) for place, item in enumerate(items)]
     if isinstance(value, Mapping):
         mapping: Mapping[Any, Any] = whole
-        pairs = [(key, _tag(item, f"{path}[{key!r}]", above)) for key, item in mapping.items()]
+        pairs = [(_plain(key, "a key", path), _tag(item, f"{path}[{key!r}]", above)) for key, item in mapping.items()]
         if all(isinstance(key, str) and not isinstance(key, Enum) for key, _ in pairs) and "$" not in mapping:
             return dict(pairs)
-        return {"$": "map", "v": [[_tag(key, f"a key of {path}", above), item] for key, item in pairs]}
+        return {"$": "map", "v": [[_tag(key, path, above), item] for key, item in pairs]}
     if isinstance(value, AbstractSet):
         members: AbstractSet[Any] = whole
-        return {"$": "set", "v": [_tag(item, f"an item of {path}", above) for item in members]}
+        return {"$": "set", "v": [_tag(_plain(item, "an item", path), path, above) for item in members]}
     names = _fields_of(value)
     if names is not None:
-        return _tag({name: getattr(value, name) for name in names}, path, above)
+        return _tag_container({name: getattr(value, name) for name in names}, path, above)
     if isinstance(value, date):
         _refuse(path, "is a date: write a datetime with a time zone, or a str")
     _refuse(path, f"is of type {type(value).__name__}, which cannot be stored")
+
+
+def _plain(value: Any, what: str, path: str) -> Any:
+    """A key of a dict or an item of a set: what JavaScript's Map and Set find again by its value."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    raise CloneError(f"{what} of {path} is of type {type(value).__name__}. Use None, bool, int, float or str there")
 
 
 def _fields_of(value: object) -> list[str] | None:
@@ -136,7 +154,7 @@ def _untag(value: Any) -> Any:
             )
 
 
-def copy_value(value: Any, path: str = "the value") -> Any:
+def copy_value(value: Any, path: str = "the value", depth: int = 0) -> Any:
     """A copy for another object in the same process: like `clone`, but tuples and attrs objects keep their class.
 
     What goes between two Durable Objects shares nothing, as if there were machines between them, and yet has the types
@@ -147,24 +165,29 @@ def copy_value(value: Any, path: str = "the value") -> Any:
         return value
     if isinstance(value, (bytearray, memoryview)):
         return bytes(cast("bytearray", value))
+    depth += 1
+    if depth > MAX_DEPTH:
+        _refuse(path, _DEEP)
     if isinstance(value, (list, tuple)):
         sequence = cast("Sequence[Any]", value)
-        items = [copy_value(item, f"{path}[{place}]") for place, item in enumerate(sequence)]
+        items = [copy_value(item, f"{path}[{place}]", depth) for place, item in enumerate(sequence)]
         if isinstance(value, list):
             return items
         make: Any = type(sequence)
         return make(*items) if hasattr(make, "_fields") else tuple(items)
     if isinstance(value, Mapping):
         mapping: Mapping[Any, Any] = whole
-        return {copy_value(key, path): copy_value(item, f"{path}[{key!r}]") for key, item in mapping.items()}
+        return {
+            _plain(key, "a key", path): copy_value(item, f"{path}[{key!r}]", depth) for key, item in mapping.items()
+        }
     if isinstance(value, (set, frozenset)):
         members: AbstractSet[Any] = whole
-        copied = {copy_value(item, path) for item in members}
+        copied = {_plain(item, "an item", path) for item in members}
         return copied if isinstance(value, set) else frozenset(copied)
-    return _copy_object(value, path)
+    return _copy_object(value, path, depth)
 
 
-def _copy_object(value: Any, path: str) -> Any:
+def _copy_object(value: Any, path: str, depth: int) -> Any:
     import copy
     from decimal import Decimal
     from uuid import UUID
@@ -176,5 +199,5 @@ def _copy_object(value: Any, path: str) -> Any:
         _refuse(path, f"is of type {type(value).__name__}, which cannot go to another object")
     twin = copy.copy(value)
     for name in names:
-        object.__setattr__(twin, name, copy_value(getattr(value, name), f"{path}.{name}"))
+        object.__setattr__(twin, name, copy_value(getattr(value, name), f"{path}.{name}", depth))
     return twin

@@ -8,18 +8,21 @@ business (`testing/kv.py`).
 from __future__ import annotations
 
 import asyncio
-import binascii
 import json
 import math
-import re
 import sqlite3
 from base64 import b64encode
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeAlias, TypeGuard, TypeVar, cast, overload
 
-from core.backends.embedded.store import Files, Gate, Store, StoreBusyError
+from core.backends.embedded.keys import after_prefix, decode_cursor
+from core.backends.embedded.store import Files, Store, StoreBusyError, StoreError, run_script
 from core.bindings.kv import KVKey, KVListResult, KVPutValue, KVType, KVValue
+from core.bindings.numbers import refuse_large_numbers
+from core.calls import Hookable, binding_call
 from core.errors import KVError, KVSyntaxError, KVTypeError
+from core.http.json import check_nesting, loads
+from core.http.streams import encode
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -83,15 +86,11 @@ Stored: TypeAlias = tuple[bytes | None, int | None, str | None, str | None]
 KeyRows: TypeAlias = list[tuple[bytes, int | None, str | None]]
 
 
-class EmbeddedKVNamespace:
-    """The namespace `name` of `store`. Two objects of one name are one namespace.
+class EmbeddedKVNamespace(Hookable):
+    """The namespace `name` of `store`. Two objects of one name are one namespace."""
 
-    `gate` sees every call first, and may refuse it: how a fake records calls and injects faults.
-    """
-
-    def __init__(self, store: Store, name: str, *, gate: Gate | None = None) -> None:
+    def __init__(self, store: Store, name: str) -> None:
         self._clock = store.clock
-        self._gate = gate
         self._database = store.database("kv", name)
         self._connection = self._database.connection
         self._files: Files | None = store.files("kv", name)
@@ -99,7 +98,7 @@ class EmbeddedKVNamespace:
         self._database.insist(self._set_up)
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self._database.place}>"
+        return f"<{type(self).__name__} {self._database.location}>"
 
     # ------------------------------------------------------------------ reading
 
@@ -123,14 +122,13 @@ class EmbeddedKVNamespace:
     async def get(
         self, key: Sequence[str], type: Literal["json"], *, cache_ttl: int | None = None
     ) -> dict[str, Any]: ...
+    @binding_call
     async def get(self, key: str | Sequence[str], type: KVType = "text", *, cache_ttl: int | None = None) -> Any:
         """Return the value under `key`, or None; of several keys, a dict of them. See `KVNamespace.get`."""
-        if self._gate is not None:
-            await self._gate("get", (key, type), {} if cache_ttl is None else {"cache_ttl": cache_ttl})
         if not isinstance(key, str):
             found = await self._get_bulk(key, type, cache_ttl)
             return {name: None if entry is None else entry[0] for name, entry in found.items()}
-        raw = _key(key)
+        raw = _key(key, "GET")
         if len(raw) > MAX_KEY:
             _check_length("GET", raw)
         if cache_ttl is not None:
@@ -150,10 +148,9 @@ class EmbeddedKVNamespace:
             value = loaded[0]
         return value.decode("utf-8", "replace") if type == "text" else _read_as(value, type)
 
+    @binding_call
     async def get_json(self, key: str, type_: TypeForm[T], /, *, cache_ttl: int | None = None) -> T | None:
         """Return the JSON value under `key` as a `T`, or None. See `KVNamespace.get_json`."""
-        if self._gate is not None:
-            await self._gate("get_json", (key, type_), {} if cache_ttl is None else {"cache_ttl": cache_ttl})
         stored = await self._get(key, cache_ttl)
         value = None if stored is None else _read_as(stored[0], "json")
         if value is None:
@@ -186,12 +183,11 @@ class EmbeddedKVNamespace:
     async def get_with_metadata(
         self, key: Sequence[str], type: Literal["json"], *, cache_ttl: int | None = None
     ) -> dict[str, KVValue[Any] | None]: ...
+    @binding_call
     async def get_with_metadata(
         self, key: str | Sequence[str], type: KVType = "text", *, cache_ttl: int | None = None
     ) -> Any:
         """Return value and metadata; of several keys, a dict of them. See `KVNamespace.get_with_metadata`."""
-        if self._gate is not None:
-            await self._gate("get_with_metadata", (key, type), {} if cache_ttl is None else {"cache_ttl": cache_ttl})
         if not isinstance(key, str):
             found = await self._get_bulk(key, type, cache_ttl)
             return {name: None if entry is None else KVValue(*entry) for name, entry in found.items()}
@@ -201,13 +197,11 @@ class EmbeddedKVNamespace:
         value, metadata = stored
         return KVValue(_read_as(value, type), None if metadata is None else json.loads(metadata))
 
+    @binding_call
     async def list(
         self, *, prefix: str | None = None, limit: int | None = MAX_LIST_KEYS, cursor: str | None = None
     ) -> KVListResult:
         """Return one page of keys. See `KVNamespace.list`."""
-        if self._gate is not None:
-            options = {"prefix": prefix, "limit": limit, "cursor": cursor}
-            await self._gate("list", (), {name: value for name, value in options.items() if value is not None})
         count = MAX_LIST_KEYS if limit is None else _int32("limit", limit)
         if count <= 0:
             count = MAX_LIST_KEYS
@@ -215,9 +209,9 @@ class EmbeddedKVNamespace:
             _refuse(
                 "GET", 400, f"Invalid key_count_limit of {count}. Please specify an integer less than {MAX_LIST_KEYS}."
             )
-        start = b"" if prefix is None else _encode(prefix)
+        start = b"" if prefix is None else _encode_key(prefix, "GET")
         _check_length("GET", start)
-        after = b"" if cursor is None else _decode_cursor(cursor)
+        after = b"" if cursor is None else _read_cursor(cursor)
         try:
             rows = self._list(start, after, count + 1)
         except sqlite3.Error:
@@ -231,6 +225,7 @@ class EmbeddedKVNamespace:
 
     # ------------------------------------------------------------------ writing
 
+    @binding_call
     async def put(
         self,
         key: str,
@@ -241,11 +236,9 @@ class EmbeddedKVNamespace:
         metadata: Any = None,
     ) -> None:
         """Store `value` under `key`. See `KVNamespace.put`."""
-        if self._gate is not None:
-            options = {"expiration": expiration, "expiration_ttl": expiration_ttl, "metadata": metadata}
-            await self._gate("put", (key, value), {name: v for name, v in options.items() if v is not None})
         await self._put(key, value, expiration, expiration_ttl, metadata)
 
+    @binding_call
     async def put_json(
         self,
         key: str,
@@ -256,9 +249,6 @@ class EmbeddedKVNamespace:
         metadata: Any = None,
     ) -> None:
         """Store `value` as compact JSON. See `KVNamespace.put_json`."""
-        if self._gate is not None:
-            options = {"expiration": expiration, "expiration_ttl": expiration_ttl, "metadata": metadata}
-            await self._gate("put_json", (key, value), {name: v for name, v in options.items() if v is not None})
         from core.http.json import dumps
 
         try:
@@ -267,11 +257,10 @@ class EmbeddedKVNamespace:
             raise KVTypeError(f"KV put_json() cannot write this value as JSON: {error}") from error
         await self._put(key, text, expiration, expiration_ttl, metadata)
 
+    @binding_call
     async def delete(self, key: str) -> None:
         """Remove `key`. See `KVNamespace.delete`."""
-        if self._gate is not None:
-            await self._gate("delete", (key,), {})
-        raw = _key(key)
+        raw = _key(key, "DELETE")
         _check_length("DELETE", raw)
         try:
             self._write(raw, None)
@@ -281,7 +270,7 @@ class EmbeddedKVNamespace:
     # ------------------------------------------------------------------ the steps of both
 
     async def _get(self, key: str, cache_ttl: int | None) -> tuple[bytes, str | None] | None:
-        raw = _key(key)
+        raw = _key(key, "GET")
         if len(raw) > MAX_KEY:
             _check_length("GET", raw)
         if cache_ttl is not None:
@@ -290,6 +279,7 @@ class EmbeddedKVNamespace:
 
     async def _load(self, raw: bytes, verb: Verb) -> tuple[bytes, str | None] | None:
         """The value and the metadata under a key that is in order."""
+        missing: str | None = None
         while True:
             try:
                 stored = self._select(raw)
@@ -303,9 +293,16 @@ class EmbeddedKVNamespace:
             assert self._files is not None
             try:
                 return await asyncio.to_thread(self._files.read, file), metadata
-            except FileNotFoundError:
+            except FileNotFoundError as error:
                 # Replaced since, perhaps by another process: the row says by what.
-                continue
+                if file == missing:
+                    raise KVError(
+                        f"KV {verb} failed: 500 {self._files.path(file)}, the value of this key, is missing. Restore "
+                        "the file from a copy, or put or delete the key"
+                    ) from error
+                missing = file
+            except StoreError as error:
+                raise _failed(verb, error) from error
 
     async def _get_bulk(
         self, keys: Sequence[str], type: str, cache_ttl: int | None
@@ -327,7 +324,7 @@ class EmbeddedKVNamespace:
                 _refuse("GET_BULK", 400, "Key names must not be empty")
             if key in (".", ".."):
                 _refuse("GET_BULK", 400, f'Illegal key name "{key}". Please use a different name.')
-            raw = _encode(key)
+            raw = _encode_key(key, "GET_BULK")
             _check_length("GET_BULK", raw)
             if cache_ttl is not None:
                 _check_cache_ttl("GET_BULK", cache_ttl)
@@ -352,10 +349,10 @@ class EmbeddedKVNamespace:
     async def _put(
         self, key: str, value: KVPutValue, expiration: float | None, expiration_ttl: float | None, metadata: Any
     ) -> None:
-        raw = _key(key)
+        raw = _key(key, "PUT")
         stream = None
         if isinstance(value, str):
-            data = _encode(value)
+            data = encode(value)
         elif isinstance(value, (bytes, bytearray, memoryview)):
             data = bytes(value)
         elif hasattr(value, "__aiter__"):
@@ -374,7 +371,7 @@ class EmbeddedKVNamespace:
         expires = None
         if expiration is not None or expiration_ttl is not None:
             expires = self._expires(expiration, expiration_ttl)
-        if text is not None and (length := len(_encode(text))) > MAX_METADATA:
+        if text is not None and (length := len(encode(text))) > MAX_METADATA:
             _refuse("PUT", 413, f"Metadata length of {length} exceeds limit of {MAX_METADATA}.")
         length = len(data)
         if stream is not None:
@@ -391,7 +388,10 @@ class EmbeddedKVNamespace:
             await self._wait("PUT", lambda: self._write(raw, stored))
 
     async def _put_file(self, files: Files, raw: bytes, data: bytes, expires: int | None, metadata: str | None) -> None:
-        staged: Path = await asyncio.to_thread(files.stage, (data,))
+        try:
+            staged: Path = await asyncio.to_thread(files.stage, (data,))
+        except StoreError as error:
+            raise _failed("PUT", error) from error
 
         def publish() -> None:
             with self._database.transaction():
@@ -433,8 +433,7 @@ class EmbeddedKVNamespace:
 
     def _set_up(self) -> None:
         with self._database.transaction() as connection:
-            for statement in _statements(_SCHEMA):
-                connection.execute(statement)
+            run_script(connection, _SCHEMA)
             connection.execute("DELETE FROM kv WHERE expiration <= ?", (self._clock.time(),))
             if self._files is not None:
                 self._files.sweep(
@@ -451,7 +450,7 @@ class EmbeddedKVNamespace:
     def _list(self, start: bytes, after: bytes, count: int) -> KeyRows:
         sql = "SELECT key, expiration, metadata FROM kv WHERE key >= ? AND key > ?"
         parameters: list[Any] = [start, after]
-        if (end := _after_prefix(start)) is not None:
+        if (end := after_prefix(start)) is not None:
             sql += " AND key < ?"
             parameters.append(end)
         sql += " AND (expiration IS NULL OR expiration > ?) ORDER BY key LIMIT ?"
@@ -494,13 +493,13 @@ class EmbeddedKVNamespace:
             return
 
     async def _wait(self, verb: Verb, action: Callable[[], T]) -> T:
-        """Do it as soon as other processes let us, and say in the platform's way when they do not."""
+        """Do it as soon as no other process holds the database. Raises KVError where that fails."""
         try:
             return await self._database.patiently(action)
-        except StoreBusyError as error:
-            raise KVError(f"KV {verb} failed: 503 {error}") from error
+        except StoreError as error:
+            raise _failed(verb, error) from error
         except sqlite3.Error as error:
-            raise KVError(f"KV {verb} failed: 500 {error} ({self._database.place})") from error
+            raise KVError(f"KV {verb} failed: 500 {error} ({self._database.location})") from error
 
 
 # ---------------------------------------------------------------------- checks
@@ -508,6 +507,10 @@ class EmbeddedKVNamespace:
 
 def _refuse(verb: Verb, status: int, message: str) -> NoReturn:
     raise KVError(f"KV {verb} failed: {status} {message}")
+
+
+def _failed(verb: Verb, error: StoreError) -> KVError:
+    return KVError(f"KV {verb} failed: {503 if isinstance(error, StoreBusyError) else 500} {error}")
 
 
 def _wrong_key(key: object) -> NoReturn:
@@ -524,7 +527,7 @@ def _sequence(keys: object) -> Sequence[Any]:
     return keys
 
 
-def _key(key: str) -> bytes:
+def _key(key: str, verb: Verb) -> bytes:
     if not isinstance(key, str):
         _wrong_key(key)
     if len(key) < 3:
@@ -532,10 +535,15 @@ def _key(key: str) -> bytes:
             raise KVTypeError("Key name cannot be empty.")
         if key in (".", ".."):
             raise KVTypeError(f'"{key}" is not allowed as a key name.')
+    return _encode_key(key, verb)
+
+
+def _encode_key(key: str, verb: Verb) -> bytes:
+    """A key as UTF-8. Half a surrogate pair has none: U+FFFD for it would make one key of several."""
     try:
         return key.encode()
     except UnicodeEncodeError:
-        return _encode(key)
+        _refuse(verb, 400, "Could not URL-decode key name")
 
 
 def _check_length(verb: Verb, raw: bytes) -> None:
@@ -563,16 +571,6 @@ def _int32(name: str, value: float) -> int:
 
 # ---------------------------------------------------------------------- values
 
-_SURROGATES: Final = re.compile("[\ud800-\udfff]")
-
-
-def _encode(text: str) -> bytes:
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        # Half a surrogate pair has no UTF-8; the platform writes U+FFFD for it.
-        return _SURROGATES.sub("\ufffd", text).encode()
-
 
 def _text(value: bytes) -> str:
     return value.decode("utf-8", "replace")
@@ -597,24 +595,19 @@ async def _stream(value: bytes) -> AsyncIterator[bytes]:
         yield value[start : start + _CHUNK]
 
 
-def _not_json(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is not JSON")
-
-
-_DECODER: Final = json.JSONDecoder(parse_constant=_not_json)
-
-
 def _parse(text: str) -> Any:
     try:
-        # decode() alone would take a byte order mark for a JSON error too, with a worse message.
-        return _DECODER.decode(text)
-    except (ValueError, RecursionError) as error:
+        return loads(text)
+    except ValueError as error:
         raise KVSyntaxError(f"The value is not JSON: {error}") from error
 
 
 def _dump_metadata(metadata: Any) -> str:
     try:
-        return json.dumps(metadata, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        check_nesting(metadata)
+        text = json.dumps(metadata, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        refuse_large_numbers(text)
+        return text
     except (TypeError, ValueError) as error:
         raise KVTypeError(f"Metadata must be JSON: {error}") from error
 
@@ -634,31 +627,7 @@ async def _collect(stream: Any) -> tuple[bytes, int]:
     return b"".join(chunks), length
 
 
-# ---------------------------------------------------------------------- lists
-
-
-def _after_prefix(prefix: bytes) -> bytes | None:
-    """The first bytes after everything that begins with `prefix`; None where nothing is after it."""
-    stripped = prefix.rstrip(b"\xff")
-    return stripped[:-1] + bytes((stripped[-1] + 1,)) if stripped else None
-
-
-def _decode_cursor(cursor: str) -> bytes:
-    """The key that a cursor means. An invented one is read as far as it goes: the platform raises for none."""
+def _read_cursor(cursor: str) -> bytes:
     if not isinstance(cursor, str):
         raise KVTypeError(f"A cursor must be a str, not {type(cursor).__name__}. Pass the last page's cursor")
-    letters = re.sub(r"[^A-Za-z0-9+/]", "", cursor.split("=")[0].replace("-", "+").replace("_", "/"))
-    if len(letters) % 4 == 1:
-        letters = letters[:-1]
-    raw = binascii.a2b_base64(letters + "=" * (-len(letters) % 4))
-    # Through text, so that a cursor that is no key still lies somewhere in the order of keys.
-    return raw.decode("utf-8", "replace").encode()
-
-
-def _statements(script: str) -> Iterator[str]:
-    statement = ""
-    for line in script.splitlines(keepends=True):
-        statement += line
-        if sqlite3.complete_statement(statement):
-            yield statement
-            statement = ""
+    return decode_cursor(cursor)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from core.bindings.rate_limit import RateLimitOutcome
+from core.calls import Hookable, binding_call
 from core.context import Clock, system_clock
 
 __all__ = ["EmbeddedRateLimit"]
@@ -11,7 +12,7 @@ __all__ = ["EmbeddedRateLimit"]
 _MOST_KEYS = 100_000
 
 
-class EmbeddedRateLimit:
+class EmbeddedRateLimit(Hookable):
     """At most `limit` requests of a key in `period` seconds. Counts are this process's, and gone with it."""
 
     def __init__(self, limit: int, period: float, *, clock: Clock = system_clock) -> None:
@@ -20,6 +21,7 @@ class EmbeddedRateLimit:
         self._clock = clock
         self._counts: dict[str, tuple[float, int]] = {}
 
+    @binding_call
     async def limit(self, *, key: str) -> RateLimitOutcome:
         """Count one, and say whether it is within the limit. See `RateLimit.limit`."""
         now = self._clock.monotonic()

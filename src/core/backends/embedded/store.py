@@ -11,19 +11,31 @@ costs more than that. Only waiting for another process, and reading and writing 
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import sqlite3
 import tempfile
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, Protocol, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 from urllib.parse import quote
 
 from core.context import Clock, system_clock
+from core.errors import DeveloperError
 
-__all__ = ["Database", "Files", "Gate", "Store", "StoreBusyError", "is_busy"]
+__all__ = [
+    "Database",
+    "Files",
+    "Store",
+    "StoreBusyError",
+    "StoreError",
+    "is_busy",
+    "on_disk",
+    "run_script",
+    "store_error",
+]
 
 T = TypeVar("T")
 
@@ -34,22 +46,88 @@ _CACHED_STATEMENTS: Final = 512
 _STALE_TEMPORARY: Final = 3600.0
 
 
-class Gate(Protocol):
-    """What every call of a binding passes through first: where a fake records it, delays it or lets it fail."""
+class StoreError(DeveloperError):
+    """A file of the store cannot be read or written: the disk is full, the file damaged, not a database, read-only.
 
-    async def __call__(self, method: str, args: tuple[Any, ...], options: dict[str, Any], /) -> None:
-        """Return to let the call through; raise to let it fail."""
-        ...
+    Opening a store raises it as it is; a call of a binding raises that binding's own error, with this text in it.
+    `reason` is what SQLite or the system said, `code` SQLite's name for it.
+    """
+
+    def __init__(self, text: str, reason: str, code: str) -> None:
+        super().__init__(text)
+        self.reason = reason
+        self.code = code
 
 
-class StoreBusyError(Exception):
-    """Another process has held the database for longer than the busy timeout. Each engine raises its own error of it."""
+class StoreBusyError(StoreError):
+    """Another process has held the database for longer than the busy timeout."""
 
-    def __init__(self, place: str, seconds: float) -> None:
+    def __init__(self, location: str, seconds: float) -> None:
         super().__init__(
-            f"{place} has been held by another process for more than {seconds:g} seconds. "
-            "Wait for that process to finish its transaction, or end it, and try again"
+            f"{location} has been held by another process for more than {seconds:g} seconds. "
+            "Wait for that process to finish its transaction, or end it, and try again",
+            "database is locked",
+            "SQLITE_BUSY",
         )
+
+
+_EMPTY_AGAIN: Final = (
+    "Restore the file from a copy, or end every process that has it open and delete it, with the -wal and -shm beside "
+    "it, to begin with an empty one"
+)
+_WRITABLE: Final = "See that its directory is there and that this user may write both"
+_WAYS_OUT: Final[Mapping[int, tuple[str, str]]] = {
+    sqlite3.SQLITE_FULL: (
+        "SQLITE_FULL",
+        "Free some space on its disk and try again: what was stored before is untouched",
+    ),
+    sqlite3.SQLITE_CORRUPT: ("SQLITE_CORRUPT", _EMPTY_AGAIN),
+    sqlite3.SQLITE_NOTADB: ("SQLITE_NOTADB", _EMPTY_AGAIN),
+    sqlite3.SQLITE_READONLY: ("SQLITE_READONLY", _WRITABLE),
+    sqlite3.SQLITE_PERM: ("SQLITE_PERM", _WRITABLE),
+    sqlite3.SQLITE_CANTOPEN: ("SQLITE_CANTOPEN", _WRITABLE),
+    sqlite3.SQLITE_IOERR: ("SQLITE_IOERR", "See that its disk is there and in order, and try again"),
+}
+_SYSTEM: Final[Mapping[int | None, int]] = {
+    errno.ENOSPC: sqlite3.SQLITE_FULL,
+    errno.EDQUOT: sqlite3.SQLITE_FULL,
+    errno.EACCES: sqlite3.SQLITE_PERM,
+    errno.EPERM: sqlite3.SQLITE_PERM,
+    errno.EROFS: sqlite3.SQLITE_READONLY,
+    errno.ENOENT: sqlite3.SQLITE_CANTOPEN,
+    errno.ENOTDIR: sqlite3.SQLITE_CANTOPEN,
+    errno.EISDIR: sqlite3.SQLITE_CANTOPEN,
+    errno.EEXIST: sqlite3.SQLITE_CANTOPEN,
+}
+# A virtual table's own complaint of what it was told to do: the statement's mistake, not the file's.
+_CORRUPT_VIRTUAL_TABLE: Final = 267
+
+
+def store_error(location: str | os.PathLike[str], error: BaseException) -> StoreError | None:
+    """The StoreError for what SQLite or the system raised; None where the statement is at fault, or another process."""
+    match error:
+        case OSError():
+            code, reason = _SYSTEM.get(error.errno, sqlite3.SQLITE_IOERR), error.strerror or str(error)
+        case sqlite3.Error():
+            # Errors of the sqlite3 module itself have no code of SQLite's.
+            full: int = getattr(error, "sqlite_errorcode", 0)
+            code, reason = full & 0xFF if full != _CORRUPT_VIRTUAL_TABLE else 0, str(error)
+        case _:
+            return None
+    way = _WAYS_OUT.get(code)
+    return None if way is None else StoreError(f"{os.fspath(location)}: {reason}. {way[1]}", reason, way[0])
+
+
+@contextmanager
+def on_disk(location: str | os.PathLike[str]) -> Generator[None]:
+    """Raise StoreError for what goes wrong with the files at `location` meanwhile."""
+    try:
+        yield
+    except (OSError, sqlite3.Error) as error:
+        failure = store_error(location, error)
+        if failure is None:
+            raise
+        raise failure from error
 
 
 class Database:
@@ -67,18 +145,19 @@ class Database:
         # What a kind of binding keeps with its connection, whichever object of the binding asks.
         self.engine: Any = None
         # autocommit: transactions are begun here, by name, and never by the sqlite3 module.
-        self.connection: sqlite3.Connection = sqlite3.connect(
-            ":memory:" if path is None else str(path),
-            timeout=0,
-            isolation_level=None,
-            check_same_thread=False,
-            cached_statements=_CACHED_STATEMENTS,
-        )
+        with on_disk(self.location):
+            self.connection: sqlite3.Connection = sqlite3.connect(
+                ":memory:" if path is None else str(path),
+                timeout=0,
+                isolation_level=None,
+                check_same_thread=False,
+                cached_statements=_CACHED_STATEMENTS,
+            )
         if path is not None:
             self.insist(self._set_up)
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """What to call it in an error."""
         return ":memory:" if self.path is None else str(self.path)
 
@@ -108,13 +187,14 @@ class Database:
     def insist(self, action: Callable[[], T]) -> T:
         """Return `action()`, tried again while another process holds the database. For set-up: it blocks the loop.
 
-        Raises StoreBusyError after the timeout. `action` is one statement, or one transaction.
+        Raises StoreBusyError after the timeout, and StoreError for a file that cannot be read or written. `action` is
+        one statement, or one transaction.
         """
         deadline = time.monotonic() + self.timeout
         for pause in _pauses():
             try:
                 return action()
-            except sqlite3.OperationalError as error:
+            except (sqlite3.Error, OSError) as error:
                 self._give_up(error, deadline)
             time.sleep(pause)
         raise AssertionError("the pauses never end")
@@ -122,12 +202,12 @@ class Database:
     async def patiently(self, action: Callable[[], T]) -> T:
         """Return `action()`, tried again while another process holds the database. The loop runs on meanwhile.
 
-        Raises StoreBusyError after the timeout. `action` is one statement, or one transaction: another task may run
-        between two tries, none during one.
+        Raises StoreBusyError after the timeout, and StoreError for a file that cannot be read or written. `action` is
+        one statement, or one transaction: another task may run between two tries, none during one.
         """
         try:
             return action()
-        except sqlite3.OperationalError as error:
+        except (sqlite3.Error, OSError) as error:
             deadline = time.monotonic() + self.timeout
             self._give_up(error, deadline)
         for pause in _pauses():
@@ -135,16 +215,19 @@ class Database:
             await asyncio.sleep(pause)
             try:
                 return action()
-            except sqlite3.OperationalError as error:
+            except (sqlite3.Error, OSError) as error:
                 self._give_up(error, deadline)
         raise AssertionError("the pauses never end")
 
-    def _give_up(self, error: sqlite3.OperationalError, deadline: float) -> None:
+    def _give_up(self, error: sqlite3.Error | OSError, deadline: float) -> None:
         """Return if it is worth another try; raise otherwise."""
-        if not is_busy(error):
-            raise error
+        if isinstance(error, OSError) or not is_busy(error):
+            failure = store_error(self.location, error)
+            if failure is None:
+                raise error
+            raise failure from error
         if time.monotonic() >= deadline:
-            raise StoreBusyError(self.place, self.timeout) from error
+            raise StoreBusyError(self.location, self.timeout) from error
 
     def close(self) -> None:
         """Close it. A second call does nothing."""
@@ -154,6 +237,17 @@ class Database:
         # A fake that a test forgets is closed with it; Python 3.13 warns of connections that are not.
         if hasattr(self, "connection"):
             self.connection.close()
+
+
+def run_script(connection: sqlite3.Connection, script: str) -> None:
+    """Run the statements of a script in the transaction there is; sqlite3's `executescript` would commit it."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        # A trigger has semicolons inside.
+        if sqlite3.complete_statement(statement):
+            connection.execute(statement)
+            statement = ""
 
 
 def is_busy(error: sqlite3.Error) -> bool:
@@ -183,7 +277,14 @@ class Files:
         self.folder: Path = folder
 
     def stage(self, chunks: Iterable[bytes]) -> Path:
-        """Write a new file, down to the disk, under a temporary name. Blocks: call it in a thread when it is large."""
+        """Write a new file, down to the disk, under a temporary name. Blocks: call it in a thread when it is large.
+
+        Raises StoreError where it cannot be written.
+        """
+        with on_disk(self.folder):
+            return self._stage(chunks)
+
+    def _stage(self, chunks: Iterable[bytes]) -> Path:
         self.folder.mkdir(parents=True, exist_ok=True)
         descriptor, name = tempfile.mkstemp(dir=self.folder, suffix=".tmp")
         try:
@@ -215,7 +316,13 @@ class Files:
 
     def read(self, name: str) -> bytes:
         """Return a whole file. Raises FileNotFoundError where its row has been replaced meanwhile: read the row again."""
-        return (self.folder / name).read_bytes()
+        path = self.folder / name
+        try:
+            return path.read_bytes()
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise store_error(path, error) or error from error
 
     def path(self, name: str) -> Path:
         """Return where a file is, to read a part of it."""
@@ -275,11 +382,16 @@ class Store:
         key = (kind, name)
         database = self._databases.get(key)
         if database is None:
-            file = None if self.path is None else self.path / kind / f"{_file_name(name)}.sqlite"
+            file = self.file(kind, name)
             if file is not None:
-                file.parent.mkdir(parents=True, exist_ok=True)
+                with on_disk(file.parent):
+                    file.parent.mkdir(parents=True, exist_ok=True)
             database = self._databases[key] = Database(file, timeout=self.busy_timeout)
         return database
+
+    def file(self, kind: str, name: str) -> Path | None:
+        """Return where the database of one binding is, whether it is there yet or not; None in memory."""
+        return None if self.path is None else self.path / kind / f"{_file_name(name)}.sqlite"
 
     def files(self, kind: str, name: str) -> Files | None:
         """Return the folder for large values of one binding, or None in memory, where the rows hold them."""

@@ -7,15 +7,15 @@ from typing import Any, cast
 
 import attrs
 
-from core.backends.workerd.crossing import (
-    ask,
-    bare,
+from core.backends.workerd.conversion import (
     bridge,
+    call_js,
     chunks_of,
     constructor_name,
     from_js,
     js_value,
     none_of,
+    unwrap,
 )
 from core.backends.workerd.fetch import response_of
 from core.bindings.ai import (
@@ -29,19 +29,18 @@ from core.bindings.ai import (
     MarkdownResult,
     answer_as,
 )
+from core.calls import BoundHook, Hookable, binding_call
 from core.errors import AiError, BindingError
 from core.http import Response
 
 __all__ = ["WorkerdAi", "WorkerdAiGateway"]
 
 
-class WorkerdAi:
+class WorkerdAi(Hookable):
     """`Ai` over the object that the runtime has under the binding's name."""
 
-    __slots__ = ("_ai",)
-
     def __init__(self, ai: Any) -> None:
-        self._ai = bare(ai)
+        self._ai = unwrap(ai)
 
     @property
     def ai_gateway_log_id(self) -> str | None:
@@ -49,6 +48,7 @@ class WorkerdAi:
         log: str | None = none_of(self._ai.aiGatewayLogId)
         return log
 
+    @binding_call
     async def run(
         self,
         model: str,
@@ -77,19 +77,20 @@ class WorkerdAi:
             given["tags"] = js_value(list(tags))
         if extra_headers is not None:
             given["extraHeaders"] = js_value(dict(extra_headers))
-        answer = await ask(_error, self._ai.run, model, js_value(dict(inputs)), **given)
+        answer = await call_js(_error, self._ai.run, model, js_value(dict(inputs)), **given)
         if stream:
-            return AiStream(chunks_of(bare(answer)))
+            return AiStream(chunks_of(unwrap(answer)))
         if return_raw_response:
-            return response_of(bare(answer))
+            return response_of(unwrap(answer))
         if constructor_name(answer) == "ReadableStream":
             # A model that answers with bytes: a picture or a voice.
-            return b"".join([chunk async for chunk in chunks_of(bare(answer))])
+            return b"".join([chunk async for chunk in chunks_of(unwrap(answer))])
         found = from_js(answer)
         if queue_request:
             return AiAsyncBatchResponse(found["request_id"])
         return answer_as(found, type_)
 
+    @binding_call
     async def models(
         self,
         *,
@@ -112,7 +113,7 @@ class WorkerdAi:
             "task": task,
         }
         given = {name: value for name, value in named.items() if value is not None}
-        found: list[dict[str, Any]] = from_js(await ask(_error, self._ai.models, js_value(given)))
+        found: list[dict[str, Any]] = from_js(await call_js(_error, self._ai.models, js_value(given)))
         return [
             AiModel(
                 id=model["id"],
@@ -126,6 +127,7 @@ class WorkerdAi:
             for model in found
         ]
 
+    @binding_call
     async def to_markdown(self, files: Sequence[MarkdownDocument]) -> list[MarkdownResult]:
         """Documents as Markdown."""
         across = bridge()
@@ -142,7 +144,7 @@ class WorkerdAi:
             )
             for file in files
         ]
-        found: Any = from_js(await ask(_error, self._ai.toMarkdown, across.to_js(documents)))
+        found: Any = from_js(await call_js(_error, self._ai.toMarkdown, across.to_js(documents)))
         results = cast("list[dict[str, Any]]", found if isinstance(found, list) else [found])
         return [
             MarkdownResult(
@@ -158,17 +160,23 @@ class WorkerdAi:
 
     def gateway(self, gateway_id: str) -> WorkerdAiGateway:
         """An AI gateway by name."""
-        return WorkerdAiGateway(self._ai.gateway(gateway_id))
+        return WorkerdAiGateway(self._ai.gateway(gateway_id), gateway_id, self._hook)
 
 
-class WorkerdAiGateway:
+class WorkerdAiGateway(Hookable):
     """`AiGateway` over the runtime's."""
 
-    __slots__ = ("_gateway",)
+    __slots__ = ("_gateway", "_hook", "_id")
 
-    def __init__(self, gateway: Any) -> None:
+    def __init__(self, gateway: Any, id: str, hook: BoundHook | None) -> None:
         self._gateway = gateway
+        self._id = id
+        self._hook = hook
 
+    def _call_target(self) -> tuple[Any, ...]:
+        return (self._id,)
+
+    @binding_call
     async def run(
         self,
         data: AiGatewayUniversalRequest | Sequence[AiGatewayUniversalRequest],
@@ -179,13 +187,14 @@ class WorkerdAiGateway:
         requests = [data] if isinstance(data, AiGatewayUniversalRequest) else list(data)
         outgoing = [attrs.asdict(request) for request in requests]
         given = {} if gateway is None else {"gateway": js_value(_camel(gateway))}
-        return response_of(await ask(_error, self._gateway.run, js_value(outgoing), **given))
+        return response_of(await call_js(_error, self._gateway.run, js_value(outgoing), **given))
 
+    @binding_call
     async def get_log(self, log_id: str) -> AiGatewayLog:
         """What was kept of a request."""
         from datetime import datetime
 
-        found = from_js(await ask(_error, self._gateway.getLog, log_id))
+        found = from_js(await call_js(_error, self._gateway.getLog, log_id))
         known = {field.name for field in attrs.fields(AiGatewayLog)}
         given: dict[str, Any] = {
             name: value.isoformat() if isinstance(value, datetime) else value
@@ -194,6 +203,7 @@ class WorkerdAiGateway:
         }
         return AiGatewayLog(**given)
 
+    @binding_call
     async def patch_log(
         self,
         log_id: str,
@@ -205,11 +215,12 @@ class WorkerdAiGateway:
         """Add a judgement to a log."""
         named = {"score": score, "feedback": feedback, "metadata": None if metadata is None else dict(metadata)}
         given = {name: value for name, value in named.items() if value is not None}
-        await ask(_error, self._gateway.patchLog, log_id, js_value(given))
+        await call_js(_error, self._gateway.patchLog, log_id, js_value(given))
 
+    @binding_call
     async def get_url(self, provider: str | None = None) -> str:
         """The gateway's address."""
-        return str(await ask(_error, self._gateway.getUrl, *(() if provider is None else (provider,))))
+        return str(await call_js(_error, self._gateway.getUrl, *(() if provider is None else (provider,))))
 
 
 _NAMES = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from core.backends.workerd.crossing import bare, bridge, js_value, translated
+from core.backends.workerd.conversion import bridge, js_value, translated, unwrap
 from core.errors import BindingError, BindingTypeError
 
 __all__ = ["WorkerdAnalyticsEngineDataset"]
@@ -17,7 +17,7 @@ class WorkerdAnalyticsEngineDataset:
     __slots__ = ("_dataset",)
 
     def __init__(self, dataset: Any) -> None:
-        self._dataset = bare(dataset)
+        self._dataset = unwrap(dataset)
 
     def write_data_point(
         self,

@@ -7,23 +7,22 @@ JavaScript arrays of numbers there, the only arrays a row can have, and become b
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, TypeVar, cast, overload
+from typing import Any, Final, TypeVar, cast
 
-from typing_extensions import TypeForm
-
-from core.backends.workerd.crossing import (
-    MAX_SAFE_INTEGER,
-    ask,
-    bare,
+from core.backends.workerd.conversion import (
     bridge,
+    call_js,
     is_null,
     js_bytes,
     js_number,
     none_of,
     rows_of,
     translated,
+    unwrap,
 )
 from core.bindings.d1 import D1ExecResult, D1Meta, D1Result, D1Row, D1Value
+from core.bindings.numbers import MAX_SAFE_INTEGER
+from core.calls import BoundHook, Hookable, binding_call
 from core.errors import BindingError, D1Error, D1TypeError
 
 __all__ = ["WorkerdD1Database", "WorkerdD1PreparedStatement", "WorkerdD1Session"]
@@ -31,34 +30,35 @@ __all__ = ["WorkerdD1Database", "WorkerdD1PreparedStatement", "WorkerdD1Session"
 T = TypeVar("T")
 
 
-class WorkerdD1PreparedStatement:
+class WorkerdD1PreparedStatement(Hookable):
     """`D1PreparedStatement` over the runtime's."""
 
-    __slots__ = ("_statement",)
+    __slots__ = ("_hook", "_statement", "sql", "values")
 
-    def __init__(self, statement: Any) -> None:
+    def __init__(self, statement: Any, sql: str, values: tuple[D1Value, ...], hook: BoundHook | None) -> None:
         self._statement = statement
+        self._hook = hook
+        self.sql: str = sql
+        self.values: tuple[D1Value, ...] = values
+
+    def _call_target(self) -> tuple[Any, ...]:
+        return self.sql, *self.values
 
     def bind(self, *values: D1Value) -> WorkerdD1PreparedStatement:
         """Return a new statement with `values`. See `D1PreparedStatement.bind`."""
         outgoing = [_bindable(value) for value in values]
         try:
-            return WorkerdD1PreparedStatement(self._statement.bind(*outgoing))
+            return WorkerdD1PreparedStatement(self._statement.bind(*outgoing), self.sql, values, self._hook)
         except bridge().JsException as error:
             raise translated(error, _error) from None
 
-    @overload
-    async def first(self, /) -> D1Row | None: ...
-    @overload
-    async def first(self, column: str, /) -> Any: ...
-    @overload
-    async def first(self, type_: TypeForm[T], /) -> T | None: ...
+    @binding_call
     async def first(self, what: Any = None, /) -> Any:
         """Return the first row, its column, or the row as a `T`. See `D1PreparedStatement.first`."""
         if isinstance(what, str):
-            value = await ask(_error, self._statement.first, what)
+            value = await call_js(_error, self._statement.first, what)
             return _cell(rows_of(value) if not is_null(value) else None)
-        row = await ask(_error, self._statement.first)
+        row = await call_js(_error, self._statement.first)
         if is_null(row):
             return None
         found = _row(rows_of(row))
@@ -68,45 +68,43 @@ class WorkerdD1PreparedStatement:
 
         return structure_row(found, what)
 
-    @overload
-    async def all(self, /) -> D1Result[D1Row]: ...
-    @overload
-    async def all(self, type_: TypeForm[T], /) -> D1Result[T]: ...
+    @binding_call
     async def all(self, type_: Any = None, /) -> Any:
         """Return every row. See `D1PreparedStatement.all`."""
-        result = _result(await ask(_error, self._statement.all))
+        result = _result(await call_js(_error, self._statement.all))
         if type_ is None:
             return result
         from core.structure import structure_rows
 
         return D1Result(structure_rows(result.results, type_), result.meta, result.success)
 
+    @binding_call
     async def run(self) -> D1Result[D1Row]:
         """Run the statement. See `D1PreparedStatement.run`."""
-        return _result(await ask(_error, self._statement.run))
+        return _result(await call_js(_error, self._statement.run))
 
+    @binding_call
     async def raw(self, column_names: bool = False) -> list[list[Any]]:
         """Return every row as a list of its values. See `D1PreparedStatement.raw`."""
-        rows: list[list[Any]] = rows_of(await ask(_error, self._statement.raw, columnNames=bool(column_names)))
+        rows: list[list[Any]] = rows_of(await call_js(_error, self._statement.raw, columnNames=bool(column_names)))
         if column_names:
             return [rows[0], *([_cell(value) for value in row] for row in rows[1:])]
         return [[_cell(value) for value in row] for row in rows]
 
 
-class WorkerdD1Session:
+class WorkerdD1Session(Hookable):
     """`D1DatabaseSession` over the runtime's."""
 
-    __slots__ = ("_database",)
-
     def __init__(self, database: Any) -> None:
-        self._database = bare(database)
+        self._database = unwrap(database)
 
     def prepare(self, sql: str, /) -> WorkerdD1PreparedStatement:
         """Return a statement for `sql`. See `D1Database.prepare`."""
         if not isinstance(sql, str):
             raise D1TypeError(f"prepare() takes the text of a statement, not {type(sql).__name__}")
-        return WorkerdD1PreparedStatement(self._database.prepare(sql))
+        return WorkerdD1PreparedStatement(self._database.prepare(sql), sql, (), self._hook)
 
+    @binding_call
     async def batch(self, statements: Sequence[Any], /) -> list[D1Result[D1Row]]:
         """Run statements in one transaction. See `D1Database.batch`."""
         outgoing: list[Any] = []
@@ -114,7 +112,7 @@ class WorkerdD1Session:
             if not isinstance(statement, WorkerdD1PreparedStatement):
                 raise D1TypeError(f"batch() takes statements, as prepare() gives them, not {type(statement).__name__}")
             outgoing.append(statement._statement)
-        results = await ask(_error, self._database.batch, bridge().to_js(outgoing))
+        results = await call_js(_error, self._database.batch, bridge().to_js(outgoing))
         return [_result_of(result) for result in rows_of(results)]
 
     def get_bookmark(self) -> str | None:
@@ -126,17 +124,18 @@ class WorkerdD1Session:
 class WorkerdD1Database(WorkerdD1Session):
     """`D1Database` over the object that the runtime has under the binding's name."""
 
-    __slots__ = ()
-
+    @binding_call
     async def exec(self, sql: str, /) -> D1ExecResult:
         """Run a text line by line. See `D1Database.exec`."""
-        result = rows_of(await ask(_error, self._database.exec, sql))
+        result = rows_of(await call_js(_error, self._database.exec, sql))
         return D1ExecResult(result["count"], result["duration"])
 
     def with_session(self, constraint_or_bookmark: str | None = None, /) -> WorkerdD1Session:
         """Return a session. See `D1Database.with_session`."""
         given = () if constraint_or_bookmark is None else (constraint_or_bookmark,)
-        return WorkerdD1Session(self._database.withSession(*given))
+        session = WorkerdD1Session(self._database.withSession(*given))
+        session._hook = self._hook
+        return session
 
 
 # Values out -----------------------------------------------------------------------------------------------------------

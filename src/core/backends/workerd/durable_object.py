@@ -10,13 +10,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from datetime import datetime
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, TypeVar
 
-from core.backends.workerd.crossing import (
-    ask,
-    bare,
+from core.backends.workerd.conversion import (
     bridge,
     bytes_of,
+    call_js,
     from_js,
     is_null,
     js_bytes,
@@ -24,10 +23,18 @@ from core.backends.workerd.crossing import (
     none_of,
     options,
     translated,
+    unwrap,
 )
 from core.backends.workerd.rpc import rpc_method
-from core.bindings.durable_object import DurableObject, DurableObjectId
-from core.errors import BindingError, DurableObjectError, DurableObjectTypeError, DurableObjectValueError
+from core.bindings.durable_object import DurableObject, DurableObjectId, sql_binding
+from core.calls import BoundHook, Hookable, binding_call
+from core.errors import (
+    BindingError,
+    BindingTypeError,
+    DurableObjectError,
+    DurableObjectTypeError,
+    DurableObjectValueError,
+)
 from core.http import Request, Response
 
 __all__ = [
@@ -50,7 +57,7 @@ class WorkerdDurableObjectId:
     __slots__ = ("_id",)
 
     def __init__(self, id: Any) -> None:
-        self._id = bare(id)
+        self._id = unwrap(id)
 
     def __str__(self) -> str:
         return str(self._id.toString())
@@ -80,13 +87,11 @@ class WorkerdDurableObjectId:
         return hash(str(self))
 
 
-class WorkerdDurableObjectNamespace:
+class WorkerdDurableObjectNamespace(Hookable):
     """`DurableObjectNamespace` over the object that the runtime has under the binding's name."""
 
-    __slots__ = ("_cls", "_namespace")
-
     def __init__(self, namespace: Any, cls: Any = None) -> None:
-        self._namespace = bare(namespace)
+        self._namespace = unwrap(namespace)
         self._cls = cls
 
     def id_from_name(self, name: str) -> WorkerdDurableObjectId:
@@ -112,7 +117,7 @@ class WorkerdDurableObjectNamespace:
             self._namespace.idFromString(str(id))
         except bridge().JsException:
             raise DurableObjectTypeError("Durable Object ID is not valid for this namespace.") from None
-        return WorkerdDurableObjectStub(lambda: _call(self._namespace.get, id._id, **given), self._cls)
+        return WorkerdDurableObjectStub(lambda: _call(self._namespace.get, id._id, **given), self._cls, self._hook)
 
     def get_by_name(self, name: str, *, location_hint: str | None = None) -> Any:
         """The stub of the object of that name."""
@@ -120,22 +125,27 @@ class WorkerdDurableObjectNamespace:
 
     def jurisdiction(self, jurisdiction: str) -> WorkerdDurableObjectNamespace:
         """This namespace confined to a jurisdiction."""
-        return WorkerdDurableObjectNamespace(_call(self._namespace.jurisdiction, jurisdiction), self._cls)
+        confined = WorkerdDurableObjectNamespace(_call(self._namespace.jurisdiction, jurisdiction), self._cls)
+        confined._hook = self._hook
+        return confined
 
 
-class WorkerdDurableObjectStub:
+class WorkerdDurableObjectStub(Hookable):
     """A stub: `fetch`, `id`, `name`, and every method of the object under its own name.
 
     The runtime's stub is broken for good once its object was reset, so a new one is got after a call that failed.
     """
 
-    __slots__ = ("_cls", "_get", "_kept", "_name")
+    __slots__ = ("_cls", "_get", "_hook", "_kept")
 
-    def __init__(self, get: Callable[[], Any], cls: Any, name: str | None = None) -> None:
+    def __init__(self, get: Callable[[], Any], cls: Any, hook: BoundHook | None) -> None:
         self._get = get
         self._cls = cls
-        self._name = name
+        self._hook = hook
         self._kept: Any = get()
+
+    def _call_target(self) -> tuple[Any, ...]:
+        return (self.name or str(self.id),)
 
     @property
     def id(self) -> WorkerdDurableObjectId:
@@ -153,6 +163,7 @@ class WorkerdDurableObjectStub:
             self._kept = self._get()
         return self._kept
 
+    @binding_call
     async def fetch(self, request: Request, /) -> Response:
         """Hand a request to the object's `fetch`."""
         from core.backends.workerd.fetch import fetch_through
@@ -177,7 +188,7 @@ class WorkerdDurableObjectStub:
                 self._kept = None
                 raise
 
-        return call
+        return call if self._hook is None else self._hook.around(name, call, self._call_target())
 
 
 def _may_be_called(cls: Any, name: str) -> bool:
@@ -199,7 +210,7 @@ class WorkerdDurableObjectState:
     __slots__ = ("_id", "_state", "_storage")
 
     def __init__(self, state: Any) -> None:
-        self._state = bare(state)
+        self._state = unwrap(state)
         self._id: WorkerdDurableObjectId | None = None
         self._storage: WorkerdStorage | None = None
 
@@ -226,28 +237,38 @@ class WorkerdDurableObjectState:
 
     def block_concurrency_while(self, callback: Callable[[], Awaitable[T]], /) -> Awaitable[T]:
         """Run `callback` with no other call reaching the object. It begins at once, awaited or not."""
-        kept: list[Any] = []
-        failed: list[BaseException] = []
+        across = bridge()
+        # A promise of our own: what a coroutine raises would reach the calls that it breaks as a traceback of Python's.
+        section = across.js.Promise.withResolvers()
+        running: list[asyncio.Future[T]] = []
 
-        async def run() -> None:
+        async def run() -> T:
             try:
-                kept.append(await callback())
+                value = await callback()
             except BaseException as error:
-                failed.append(error)
+                told = f"The Durable Object was reset: {type(error).__name__}: {error}"
+                section.reject(across.js.Error.new(told))
                 raise
+            section.resolve()
+            return value
 
-        proxy = bridge().create_proxy(run)
+        def begin() -> Any:
+            running.append(asyncio.ensure_future(run()))
+            return section.promise
+
+        proxy = across.create_proxy(begin)
         promise = self._state.blockConcurrencyWhile(proxy)
 
         async def wait() -> T:
             try:
                 await promise
-            except bridge().JsException as error:
-                raise (failed[0] if failed else translated(error, _error)) from None
+            except across.JsException as error:
+                if running and running[0].done():
+                    return running[0].result()
+                raise translated(error, _error) from None
             finally:
                 proxy.destroy()
-            value: T = kept[0]
-            return value
+            return running[0].result()
 
         waiting = asyncio.ensure_future(wait())
         # Left unawaited, what it raised still resets the object; asyncio need not say so a second time.
@@ -270,12 +291,12 @@ class _Operations:
     __slots__ = ("_storage",)
 
     def __init__(self, storage: Any) -> None:
-        self._storage = bare(storage)
+        self._storage = unwrap(storage)
 
     async def get(self, keys: Any, /, *, allow_concurrency: bool = False, no_cache: bool = False) -> Any:
         """The value under a key or None; of a list of keys a dict."""
         given = _given(allow_concurrency, no_cache=no_cache)
-        return from_js(await ask(_error, self._storage.get, _keys(keys), **given))
+        return from_js(await call_js(_error, self._storage.get, _keys(keys), **given))
 
     async def list(
         self,
@@ -292,7 +313,7 @@ class _Operations:
         """The values of a range of keys."""
         given = _range(start, start_after, end, prefix, reverse, limit)
         given.update(_given(allow_concurrency, no_cache=no_cache))
-        found: dict[str, Any] = from_js(await ask(_error, self._storage.list, **given))
+        found: dict[str, Any] = from_js(await call_js(_error, self._storage.list, **given))
         return found
 
     async def put(
@@ -310,9 +331,9 @@ class _Operations:
         if isinstance(key, str):
             if value is _GIVEN_NOTHING:
                 raise DurableObjectTypeError("put() takes a key and a value, or a dict of both")
-            await ask(_error, self._storage.put, key, js_value(value), **given)
+            await call_js(_error, self._storage.put, key, _copied(value), **given)
         else:
-            await ask(_error, self._storage.put, js_value(dict(key)), **given)
+            await call_js(_error, self._storage.put, _copied(dict(key)), **given)
 
     async def delete(
         self,
@@ -325,11 +346,11 @@ class _Operations:
     ) -> Any:
         """Delete a key, or several."""
         given = _given(allow_concurrency, allow_unconfirmed, no_cache)
-        return from_js(await ask(_error, self._storage.delete, _keys(keys), **given))
+        return from_js(await call_js(_error, self._storage.delete, _keys(keys), **given))
 
     async def get_alarm(self, *, allow_concurrency: bool = False) -> int | None:
         """When the alarm goes off, in milliseconds since 1970, or None."""
-        found = none_of(await ask(_error, self._storage.getAlarm, **_given(allow_concurrency)))
+        found = none_of(await call_js(_error, self._storage.getAlarm, **_given(allow_concurrency)))
         return None if found is None else int(found)
 
     async def set_alarm(
@@ -341,11 +362,11 @@ class _Operations:
     ) -> None:
         """Have `alarm` called at a time."""
         given = _given(allow_concurrency, allow_unconfirmed)
-        await ask(_error, self._storage.setAlarm, _time(scheduled_time), **given)
+        await call_js(_error, self._storage.setAlarm, _time(scheduled_time), **given)
 
     async def delete_alarm(self, *, allow_concurrency: bool = False, allow_unconfirmed: bool = False) -> None:
         """Take the alarm back."""
-        await ask(_error, self._storage.deleteAlarm, **_given(allow_concurrency, allow_unconfirmed))
+        await call_js(_error, self._storage.deleteAlarm, **_given(allow_concurrency, allow_unconfirmed))
 
 
 class WorkerdTransaction(_Operations):
@@ -370,7 +391,7 @@ class WorkerdStorage(_Operations):
 
     async def delete_all(self, *, allow_concurrency: bool = False, allow_unconfirmed: bool = False) -> None:
         """Delete everything."""
-        await ask(_error, self._storage.deleteAll, **_given(allow_concurrency, allow_unconfirmed))
+        await call_js(_error, self._storage.deleteAll, **_given(allow_concurrency, allow_unconfirmed))
 
     async def transaction(self, closure: Callable[[Any], Awaitable[T]], /) -> T:
         """Run `closure` in a transaction."""
@@ -386,7 +407,7 @@ class WorkerdStorage(_Operations):
 
         proxy = bridge().create_proxy(run)
         try:
-            await ask(_error, self._storage.transaction, proxy)
+            await call_js(_error, self._storage.transaction, proxy)
         except BaseException:
             if failed:
                 raise failed[0] from None
@@ -422,19 +443,19 @@ class WorkerdStorage(_Operations):
 
     async def sync(self) -> None:
         """Return when all that was written so far is safe."""
-        await ask(_error, self._storage.sync)
+        await call_js(_error, self._storage.sync)
 
     async def get_current_bookmark(self) -> str:
         """A mark of the present state."""
-        return str(await ask(_error, self._storage.getCurrentBookmark))
+        return str(await call_js(_error, self._storage.getCurrentBookmark))
 
     async def get_bookmark_for_time(self, timestamp: datetime | float, /) -> str:
         """A mark of the state at a time."""
-        return str(await ask(_error, self._storage.getBookmarkForTime, _time(timestamp)))
+        return str(await call_js(_error, self._storage.getBookmarkForTime, _time(timestamp)))
 
     async def on_next_session_restore_bookmark(self, bookmark: str, /) -> str:
         """Come back to a mark when the object starts next."""
-        return str(await ask(_error, self._storage.onNextSessionRestoreBookmark, bookmark))
+        return str(await call_js(_error, self._storage.onNextSessionRestoreBookmark, bookmark))
 
     @property
     def sql(self) -> WorkerdSqlStorage:
@@ -479,7 +500,7 @@ class WorkerdSyncKv:
 
     def put(self, key: str, value: Any, /) -> None:
         """Store a value."""
-        _call(self._kv.put, key, js_value(value))
+        _call(self._kv.put, key, _copied(value))
 
     def delete(self, key: str, /) -> bool:
         """Delete a key."""
@@ -501,7 +522,7 @@ class WorkerdSqlStorage:
 
     def exec(self, query: str, /, *bindings: Any) -> WorkerdSqlCursor:
         """Run one or more statements."""
-        outgoing = [_sql_value(value) for value in bindings]
+        outgoing = [_sql_value(sql_binding(value)) for value in bindings]
         return WorkerdSqlCursor(_call(self._sql.exec, query, *outgoing))
 
 
@@ -551,18 +572,17 @@ class WorkerdSqlCursor:
             yield [_sql_cell(value) for value in row]
 
 
-def _sql_value(value: Any) -> Any:
-    match value:
-        case None:
-            return bridge().jsnull
-        case bytes() | bytearray() | memoryview():
-            return js_bytes(cast("bytes | bytearray | memoryview", value))
-        case bool() | int() | float() | str():
-            return value
-        case _:
-            raise DurableObjectTypeError(
-                f"{type(value).__name__} cannot be bound. Bind None, bool, int, float, str or bytes"
-            )
+def _copied(value: Any) -> Any:
+    try:
+        return js_value(value)
+    except (BindingTypeError, bridge().ConversionError) as error:
+        raise DurableObjectTypeError(f"the value cannot be stored: {error}") from None
+
+
+def _sql_value(value: str | float | bytes | None) -> Any:
+    if value is None:
+        return bridge().jsnull
+    return js_bytes(value) if isinstance(value, bytes) else value
 
 
 def _sql_row(row: Any) -> dict[str, Any]:
@@ -600,7 +620,7 @@ def _keys(keys: Any) -> Any:
 
 def _time(time: datetime | float) -> float:
     if isinstance(time, datetime):
-        from core.backends.workerd.crossing import js_date
+        from core.backends.workerd.conversion import js_date
 
         return float(js_date(time).getTime())
     return time

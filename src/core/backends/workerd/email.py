@@ -7,28 +7,28 @@ from typing import Any
 
 import attrs
 
-from core.backends.workerd.crossing import ask, bare, js_bytes, js_stream, js_value
+from core.backends.workerd.conversion import call_js, js_bytes, js_stream, js_value, unwrap
 from core.bindings.email import EmailAddress, EmailBuilder, EmailMessage, EmailSendResult
+from core.calls import Hookable, binding_call
 from core.errors import BindingError, BindingTypeError
 
 __all__ = ["WorkerdSendEmail"]
 
 
-class WorkerdSendEmail:
+class WorkerdSendEmail(Hookable):
     """`SendEmail` over the runtime's."""
 
-    __slots__ = ("_sender",)
-
     def __init__(self, sender: Any) -> None:
-        self._sender = bare(sender)
+        self._sender = unwrap(sender)
 
+    @binding_call
     async def send(self, message: EmailMessage | EmailBuilder, /) -> EmailSendResult:
         """Send one. See `SendEmail.send`."""
         if isinstance(message, EmailBuilder):
             outgoing = js_value(_built(message))
         else:
             outgoing = await _message(message)
-        sent = await ask(_error, self._sender.send, outgoing)
+        sent = await call_js(_error, self._sender.send, outgoing)
         return EmailSendResult(str(getattr(sent, "messageId", "") or ""))
 
 

@@ -11,55 +11,22 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, Final, TypeVar, cast
 
-from core.backends.workerd.crossing import bare, bridge, constructor_name, is_null, structured
-from core.env import EnvField, inject
+from core.backends.workerd.conversion import bridge, constructor_name, is_null, structured, unwrap
+from core.bindings.kinds import KINDS, Kind
+from core.calls import CallHook, add_hook
+from core.env import EnvField, inject, kind_of
 
 __all__ = ["build_env", "wrap"]
 
 E = TypeVar("E")
 
-# The file and the class that stand for each Protocol of `core.bindings`.
-_BY_PROTOCOL: Final = {
-    "KVNamespace": ("kv", "WorkerdKVNamespace"),
-    "D1Database": ("d1", "WorkerdD1Database"),
-    "R2Bucket": ("r2", "WorkerdR2Bucket"),
-    "Queue": ("queue", "WorkerdQueue"),
-    "DurableObjectNamespace": ("durable_object", "WorkerdDurableObjectNamespace"),
-    "Ai": ("ai", "WorkerdAi"),
-    "Fetcher": ("fetcher", "WorkerdFetcher"),
-    "RateLimit": ("rate_limit", "WorkerdRateLimit"),
-    "Vectorize": ("vectorize", "WorkerdVectorize"),
-    "AnalyticsEngineDataset": ("analytics_engine", "WorkerdAnalyticsEngineDataset"),
-    "Hyperdrive": ("hyperdrive", "WorkerdHyperdrive"),
-    "Workflow": ("workflow", "WorkerdWorkflow"),
-    "SendEmail": ("email", "WorkerdSendEmail"),
-    "Images": ("images", "WorkerdImages"),
-    "SecretsStoreSecret": ("secret_store", "WorkerdSecretsStoreSecret"),
-}
-# The JavaScript classes that tell the Protocol by themselves. A `Fetcher` is many things: its annotation counts first.
-_BY_CONSTRUCTOR: Final = {
-    "KvNamespace": "KVNamespace",
-    "D1Database": "D1Database",
-    "R2Bucket": "R2Bucket",
-    "WorkerQueue": "Queue",
-    "DurableObjectNamespace": "DurableObjectNamespace",
-    "Ai": "Ai",
-    "Ratelimit": "RateLimit",
-    "VectorizeIndexImpl": "Vectorize",
-    "AnalyticsEngine": "AnalyticsEngineDataset",
-    "AnalyticsEngineDataset": "AnalyticsEngineDataset",
-    "LocalAnalyticsEngineDataset": "AnalyticsEngineDataset",
-    "Hyperdrive": "Hyperdrive",
-    "WorkflowImpl": "Workflow",
-    "SendEmail": "SendEmail",
-    "ImagesBindingImpl": "Images",
-    "HostedImagesBindingImpl": "Images",
-}
+_BY_CONSTRUCTOR: Final = {constructor: kind for kind in KINDS.values() for constructor in kind.constructors}
+"""The kinds that their JavaScript classes tell. A `Fetcher` is many things: its annotation counts first."""
 
 
-def build_env(env_class: type[E] | None, env: Any) -> E:
-    """The Env. Raises EnvError for everything that is missing or of the wrong kind."""
-    source = bare(env)
+def build_env(env_class: type[E] | None, env: Any, *, hook: CallHook | None = None) -> E:
+    """The Env, with `hook` on every binding. Raises EnvError for everything that is missing or of the wrong kind."""
+    source = unwrap(env)
 
     def lookup(name: str) -> object:
         value = getattr(source, name, None)
@@ -67,14 +34,26 @@ def build_env(env_class: type[E] | None, env: Any) -> E:
             return None
         found = wrap(value)
         # Without an Env class there is no annotation to wait for.
-        return _loose(found) if env_class is None and isinstance(found, bridge().JsProxy) else found
+        if env_class is None and isinstance(found, bridge().JsProxy):
+            found = _loose(found)
+        return hooked(found, name)
 
-    return inject(env_class, lookup, adapt=_adapt)
+    def adapt(value: Any, field: EnvField) -> object:
+        adapted = _adapt(value, field)
+        return adapted if adapted is value else hooked(adapted, field.name)
+
+    def hooked(value: Any, name: str) -> Any:
+        if hook is not None:
+            kind = next((kind.name for kind in KINDS.values() if kind.workerd == type(value).__name__), "")
+            add_hook(value, hook, name=name, kind=kind)
+        return value
+
+    return inject(env_class, lookup, adapt=adapt)
 
 
 def wrap(value: Any) -> Any:
     """A value of the runtime's `env` as Python's, as far as its JavaScript class tells what it is."""
-    value = bare(value)
+    value = unwrap(value)
     if not isinstance(value, bridge().JsProxy):
         return value
     constructor = constructor_name(value)
@@ -83,42 +62,40 @@ def wrap(value: Any) -> Any:
     if constructor == "DurableObjectNamespace":
         # Its class may be in the annotation, which `_adapt` has.
         return value
-    protocol = _BY_CONSTRUCTOR.get(constructor)
-    return value if protocol is None else _made(protocol, value)
+    kind = _BY_CONSTRUCTOR.get(constructor)
+    return value if kind is None else _made(kind, value)
 
 
 def _adapt(value: Any, field: EnvField) -> object:
     """What only the annotation tells: the class behind an object's namespace, the kind of what merely fetches."""
-    protocol = next(
-        (base.__name__ for base in getattr(field.kind, "__mro__", ()) if base.__module__.startswith("core.bindings.")),
-        "",
-    )
-    if protocol == "VersionMetadata" and isinstance(value, dict):
+    kind = kind_of(field.kind)
+    if kind is not None and kind.name == "version_metadata" and isinstance(value, dict):
         from core.backends.workerd.version_metadata import WorkerdVersionMetadata
 
         return WorkerdVersionMetadata.of(cast("dict[str, object]", value))
     if not isinstance(value, bridge().JsProxy):
         return value
-    if protocol == "DurableObjectNamespace":
+    if kind is None:
+        return _loose(value)
+    if kind.name == "durable_object":
         arguments = typing.get_args(field.annotation)
-        return _made(protocol, value, arguments[0] if arguments else None)
-    if protocol in ("Fetcher", "Assets"):
-        return _made("Fetcher", value, field.kind)
-    return _made(protocol, value) if protocol in _BY_PROTOCOL else _loose(value)
+        return _made(kind, value, arguments[0] if arguments else None)
+    if kind.protocol == "Fetcher":
+        return _made(KINDS["service"], value, field.kind)
+    return _made(kind, value)
 
 
 def _loose(value: Any) -> Any:
     """What an Env without annotations has, for classes that need none."""
     match constructor_name(value):
         case "DurableObjectNamespace":
-            return _made("DurableObjectNamespace", value)
+            return _made(KINDS["durable_object"], value)
         case "Fetcher":
-            return _made("Fetcher", value)
+            return _made(KINDS["service"], value)
         case _:
             return value
 
 
-def _made(protocol: str, *arguments: Any) -> Any:
-    file, cls = _BY_PROTOCOL[protocol]
-    make: Callable[..., Any] = getattr(import_module(f"core.backends.workerd.{file}"), cls)
+def _made(kind: Kind, *arguments: Any) -> Any:
+    make: Callable[..., Any] = getattr(import_module(f"core.backends.workerd.{kind.module}"), kind.workerd)
     return make(*arguments)

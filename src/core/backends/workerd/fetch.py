@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-from core.backends.workerd.crossing import (
-    ask,
+from core.backends.workerd.conversion import (
     bridge,
     bytes_of,
+    call_js,
     chunks_of,
     is_null,
     js_bytes,
@@ -23,7 +23,7 @@ __all__ = ["JsBody", "fetch_through", "js_request", "request_of", "response_of"]
 
 async def fetch_through(target: Any, request: Request, translate: Callable[[str, str], BindingError]) -> Response:
     """Hand `request` to `target.fetch` and give its answer, whose body crosses as it is read."""
-    return response_of(await ask(translate, target.fetch, js_request(request)))
+    return response_of(await call_js(translate, target.fetch, js_request(request)))
 
 
 def js_request(request: Request) -> Any:

@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from core.backends.workerd.crossing import bare
+from core.backends.workerd.conversion import unwrap
 from core.backends.workerd.fetch import fetch_through
 from core.backends.workerd.rpc import rpc_method
+from core.calls import Hookable, binding_call
 from core.errors import BindingError, BindingTypeError
 from core.http import Request, Response
 
 __all__ = ["WorkerdFetcher"]
 
 
-class WorkerdFetcher:
+class WorkerdFetcher(Hookable):
     """`Fetcher` over the object that the runtime has under the binding's name, with the other side's own methods."""
 
-    __slots__ = ("_cls", "_fetcher")
-
     def __init__(self, fetcher: Any, cls: Any = None) -> None:
-        self._fetcher = bare(fetcher)
+        self._fetcher = unwrap(fetcher)
         self._cls = cls
 
+    @binding_call
     async def fetch(self, request: Request | str, /) -> Response:
         """The answer to a request, or to a GET of an absolute URL. See `Fetcher.fetch`."""
         return await fetch_through(self._fetcher, Request(request) if isinstance(request, str) else request, _error)
@@ -30,7 +30,8 @@ class WorkerdFetcher:
     def __getattr__(self, name: str, /) -> Callable[..., Awaitable[Any]]:
         if name.startswith("_"):
             raise AttributeError(name)
-        return rpc_method(self._fetcher, name, self._cls, _error)
+        method = rpc_method(self._fetcher, name, self._cls, _error)
+        return method if self._hook is None else self._hook.around(name, method)
 
 
 def _error(name: str, message: str) -> BindingError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from core.backends.workerd.crossing import bare
+from core.backends.workerd.conversion import unwrap
 
 __all__ = ["WorkerdHyperdrive"]
 
@@ -15,7 +15,7 @@ class WorkerdHyperdrive:
     __slots__ = ("_hyperdrive",)
 
     def __init__(self, hyperdrive: Any) -> None:
-        self._hyperdrive = bare(hyperdrive)
+        self._hyperdrive = unwrap(hyperdrive)
 
     @property
     def connection_string(self) -> str:

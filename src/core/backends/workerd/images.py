@@ -5,58 +5,60 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
-from core.backends.workerd.crossing import ask, bare, bridge, chunks_of, from_js, js_bytes, js_stream, js_value
+from core.backends.workerd.conversion import bridge, call_js, chunks_of, from_js, js_bytes, js_stream, js_value, unwrap
 from core.backends.workerd.fetch import response_of
 from core.bindings.images import ImageInfo, ImageSource
+from core.calls import BoundHook, Hookable, binding_call
 from core.errors import BindingError, BindingTypeError
 from core.http import Response
 
 __all__ = ["WorkerdImages"]
 
 
-class WorkerdImages:
+class WorkerdImages(Hookable):
     """`Images` over the runtime's."""
 
-    __slots__ = ("_images",)
-
     def __init__(self, images: Any) -> None:
-        self._images = bare(images)
+        self._images = unwrap(images)
 
+    @binding_call
     async def info(self, image: ImageSource, /) -> ImageInfo:
         """What is known of an image."""
-        found = from_js(await ask(_error, self._images.info, _stream(image)))
+        found = from_js(await call_js(_error, self._images.info, _stream(image)))
         return ImageInfo(found["format"], found.get("fileSize"), found.get("width"), found.get("height"))
 
     def input(self, image: ImageSource, /) -> WorkerdImageTransformer:
         """Begin with an image."""
-        return WorkerdImageTransformer(self._images.input(_stream(image)))
+        return WorkerdImageTransformer(self._images.input(_stream(image)), self._hook)
 
 
-class WorkerdImageTransformer:
+class WorkerdImageTransformer(Hookable):
     """`ImageTransformer` over the runtime's."""
 
-    __slots__ = ("_transformer",)
+    __slots__ = ("_hook", "_transformer")
 
-    def __init__(self, transformer: Any) -> None:
+    def __init__(self, transformer: Any, hook: BoundHook | None) -> None:
         self._transformer = transformer
+        self._hook = hook
 
     def transform(self, transform: Mapping[str, Any], /) -> WorkerdImageTransformer:
         """Do this to it."""
-        return WorkerdImageTransformer(self._transformer.transform(js_value(dict(transform))))
+        return WorkerdImageTransformer(self._transformer.transform(js_value(dict(transform))), self._hook)
 
     def draw(self, image: Any, /, **options: Any) -> WorkerdImageTransformer:
         """Draw another image over it."""
         drawn = image._transformer if isinstance(image, WorkerdImageTransformer) else _stream(image)
         given = {name: value for name, value in options.items() if value is not None}
-        return WorkerdImageTransformer(self._transformer.draw(drawn, **given))
+        return WorkerdImageTransformer(self._transformer.draw(drawn, **given), self._hook)
 
+    @binding_call
     async def output(
         self, *, format: str, quality: int | None = None, background: str | None = None, anim: bool | None = None
     ) -> WorkerdImageResult:
         """Make it."""
         named = {"format": format, "quality": quality, "background": background, "anim": anim}
         given = {name: value for name, value in named.items() if value is not None}
-        return WorkerdImageResult(await ask(_error, self._transformer.output, **given))
+        return WorkerdImageResult(await call_js(_error, self._transformer.output, **given))
 
 
 class WorkerdImageResult:

@@ -7,25 +7,28 @@ JSON is parsed on this side: one text crosses, and whole numbers stay exact.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any, Final, Literal, NoReturn, TypeVar, cast, overload
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NoReturn, TypeVar, cast
 
 from typing_extensions import TypeForm
 
-from core.backends.workerd.crossing import (
-    ask,
-    bare,
+from core.backends.workerd.conversion import (
     bridge,
     bytes_of,
+    call_js,
     chunks_of,
     from_js,
     js_bytes,
+    js_json,
     js_stream,
     none_of,
     options,
+    unwrap,
 )
 from core.bindings.kv import KVKey, KVListResult, KVPutValue, KVType, KVValue
+from core.calls import Hookable, binding_call
 from core.errors import BindingError, KVError, KVSyntaxError, KVTypeError
+from core.http.json import check_nesting, loads
 
 __all__ = ["WorkerdKVNamespace"]
 
@@ -40,76 +43,36 @@ _TYPES: Final = {
 }
 
 
-class WorkerdKVNamespace:
+class WorkerdKVNamespace(Hookable):
     """`KVNamespace` over the object that the runtime has under the binding's name."""
 
-    __slots__ = ("_kv",)
-
     def __init__(self, namespace: Any) -> None:
-        self._kv = bare(namespace)
+        self._kv = unwrap(namespace)
 
-    @overload
-    async def get(  # type: ignore[overload-overlap]  # a str is a Sequence[str] too: it is taken as one key
-        self, key: str, type: Literal["text"] = "text", *, cache_ttl: int | None = None
-    ) -> str | None: ...
-    @overload
-    async def get(self, key: str, type: Literal["json"], *, cache_ttl: int | None = None) -> Any: ...
-    @overload
-    async def get(self, key: str, type: Literal["bytes"], *, cache_ttl: int | None = None) -> bytes | None: ...
-    @overload
-    async def get(
-        self, key: str, type: Literal["stream"], *, cache_ttl: int | None = None
-    ) -> AsyncIterator[bytes] | None: ...
-    @overload
-    async def get(
-        self, key: Sequence[str], type: Literal["text"] = "text", *, cache_ttl: int | None = None
-    ) -> dict[str, str | None]: ...
-    @overload
-    async def get(
-        self, key: Sequence[str], type: Literal["json"], *, cache_ttl: int | None = None
-    ) -> dict[str, Any]: ...
+    @binding_call
     async def get(self, key: str | Sequence[str], type: KVType = "text", *, cache_ttl: int | None = None) -> Any:
         """Return the value under `key`, or None; of several keys, a dict of them. See `KVNamespace.get`."""
+        return await self._get(key, type, cache_ttl)
+
+    async def _get(self, key: str | Sequence[str], type: KVType, cache_ttl: int | None) -> Any:
         if not isinstance(key, str):
             return await self._bulk(self._kv.get, key, type, cache_ttl)
         if type == "text" and cache_ttl is None:
-            return none_of(await ask(_error, self._kv.get, key))
-        value = await ask(_error, self._kv.get, key, type=_TYPES.get(type, type), **_cache(cache_ttl))
+            return none_of(await call_js(_error, self._kv.get, key))
+        value = await call_js(_error, self._kv.get, key, type=_TYPES.get(type, type), **_cache(cache_ttl))
         return _read_as(value, type)
 
+    @binding_call
     async def get_json(self, key: str, type_: TypeForm[T], /, *, cache_ttl: int | None = None) -> T | None:
         """Return the JSON value under `key` as a `T`, or None. See `KVNamespace.get_json`."""
-        value = await self.get(key, "json", cache_ttl=cache_ttl)
+        value = await self._get(key, "json", cache_ttl)
         if value is None:
             return None
         from core.structure import structure
 
         return structure(value, type_)
 
-    @overload
-    async def get_with_metadata(  # type: ignore[overload-overlap]  # as in get
-        self, key: str, type: Literal["text"] = "text", *, cache_ttl: int | None = None
-    ) -> KVValue[str | None]: ...
-    @overload
-    async def get_with_metadata(  # type: ignore[overload-overlap]  # as in get
-        self, key: str, type: Literal["json"], *, cache_ttl: int | None = None
-    ) -> KVValue[Any]: ...
-    @overload
-    async def get_with_metadata(
-        self, key: str, type: Literal["bytes"], *, cache_ttl: int | None = None
-    ) -> KVValue[bytes | None]: ...
-    @overload
-    async def get_with_metadata(
-        self, key: str, type: Literal["stream"], *, cache_ttl: int | None = None
-    ) -> KVValue[AsyncIterator[bytes] | None]: ...
-    @overload
-    async def get_with_metadata(
-        self, key: Sequence[str], type: Literal["text"] = "text", *, cache_ttl: int | None = None
-    ) -> dict[str, KVValue[str] | None]: ...
-    @overload
-    async def get_with_metadata(
-        self, key: Sequence[str], type: Literal["json"], *, cache_ttl: int | None = None
-    ) -> dict[str, KVValue[Any] | None]: ...
+    @binding_call
     async def get_with_metadata(
         self, key: str | Sequence[str], type: KVType = "text", *, cache_ttl: int | None = None
     ) -> Any:
@@ -120,9 +83,10 @@ class WorkerdKVNamespace:
                 name: None if entry is None else KVValue(entry["value"], entry.get("metadata"))
                 for name, entry in found.items()
             }
-        one = await ask(_error, self._kv.getWithMetadata, key, type=_TYPES.get(type, type), **_cache(cache_ttl))
+        one = await call_js(_error, self._kv.getWithMetadata, key, type=_TYPES.get(type, type), **_cache(cache_ttl))
         return KVValue(_read_as(one.value, type), from_js(one.metadata), none_of(getattr(one, "cacheStatus", None)))
 
+    @binding_call
     async def put(
         self,
         key: str,
@@ -133,6 +97,11 @@ class WorkerdKVNamespace:
         metadata: Any = None,
     ) -> None:
         """Store `value` under `key`. See `KVNamespace.put`."""
+        await self._put(key, value, expiration, expiration_ttl, metadata)
+
+    async def _put(
+        self, key: str, value: KVPutValue, expiration: float | None, expiration_ttl: float | None, metadata: Any
+    ) -> None:
         _check_key(key)
         if isinstance(value, str):
             outgoing: Any = value
@@ -151,8 +120,9 @@ class WorkerdKVNamespace:
             given["expirationTtl"] = _number("expiration_ttl", expiration_ttl)
         if metadata is not None:
             given["metadata"] = _metadata(metadata)
-        await ask(_error, self._kv.put, key, outgoing, **given)
+        await call_js(_error, self._kv.put, key, outgoing, **given)
 
+    @binding_call
     async def put_json(
         self,
         key: str,
@@ -169,19 +139,21 @@ class WorkerdKVNamespace:
             text = dumps(value)
         except (TypeError, ValueError) as error:
             raise KVTypeError(f"KV put_json() cannot write this value as JSON: {error}") from error
-        await self.put(key, text, expiration=expiration, expiration_ttl=expiration_ttl, metadata=metadata)
+        await self._put(key, text, expiration, expiration_ttl, metadata)
 
+    @binding_call
     async def delete(self, key: str) -> None:
         """Remove `key`. See `KVNamespace.delete`."""
         _check_key(key)
-        await ask(_error, self._kv.delete, key)
+        await call_js(_error, self._kv.delete, key)
 
+    @binding_call
     async def list(self, *, prefix: str | None = None, limit: int = 1000, cursor: str | None = None) -> KVListResult:
         """Return one page of keys. See `KVNamespace.list`."""
         if cursor is not None and not isinstance(cursor, str):
             raise KVTypeError(f"A cursor must be a str, not {type(cursor).__name__}. Pass the last page's cursor")
         given = options(prefix=prefix, limit=limit, cursor=cursor)
-        page = from_js(await ask(_error, self._kv.list, **given))
+        page = from_js(await call_js(_error, self._kv.list, **given))
         return KVListResult(
             [KVKey(key["name"], key.get("expiration"), key.get("metadata")) for key in page["keys"]],
             page["list_complete"],
@@ -196,8 +168,9 @@ class WorkerdKVNamespace:
         for key in cast("Sequence[object]", keys):
             if not isinstance(key, str):
                 _wrong_key(key)
+            _check_whole(key)
             asked.append(key)
-        found = await ask(_error, method, bridge().to_js(asked), type=type, **_cache(cache_ttl))
+        found = await call_js(_error, method, bridge().to_js(asked), type=type, **_cache(cache_ttl))
         # A Map; its entries are in the order of the answer, which is not the order asked.
         entries: Mapping[str, Any] = from_js(found)
         return {key: entries.get(key) for key in asked}
@@ -218,26 +191,20 @@ def _read_as(value: Any, type: str) -> Any:
             return value
 
 
-def _not_json(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is not JSON")
-
-
-_DECODER: Final = json.JSONDecoder(parse_constant=_not_json)
-
-
 def _parse(text: str) -> Any:
     try:
-        return _DECODER.decode(text)
-    except (ValueError, RecursionError) as error:
+        return loads(text)
+    except ValueError as error:
         raise KVSyntaxError(f"The value is not JSON: {error}") from error
 
 
 def _metadata(metadata: Any) -> Any:
     try:
+        check_nesting(metadata)
         text = json.dumps(metadata, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        return js_json(text)
     except (TypeError, ValueError) as error:
         raise KVTypeError(f"Metadata must be JSON: {error}") from error
-    return bridge().parse(text)
 
 
 def _cache(cache_ttl: int | None) -> dict[str, Any]:
@@ -258,6 +225,16 @@ def _check_key(key: object) -> None:
         raise KVTypeError("Key name cannot be empty.")
     if key in (".", ".."):
         raise KVTypeError(f'"{key}" is not allowed as a key name.')
+    _check_whole(key)
+
+
+def _check_whole(key: str) -> None:
+    """Refuse half a surrogate pair: JavaScript would make U+FFFD of it, and one key of several."""
+    if not key.isascii():
+        try:
+            key.encode()
+        except UnicodeEncodeError:
+            raise KVError("KV failed: 400 Could not URL-decode key name") from None
 
 
 def _wrong_key(key: object) -> NoReturn:

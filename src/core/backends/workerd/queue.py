@@ -10,14 +10,15 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, Final, cast
 
-from core.backends.workerd.crossing import (
-    ask,
-    bare,
+from core.backends.workerd.conversion import (
     bridge,
+    call_js,
     date_of,
     from_js,
     js_bytes,
+    js_json,
     js_value,
+    unwrap,
 )
 from core.bindings.queue import (
     MessageBatchMetadata,
@@ -27,6 +28,7 @@ from core.bindings.queue import (
     QueueSendMetadata,
     QueueSendResponse,
 )
+from core.calls import Hookable, binding_call
 from core.errors import BindingError, QueueError, QueueTypeError
 
 __all__ = ["WorkerdMessage", "WorkerdMessageBatch", "WorkerdQueue"]
@@ -34,14 +36,13 @@ __all__ = ["WorkerdMessage", "WorkerdMessageBatch", "WorkerdQueue"]
 MAX_DELAY: Final = 86_400
 
 
-class WorkerdQueue:
+class WorkerdQueue(Hookable):
     """`Queue` over the object that the runtime has under the binding's name."""
 
-    __slots__ = ("_queue",)
-
     def __init__(self, queue: Any) -> None:
-        self._queue = bare(queue)
+        self._queue = unwrap(queue)
 
+    @binding_call
     async def send(
         self, body: Any, *, content_type: QueueContentType = "json", delay_seconds: int | None = None
     ) -> QueueSendResponse:
@@ -49,8 +50,9 @@ class WorkerdQueue:
         given: dict[str, Any] = {"contentType": content_type}
         if delay_seconds is not None:
             given["delaySeconds"] = _delay("send", delay_seconds)
-        return _response(await ask(_error, self._queue.send, _outgoing(body, content_type), **given))
+        return _response(await call_js(_error, self._queue.send, _outgoing(body, content_type), **given))
 
+    @binding_call
     async def send_batch(
         self, messages: Iterable[MessageSendRequest[Any] | Mapping[str, Any]], *, delay_seconds: int | None = None
     ) -> QueueSendResponse:
@@ -68,11 +70,12 @@ class WorkerdQueue:
         if not outgoing:
             raise QueueTypeError("sendBatch() requires at least one message")
         given = {} if delay_seconds is None else {"delaySeconds": _delay("sendBatch", delay_seconds)}
-        return _response(await ask(_error, self._queue.sendBatch, across.to_js(outgoing), **given))
+        return _response(await call_js(_error, self._queue.sendBatch, across.to_js(outgoing), **given))
 
+    @binding_call
     async def metrics(self) -> QueueMetrics:
         """How much waits in the queue. See `Queue.metrics`."""
-        return _metrics(from_js(await ask(_error, self._queue.metrics)))
+        return _metrics(from_js(await call_js(_error, self._queue.metrics)))
 
 
 class WorkerdMessage:
@@ -81,7 +84,7 @@ class WorkerdMessage:
     __slots__ = ("_body", "_message")
 
     def __init__(self, message: Any) -> None:
-        self._message = bare(message)
+        self._message = unwrap(message)
         self._body: list[Any] = []
 
     @property
@@ -121,7 +124,7 @@ class WorkerdMessageBatch:
     __slots__ = ("_batch", "_messages")
 
     def __init__(self, batch: Any) -> None:
-        self._batch = bare(batch)
+        self._batch = unwrap(batch)
         self._messages: list[WorkerdMessage] | None = None
 
     @property
@@ -164,7 +167,7 @@ def _outgoing(body: Any, content_type: str) -> Any:
             from core.http.json import dumps
 
             try:
-                return bridge().parse(dumps(body))
+                return js_json(dumps(body))
             except (TypeError, ValueError) as error:
                 raise QueueTypeError(f"The body cannot be sent as JSON: {error}") from error
         case "text":

@@ -11,11 +11,10 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, cast
 
-from core.backends.workerd.crossing import (
-    ask,
-    bare,
+from core.backends.workerd.conversion import (
     bridge,
     bytes_of,
+    call_js,
     chunks_of,
     date_of,
     fixed_length,
@@ -25,6 +24,7 @@ from core.backends.workerd.crossing import (
     js_date,
     none_of,
     translated,
+    unwrap,
 )
 from core.bindings.r2 import (
     R2Body,
@@ -37,6 +37,7 @@ from core.bindings.r2 import (
     R2Range,
     R2UploadedPart,
 )
+from core.calls import BoundHook, Hookable, binding_call
 from core.errors import BindingError, R2Error, R2TypeError, R2ValueError
 from core.http import Headers
 
@@ -45,19 +46,19 @@ __all__ = ["WorkerdR2Bucket", "WorkerdR2MultipartUpload"]
 _HASHES: Final = ("md5", "sha1", "sha256", "sha384", "sha512")
 
 
-class WorkerdR2Bucket:
+class WorkerdR2Bucket(Hookable):
     """`R2Bucket` over the object that the runtime has under the binding's name."""
 
-    __slots__ = ("_bucket",)
-
     def __init__(self, bucket: Any) -> None:
-        self._bucket = bare(bucket)
+        self._bucket = unwrap(bucket)
 
+    @binding_call
     async def head(self, key: str) -> R2Object | None:
         """The object under `key` without its body, or None."""
-        found = await ask(_error, self._bucket.head, _key(key))
+        found = await call_js(_error, self._bucket.head, _key(key))
         return None if is_null(found) else _object(found)
 
+    @binding_call
     async def get(self, key: str, *, only_if: Any = None, range: Any = None, ssec_key: Any = None) -> Any:
         """The object under `key`, or None. See `R2Bucket.get`."""
         given: dict[str, Any] = {}
@@ -67,12 +68,13 @@ class WorkerdR2Bucket:
             given["range"] = _range(range)
         if ssec_key is not None:
             given["ssecKey"] = _hash(ssec_key)
-        found = await ask(_error, self._bucket.get, _key(key), **given)
+        found = await call_js(_error, self._bucket.get, _key(key), **given)
         if is_null(found):
             return None
         # An object whose condition failed comes without a body.
         return _object_body(found) if hasattr(found, "body") and not is_null(found.body) else _object(found)
 
+    @binding_call
     async def put(
         self,
         key: str,
@@ -98,16 +100,18 @@ class WorkerdR2Bucket:
                 given[name] = _hash(checksum)
 
         async def store(outgoing: Any) -> Any:
-            return await ask(_error, self._bucket.put, _key(key), outgoing, **given)
+            return await call_js(_error, self._bucket.put, _key(key), outgoing, **given)
 
         stored = await _with_value(value, store)
         return None if is_null(stored) else _object(stored)
 
+    @binding_call
     async def delete(self, keys: str | Iterable[str]) -> None:
         """Delete one object or many."""
         outgoing = _key(keys) if isinstance(keys, str) else bridge().to_js([_key(key) for key in keys])
-        await ask(_error, self._bucket.delete, outgoing)
+        await call_js(_error, self._bucket.delete, outgoing)
 
+    @binding_call
     async def list(
         self,
         *,
@@ -132,7 +136,7 @@ class WorkerdR2Bucket:
         given: dict[str, Any] = {name: value for name, value in named.items() if value is not None}
         if include is not None:
             given["include"] = bridge().to_js([_INCLUDE.get(name, name) for name in include])
-        page = await ask(_error, self._bucket.list, **given)
+        page = await call_js(_error, self._bucket.list, **given)
         wanted = set(() if include is None else (_INCLUDE.get(name, name) for name in include))
         return R2Objects(
             objects=[_object(found, included=wanted) for found in page.objects],
@@ -141,6 +145,7 @@ class WorkerdR2Bucket:
             delimited_prefixes=from_js(page.delimitedPrefixes),
         )
 
+    @binding_call
     async def create_multipart_upload(
         self,
         key: str,
@@ -152,23 +157,28 @@ class WorkerdR2Bucket:
     ) -> WorkerdR2MultipartUpload:
         """Begin to upload an object in parts."""
         given = _metadata(http_metadata, custom_metadata, storage_class, ssec_key)
-        return WorkerdR2MultipartUpload(await ask(_error, self._bucket.createMultipartUpload, _key(key), **given))
+        upload = await call_js(_error, self._bucket.createMultipartUpload, _key(key), **given)
+        return WorkerdR2MultipartUpload(upload, self._hook)
 
     def resume_multipart_upload(self, key: str, upload_id: str) -> WorkerdR2MultipartUpload:
         """An upload that was begun before."""
         try:
-            return WorkerdR2MultipartUpload(self._bucket.resumeMultipartUpload(_key(key), upload_id))
+            return WorkerdR2MultipartUpload(self._bucket.resumeMultipartUpload(_key(key), upload_id), self._hook)
         except bridge().JsException as error:
             raise translated(error, _error) from None
 
 
-class WorkerdR2MultipartUpload:
+class WorkerdR2MultipartUpload(Hookable):
     """`R2MultipartUpload` over the runtime's."""
 
-    __slots__ = ("_upload",)
+    __slots__ = ("_hook", "_upload")
 
-    def __init__(self, upload: Any) -> None:
-        self._upload = bare(upload)
+    def __init__(self, upload: Any, hook: BoundHook | None) -> None:
+        self._upload = unwrap(upload)
+        self._hook = hook
+
+    def _call_target(self) -> tuple[Any, ...]:
+        return self.key, self.upload_id
 
     @property
     def key(self) -> str:
@@ -180,16 +190,18 @@ class WorkerdR2MultipartUpload:
         """The name of the upload."""
         return str(self._upload.uploadId)
 
+    @binding_call
     async def upload_part(self, part_number: int, value: Any, *, ssec_key: Any = None) -> R2UploadedPart:
         """Store one part."""
         given = {} if ssec_key is None else {"ssecKey": _hash(ssec_key)}
 
         async def store(outgoing: Any) -> Any:
-            return await ask(_error, self._upload.uploadPart, part_number, outgoing, **given)
+            return await call_js(_error, self._upload.uploadPart, part_number, outgoing, **given)
 
         part = await _with_value(value, store)
         return R2UploadedPart(int(part.partNumber), str(part.etag))
 
+    @binding_call
     async def complete(self, uploaded_parts: Sequence[R2UploadedPart | Mapping[str, Any]]) -> R2Object:
         """Make the object of these parts."""
         across = bridge()
@@ -200,11 +212,12 @@ class WorkerdR2MultipartUpload:
             for part in uploaded_parts
         ]
         outgoing = across.to_js(parts, dict_converter=across.from_entries)
-        return _object(await ask(_error, self._upload.complete, outgoing))
+        return _object(await call_js(_error, self._upload.complete, outgoing))
 
+    @binding_call
     async def abort(self) -> None:
         """Drop the upload and its parts."""
-        await ask(_error, self._upload.abort)
+        await call_js(_error, self._upload.abort)
 
 
 # Values out -----------------------------------------------------------------------------------------------------------
@@ -215,6 +228,12 @@ _INCLUDE: Final = {"http_metadata": "httpMetadata", "custom_metadata": "customMe
 def _key(key: object) -> str:
     if not isinstance(key, str):
         raise R2TypeError(f"A key must be a str, not {type(key).__name__}. Write str(key) if that is what you mean")
+    if not key.isascii():
+        try:
+            key.encode()
+        except UnicodeEncodeError:
+            # JavaScript would make U+FFFD of half a surrogate pair, and one object of several.
+            raise R2Error("The specified object name is not valid. (10020)") from None
     return key
 
 
@@ -338,7 +357,7 @@ class _Chunks:
 
 
 def _parts(found: Any, included: set[str] | None) -> dict[str, Any]:
-    found = bare(found)
+    found = unwrap(found)
     http = found.httpMetadata if included is None or "httpMetadata" in included else None
     custom = found.customMetadata if included is None or "customMetadata" in included else None
     return {

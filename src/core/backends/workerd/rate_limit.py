@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from core.backends.workerd.crossing import ask, bare
+from core.backends.workerd.conversion import call_js, unwrap
 from core.bindings.rate_limit import RateLimitOutcome
+from core.calls import Hookable, binding_call
 from core.errors import BindingError
 
 __all__ = ["WorkerdRateLimit"]
 
 
-class WorkerdRateLimit:
+class WorkerdRateLimit(Hookable):
     """`RateLimit` over the runtime's."""
 
-    __slots__ = ("_limiter",)
-
     def __init__(self, limiter: Any) -> None:
-        self._limiter = bare(limiter)
+        self._limiter = unwrap(limiter)
 
+    @binding_call
     async def limit(self, *, key: str) -> RateLimitOutcome:
         """Count one for `key`. See `RateLimit.limit`."""
-        outcome = await ask(lambda name, message: BindingError(message), self._limiter.limit, key=key)
+        outcome = await call_js(lambda name, message: BindingError(message), self._limiter.limit, key=key)
         return RateLimitOutcome(bool(outcome.success))

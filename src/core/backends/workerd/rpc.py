@@ -11,7 +11,7 @@ import sys
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
-from core.backends.workerd.crossing import bridge, error_parts, from_js, js_value, translated
+from core.backends.workerd.conversion import bridge, error_parts, from_js, js_value, translated
 from core.errors import BindingError, BindingTypeError
 
 __all__ = ["KEYWORDS", "rpc_method"]
@@ -28,7 +28,7 @@ def rpc_method(
     async def call(*args: Any, **keywords: Any) -> Any:
         try:
             outgoing = [js_value(value) for value in _placed(cls, name, args, keywords)]
-        except bridge().ConversionError as error:
+        except (BindingTypeError, bridge().ConversionError) as error:
             raise translate("TypeError", f"{name}(): an argument cannot be copied: {error}") from None
         try:
             return from_js(await method(*outgoing))

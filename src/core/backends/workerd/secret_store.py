@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from core.backends.workerd.crossing import ask, bare
+from core.backends.workerd.conversion import call_js, unwrap
+from core.calls import Hookable, binding_call
 from core.errors import BindingError
 
 __all__ = ["WorkerdSecretsStoreSecret"]
 
 
-class WorkerdSecretsStoreSecret:
+class WorkerdSecretsStoreSecret(Hookable):
     """`SecretsStoreSecret` over the runtime's."""
 
-    __slots__ = ("_secret",)
-
     def __init__(self, secret: Any) -> None:
-        self._secret = bare(secret)
+        self._secret = unwrap(secret)
 
+    @binding_call
     async def get(self) -> str:
         """Its text. See `SecretsStoreSecret.get`."""
-        return str(await ask(lambda name, message: BindingError(message), self._secret.get))
+        return str(await call_js(lambda name, message: BindingError(message), self._secret.get))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from core.backends.workerd.crossing import ask, bare, from_js, js_value
+from core.backends.workerd.conversion import call_js, from_js, js_value, unwrap
 from core.bindings.vectorize import (
     VectorizeAsyncMutation,
     VectorizeIndexInfo,
@@ -13,22 +13,22 @@ from core.bindings.vectorize import (
     VectorizeMatches,
     VectorizeVector,
 )
+from core.calls import Hookable, binding_call
 from core.errors import BindingError, BindingTypeError
 
 __all__ = ["WorkerdVectorize"]
 
 
-class WorkerdVectorize:
+class WorkerdVectorize(Hookable):
     """`Vectorize` over the runtime's."""
 
-    __slots__ = ("_index",)
-
     def __init__(self, index: Any) -> None:
-        self._index = bare(index)
+        self._index = unwrap(index)
 
+    @binding_call
     async def describe(self) -> VectorizeIndexInfo:
         """What the index holds."""
-        found = from_js(await ask(_error, self._index.describe))
+        found = from_js(await call_js(_error, self._index.describe))
         return VectorizeIndexInfo(
             vector_count=int(found.get("vectorCount", found.get("vectorsCount", 0))),
             dimensions=int(found.get("dimensions", 0)),
@@ -36,29 +36,35 @@ class WorkerdVectorize:
             processed_up_to_mutation=_text(found.get("processedUpToMutation")),
         )
 
+    @binding_call
     async def query(self, vector: Sequence[float], **options: Any) -> VectorizeMatches:
         """The vectors most like `vector`. See `Vectorize.query`."""
-        return _matches(from_js(await ask(_error, self._index.query, js_value(list(vector)), **_query(**options))))
+        return _matches(from_js(await call_js(_error, self._index.query, js_value(list(vector)), **_query(**options))))
 
+    @binding_call
     async def query_by_id(self, vector_id: str, **options: Any) -> VectorizeMatches:
         """The vectors most like one of the index. See `Vectorize.query_by_id`."""
-        return _matches(from_js(await ask(_error, self._index.queryById, vector_id, **_query(**options))))
+        return _matches(from_js(await call_js(_error, self._index.queryById, vector_id, **_query(**options))))
 
+    @binding_call
     async def insert(self, vectors: Sequence[VectorizeVector]) -> VectorizeAsyncMutation:
         """Add vectors. See `Vectorize.insert`."""
-        return _mutation(await ask(_error, self._index.insert, js_value([_outgoing(vector) for vector in vectors])))
+        return _mutation(await call_js(_error, self._index.insert, js_value([_outgoing(vector) for vector in vectors])))
 
+    @binding_call
     async def upsert(self, vectors: Sequence[VectorizeVector]) -> VectorizeAsyncMutation:
         """Add or replace vectors. See `Vectorize.upsert`."""
-        return _mutation(await ask(_error, self._index.upsert, js_value([_outgoing(vector) for vector in vectors])))
+        return _mutation(await call_js(_error, self._index.upsert, js_value([_outgoing(vector) for vector in vectors])))
 
+    @binding_call
     async def delete_by_ids(self, ids: Sequence[str]) -> VectorizeAsyncMutation:
         """Delete vectors. See `Vectorize.delete_by_ids`."""
-        return _mutation(await ask(_error, self._index.deleteByIds, js_value(list(ids))))
+        return _mutation(await call_js(_error, self._index.deleteByIds, js_value(list(ids))))
 
+    @binding_call
     async def get_by_ids(self, ids: Sequence[str]) -> list[VectorizeVector]:
         """Vectors by id. See `Vectorize.get_by_ids`."""
-        found = from_js(await ask(_error, self._index.getByIds, js_value(list(ids))))
+        found = from_js(await call_js(_error, self._index.getByIds, js_value(list(ids))))
         return [
             VectorizeVector(
                 vector["id"], list(vector.get("values") or ()), vector.get("namespace"), vector.get("metadata")

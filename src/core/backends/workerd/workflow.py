@@ -5,75 +5,88 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from core.backends.workerd.crossing import ask, bare, from_js, js_value
+from core.backends.workerd.conversion import call_js, from_js, js_value, unwrap
 from core.bindings.workflow import (
     WorkflowError,
+    WorkflowInstance,
     WorkflowInstanceCreateOptions,
     WorkflowRetention,
     WorkflowStatus,
 )
+from core.calls import BoundHook, Hookable, binding_call
 from core.errors import BindingError, BindingTypeError
 
 __all__ = ["WorkerdWorkflow", "WorkerdWorkflowInstance"]
 
 
-class WorkerdWorkflow:
+class WorkerdWorkflow(Hookable):
     """`Workflow` over the runtime's."""
 
-    __slots__ = ("_workflow",)
-
     def __init__(self, workflow: Any) -> None:
-        self._workflow = bare(workflow)
+        self._workflow = unwrap(workflow)
 
+    @binding_call
     async def create(
         self, *, id: str | None = None, params: Any = None, retention: WorkflowRetention | None = None
     ) -> WorkerdWorkflowInstance:
         """Start a run. See `Workflow.create`."""
         given = _options(WorkflowInstanceCreateOptions(id, params, retention))
-        return WorkerdWorkflowInstance(await ask(_error, self._workflow.create, js_value(given)))
+        return WorkerdWorkflowInstance(await call_js(_error, self._workflow.create, js_value(given)), self._hook)
 
-    async def create_batch(self, batch: Sequence[WorkflowInstanceCreateOptions[Any]]) -> list[WorkerdWorkflowInstance]:
+    @binding_call
+    async def create_batch(self, batch: Sequence[WorkflowInstanceCreateOptions[Any]]) -> list[WorkflowInstance]:
         """Start several runs. See `Workflow.create_batch`."""
         outgoing = js_value([_options(options) for options in batch])
-        return [WorkerdWorkflowInstance(run) for run in await ask(_error, self._workflow.createBatch, outgoing)]
+        runs = await call_js(_error, self._workflow.createBatch, outgoing)
+        return [WorkerdWorkflowInstance(run, self._hook) for run in runs]
 
+    @binding_call
     async def get(self, id: str) -> WorkerdWorkflowInstance:
         """A run by its id. See `Workflow.get`."""
-        return WorkerdWorkflowInstance(await ask(_error, self._workflow.get, id))
+        return WorkerdWorkflowInstance(await call_js(_error, self._workflow.get, id), self._hook)
 
 
-class WorkerdWorkflowInstance:
+class WorkerdWorkflowInstance(Hookable):
     """`WorkflowInstance` over the runtime's."""
 
-    __slots__ = ("_run",)
+    __slots__ = ("_hook", "_run")
 
-    def __init__(self, run: Any) -> None:
-        self._run = bare(run)
+    def __init__(self, run: Any, hook: BoundHook | None) -> None:
+        self._run = unwrap(run)
+        self._hook = hook
+
+    def _call_target(self) -> tuple[Any, ...]:
+        return (self.id,)
 
     @property
     def id(self) -> str:
         """Its id."""
         return str(self._run.id)
 
+    @binding_call
     async def pause(self) -> None:
         """Stop after the step that is running."""
-        await ask(_error, self._run.pause)
+        await call_js(_error, self._run.pause)
 
+    @binding_call
     async def resume(self) -> None:
         """Go on after a pause."""
-        await ask(_error, self._run.resume)
+        await call_js(_error, self._run.resume)
 
+    @binding_call
     async def terminate(self) -> None:
         """End it."""
-        await ask(_error, self._run.terminate)
+        await call_js(_error, self._run.terminate)
 
+    @binding_call
     async def restart(self) -> None:
         """Begin from the start."""
-        await ask(_error, self._run.restart)
+        await call_js(_error, self._run.restart)
 
+    @binding_call
     async def status(self) -> WorkflowStatus:
         """Where it is."""
-        found = from_js(await ask(_error, self._run.status))
+        found = from_js(await call_js(_error, self._run.status))
         error = found.get("error")
         if isinstance(error, str):
             error = {"name": "Error", "message": error}
@@ -83,9 +96,10 @@ class WorkerdWorkflowInstance:
             found.get("output"),
         )
 
+    @binding_call
     async def send_event(self, *, type: str, payload: Any) -> None:
         """Hand an event to a step that waits for it."""
-        await ask(_error, self._run.sendEvent, type=type, payload=js_value(payload))
+        await call_js(_error, self._run.sendEvent, type=type, payload=js_value(payload))
 
 
 def _options(options: WorkflowInstanceCreateOptions[Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Awaitable
 from typing import Any
 
-from core.backends.workerd.crossing import bare, bridge
+from core.backends.workerd.conversion import bridge, unwrap
 
 __all__ = ["WorkersContext"]
 
@@ -23,16 +23,16 @@ class WorkersContext:
         self._ctx = ctx
 
     def wait_until(self, awaitable: Awaitable[Any], /) -> None:
-        """Let `awaitable` run on after the response has left. What it raises is logged and harms nothing."""
+        """Let `awaitable` run on after the response was sent. An error that it raises is logged and harms nothing."""
         task = asyncio.ensure_future(_logged(awaitable))
         # A coroutine handed over bare is destroyed when the call returns: JavaScript has to own the task.
         proxy = bridge().create_proxy(task)
-        bare(self._ctx).waitUntil(proxy)
+        unwrap(self._ctx).waitUntil(proxy)
         task.add_done_callback(lambda _: proxy.destroy())
 
     def pass_through_on_exception(self) -> None:
-        """Let the runtime fall back to the origin when the worker itself fails."""
-        bare(self._ctx).passThroughOnException()
+        """Let the runtime fall back to the origin when the worker itself fails, which no handler's error is."""
+        unwrap(self._ctx).passThroughOnException()
 
 
 async def _logged(awaitable: Awaitable[Any]) -> None:

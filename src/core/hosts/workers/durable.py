@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 from typing import Any, cast
 
-from core.backends.workerd.crossing import bare, bridge, from_js, js_value, none_of
+from core.backends.workerd.conversion import bridge, from_js, js_value, none_of, unwrap
 from core.backends.workerd.fetch import request_of
 from core.backends.workerd.rpc import KEYWORDS
 from core.bindings.durable_object import AlarmInvocationInfo, DurableObject
@@ -33,7 +33,7 @@ async def call_method(instance: Any, method: str, args: Sequence[Any]) -> Any:
     """Call `method` of a Durable Object with arguments of JavaScript's, and give its answer as JavaScript's."""
     match method:
         case "fetch":
-            return js_response_of(await instance.fetch(request_of(bare(args[0]))))
+            return js_response_of(await instance.fetch(request_of(unwrap(args[0]))))
         case "alarm":
             info = args[0] if args else None
             await instance.alarm(
@@ -46,7 +46,7 @@ async def call_method(instance: Any, method: str, args: Sequence[Any]) -> Any:
             return None
         case _:
             pass
-    incoming = [from_js(bare(value)) for value in args]
+    incoming = [from_js(unwrap(value)) for value in args]
     keywords: dict[str, Any] = {}
     if incoming and isinstance(incoming[-1], dict) and set(cast("dict[str, Any]", incoming[-1])) == {KEYWORDS}:
         keywords = incoming.pop()[KEYWORDS]

@@ -43,9 +43,9 @@ def entrypoint(app: App[Any], /) -> type[Any]:
 
     class Default(_base("WorkerEntrypoint")):  # type: ignore[misc]  # which base it is, is known at run time
         async def fetch(self, request: Any) -> Any:
-            from core.backends.workerd.crossing import bare
+            from core.backends.workerd.conversion import unwrap
 
-            req = WorkersRequest(bare(request), env_of(self.env), WorkersContext(self.ctx))
+            req = WorkersRequest(unwrap(request), env_of(self.env), WorkersContext(self.ctx))
             res = Response()
             await app.dispatcher.respond(req, res)
             return js_response(res, req.ctx)
@@ -56,9 +56,9 @@ def entrypoint(app: App[Any], /) -> type[Any]:
             await app.consume(WorkerdMessageBatch(batch), env_of(self.env), WorkersContext(self.ctx))
 
         async def scheduled(self, event: Any, env: Any = None, ctx: Any = None) -> None:
-            from core.backends.workerd.crossing import bare
+            from core.backends.workerd.conversion import unwrap
 
-            came = bare(event)
+            came = unwrap(event)
             due = ScheduledEvent(str(came.cron), float(came.scheduledTime) / 1000)
             await app.trigger(due, env_of(self.env), WorkersContext(self.ctx))
 

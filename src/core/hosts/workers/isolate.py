@@ -41,7 +41,7 @@ IP_HEADER_BINDING = "CORE_CLIENT_ADDRESS_HEADER"
 
 
 class _Isolate:
-    """What is kept between events."""
+    """The values kept between events."""
 
     app: App[Any] | None = None
     main: ModuleType | None = None
@@ -81,7 +81,7 @@ def find_app(module: ModuleType, name: str = "app") -> App[Any]:
 
 
 def problems(env: Any) -> str | None:
-    """What keeps this isolate from answering, or None."""
+    """The error that keeps this isolate from answering, or None."""
     try:
         _env(env)
     except EnvError as error:
@@ -102,7 +102,9 @@ async def _migrate(env: Any, text: str) -> str:
 
     job = json.loads(text)
     try:
-        return json.dumps({"applied": await apply(getattr(env, job["binding"]), job["table"], job["files"])})
+        database = getattr(env, job["binding"])
+        applied, changed = await apply(database, job["table"], job["files"], job["hashes"])
+        return json.dumps({"applied": applied, "changed": changed})
     except D1Error as error:
         return json.dumps({"error": str(error)})
 

@@ -13,9 +13,9 @@ from time import perf_counter
 from typing import Any, Final
 
 from core import http
-from core.backends.workerd.crossing import bare, bridge, bytes_of, chunks_of, is_null, structured
-from core.context import EdgeMetadata, ExecutionContext
-from core.request import NO_PARAMS, Params, Request
+from core.backends.workerd.conversion import bridge, bytes_of, chunks_of, is_null, structured, unwrap
+from core.context import EdgeMetadata
+from core.request import NO_PARAMS, OpenRequest
 
 __all__ = ["PLATFORM_IP", "WorkersRequest"]
 
@@ -25,40 +25,45 @@ PLATFORM_IP: Final = "cf-connecting-ip"
 _IP: Final = "edge-connecting-ip"
 
 
-class WorkersRequest(Request[Any, Any, Any]):
+class WorkersRequest(OpenRequest):
     """A request over the runtime's `Request`. `ip_header` is the header whose word on the client's address counts."""
 
     def __init__(self, request: Any, env: object, ctx: Any, ip_header: str | None = PLATFORM_IP) -> None:
-        # Request.__init__ is not called: all of it is here, in the order that costs least.
-        self.params: Params[Any] = NO_PARAMS
+        # `__init__` of the base is not called: all of it is here, in the order that costs least.
+        self.params = NO_PARAMS
         self.id = ""
         self._query = None
         self._request = request
         self._url: str = request.url
-        self.method: str = request.method
+        self.method = request.method
         url = self._url
         # The runtime has normalised it: "scheme://host/path?query", without a fragment.
         start = url.find("/", 8)
         end = url.find("?", start)
-        self.path: str = http.url.canonical_path(url[start:] if end < 0 else url[start:end])
-        self.env: object = env
-        self.ctx: ExecutionContext = ctx
+        self.path = http.url.canonical_path(url[start:] if end < 0 else url[start:end])
+        self.env = env
+        self.ctx = ctx
         self.received: float = perf_counter()
         self._ip_header = ip_header
-        self._headers: http.Headers | None = None
+        self._headers: http.HeadersView | None = None
 
     @property
     def url(self) -> str:
-        """The absolute URL."""
-        return self._url
+        """The absolute URL. A `Host` that is none, which a self-hosted runtime passes on, reads as `localhost` here."""
+        url = self._url
+        scheme, _, rest = url.partition("://")
+        host, _, _ = rest.partition("/")
+        origin = http.url.origin_of(scheme, host)
+        return f"{origin}{rest[len(host) :]}"
 
     @property
     def query_string(self) -> str:
         """The query string as it was sent, without the question mark."""
-        return self._url.partition("?")[2]
+        url = self._url
+        return url[url.find("/", 8) :].partition("?")[2]
 
     @property
-    def headers(self) -> http.Headers:
+    def headers(self) -> http.HeadersView:
         """The headers of the request."""
         headers = self._headers
         if headers is None:
@@ -67,12 +72,12 @@ class WorkersRequest(Request[Any, Any, Any]):
             ip = values.get(self._ip_header) if self._ip_header is not None else None
             if ip is not None:
                 values[_IP] = ip
-            headers = self._headers = http.Headers.trusted(values, [])
+            headers = self._headers = http.HeadersView.trusted(values, [])
         return headers
 
     @property
     def edge(self) -> EdgeMetadata | None:
-        """Where the request reached the edge, where the platform says."""
+        """The location at which the request reached the edge, if the platform gives one."""
         cf = getattr(self._request, "cf", None)
         if is_null(cf):
             return None
@@ -83,9 +88,9 @@ class WorkersRequest(Request[Any, Any, Any]):
     def cf(self) -> dict[str, Any] | None:
         """All that the platform says of the connection, as plain values; None where it says nothing."""
         cf = getattr(self._request, "cf", None)
-        return None if is_null(cf) else structured(bare(cf))
+        return None if is_null(cf) else structured(unwrap(cf))
 
-    async def _read(self) -> builtins.bytes:
+    async def _read(self, most: int | None = None) -> builtins.bytes:
         if is_null(self._request.body):
             return b""
         return bytes_of(await self._request.arrayBuffer())

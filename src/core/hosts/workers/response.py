@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from typing import Any, Final
 
 from core import http
-from core.backends.workerd.crossing import bridge, js_bytes, js_stream
+from core.backends.workerd.conversion import bridge, js_bytes, js_stream
 from core.context import ExecutionContext
 from core.response import Response
 
@@ -22,7 +22,7 @@ _KEPT_MOST: Final = 256
 
 
 def js_response(res: Response, ctx: ExecutionContext) -> Any:
-    """The runtime's `Response` for one that has left. `ctx` keeps the request alive until a streamed body has ended."""
+    """The runtime's `Response` for one that is finalized. `ctx` keeps the request alive until a streamed body has ended."""
     across = bridge()
     if res.upgrade is not None and res.status_code == 101:
         from core.hosts.workers.websocket import open_socket
@@ -33,13 +33,7 @@ def js_response(res: Response, ctx: ExecutionContext) -> Any:
         given = {"status": 101, "headers": _js_headers(headers), "webSocket": open_socket(res.upgrade, ctx)}
         return across.js.Response.new(None, **given)
     body = res.body
-    staged = res.unblocked()
-    fields = list(staged.items())
-    if res.content_type is not None and "content-type" not in staged:
-        fields.append(("content-type", res.content_type))
-    if res.set_cookies is not None:
-        fields += [("set-cookie", value) for value in res.set_cookies]
-    options: dict[str, Any] = {"headers": _js_headers(tuple(fields))}
+    options: dict[str, Any] = {"headers": _js_headers(tuple(res.header_fields()))}
     if res.status_code != 200:
         options["status"] = res.status_code
     if body is None:

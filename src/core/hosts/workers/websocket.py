@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import AsyncIterator
 from typing import Any
 
-from core.backends.workerd.crossing import bridge, bytes_of, js_bytes
+from core.backends.workerd.conversion import bridge, bytes_of, js_bytes
 from core.context import ExecutionContext
 from core.http.websocket import Upgrade, WebSocketClosed, check_close, messages
 
@@ -61,7 +61,7 @@ class WorkersWebSocket:
             self._socket.send(outgoing)
         except bridge().JsException:
             self._end(1006, "")
-            raise WebSocketClosed(1006) from None
+            raise WebSocketClosed(1006, "", self) from None
         # JavaScript has no word for a full connection: others have their turn instead.
         await asyncio.sleep(0)
 
@@ -99,7 +99,7 @@ class WorkersWebSocket:
 
     def _end(self, code: int, reason: str) -> None:
         if self._closed is None:
-            self._closed = WebSocketClosed(code, reason)
+            self._closed = WebSocketClosed(code, reason, self)
         self._arrived.set()
         proxies, self._proxies = self._proxies, []
         # Not at once: one of them may be what is running.

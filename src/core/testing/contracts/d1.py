@@ -250,6 +250,39 @@ async def errors_are_sqlites_in_the_platforms_words(db: D1Database) -> None:
 
 
 @contract.case()
+async def an_error_says_which_constraint_was_broken(db: D1Database) -> None:
+    for sql in (
+        "CREATE TABLE parents (id INTEGER PRIMARY KEY, a TEXT, b TEXT, UNIQUE (a, b))",
+        "CREATE TABLE words (word TEXT)",
+        "CREATE UNIQUE INDEX lowered ON words (lower(word))",
+        "INSERT INTO words VALUES ('x')",
+        "CREATE TABLE t (k TEXT PRIMARY KEY, n TEXT NOT NULL, c INTEGER CHECK (c > 0), p REFERENCES parents (id))",
+        "CREATE TRIGGER tr BEFORE DELETE ON t BEGIN SELECT RAISE(ABORT, 'UNIQUE constraint failed: t.k'); END",
+        "INSERT INTO parents VALUES (1, 'x', 'y')",
+        "INSERT INTO t VALUES ('k', 'n', 1, 1)",
+    ):
+        await db.prepare(sql).run()
+    cases: tuple[tuple[str, str | None, tuple[str, ...]], ...] = (
+        ("INSERT INTO parents (a, b) VALUES ('x', 'y')", "UNIQUE", ("parents.a", "parents.b")),
+        ("INSERT INTO words VALUES ('X')", "UNIQUE", ()),
+        ("INSERT INTO parents (id) VALUES (1)", "PRIMARY KEY", ("parents.id",)),
+        ("INSERT INTO t VALUES ('k', 'n', 1, 1)", "PRIMARY KEY", ("t.k",)),
+        ("INSERT INTO t (k) VALUES ('l')", "NOT NULL", ("t.n",)),
+        ("INSERT INTO t VALUES ('l', 'n', 0, 1)", "CHECK", ()),
+        ("INSERT INTO t VALUES ('l', 'n', 1, 2)", "FOREIGN KEY", ()),
+        ("DELETE FROM t", None, ()),
+        ("INSERT INTO nope VALUES ('UNIQUE constraint failed: t.k')", None, ()),
+    )
+    for sql, constraint, columns in cases:
+        error = await refused(db.prepare(sql).run(), D1Error)
+        assert isinstance(error, D1Error)
+        assert (sql, error.constraint, error.columns) == (sql, constraint, columns), str(error)
+    error = await refused(db.exec("INSERT INTO t (k) VALUES ('UNIQUE constraint failed: t.k')"), D1Error)
+    assert isinstance(error, D1Error)
+    assert (error.constraint, error.columns) == ("NOT NULL", ("t.n",)), str(error)
+
+
+@contract.case()
 async def meta_counts_changes(db: D1Database) -> None:
     await db.exec("CREATE TABLE t (id INTEGER PRIMARY KEY, a)")
     inserted = await db.prepare("INSERT INTO t (a) VALUES (1), (2)").run()

@@ -93,6 +93,14 @@ class Subject(DurableObject[Any]):
         """What storage's `put` does."""
         await self.ctx.storage.put(key, *value)
 
+    async def store(self, value: Any) -> None:
+        """Store what only the object has: `value` within its own list."""
+        await self.ctx.storage.put("k", [value])
+
+    async def echo(self, value: Any) -> Any:
+        """The same again."""
+        return value
+
     async def get(self, key: Any) -> Any:
         """What storage's `get` does."""
         return await self.ctx.storage.get(key)
@@ -228,6 +236,52 @@ class Subject(DurableObject[Any]):
         """Reset the object."""
         await self.ctx.storage.put("before", 1)
         self.ctx.abort("because")
+
+    async def abort_and_go_on(self) -> str:
+        """Reset the object, and take no notice of it."""
+        with contextlib.suppress(BaseException):
+            self.ctx.abort("because")
+        with contextlib.suppress(BaseException):
+            self.ctx.storage.kv.put("after", 1)
+        return "went on"
+
+    async def fail_in_section(self, key: str, *, caught: bool) -> str:
+        """Fail in a critical section, and perhaps take no notice of it."""
+
+        async def section() -> None:
+            await self.ctx.storage.put(key, "in the section")
+            raise LookupError("in the section")
+
+        try:
+            await self.ctx.block_concurrency_while(section)
+        except BaseException:
+            if not caught:
+                raise
+        return "went on"
+
+    async def violate(self, key: str, *, pause: bool) -> str:
+        """Write what cannot be kept, and say that it was."""
+        await self.ctx.storage.put(key, 1)
+        self.ctx.storage.sql.exec("INSERT INTO child VALUES (99)")
+        if pause:
+            with contextlib.suppress(BaseException):
+                await asyncio.sleep(0.01)
+        return "stored"
+
+    async def violate_in_transaction(self, key: str) -> str:
+        """The same in a transaction."""
+
+        async def body(txn: DurableObjectTransaction) -> None:
+            await txn.put(key, 1)
+            self.ctx.storage.sql.exec("INSERT INTO child VALUES (99)")
+
+        with contextlib.suppress(BaseException):
+            await self.ctx.storage.transaction(body)
+        return "stored"
+
+    async def get_most_running(self) -> int:
+        """What is only in memory."""
+        return self.most_running
 
     async def fetch(self, request: Request, /) -> Response:
         """Say what was asked."""
@@ -394,6 +448,65 @@ async def an_aborted_object_starts_anew_from_what_was_kept(subjects: Subjects) -
     assert await one.get_loaded() == "kept"
 
 
+@contract.case()
+async def an_abort_cannot_be_caught(subjects: Subjects) -> None:
+    one = subjects.get_by_name("one")
+    error = await refused(one.abort_and_go_on(), DurableObjectError)
+    assert "because" in str(error)
+    assert await one.get("after") is None
+
+
+@contract.case()
+async def a_critical_section_that_fails_resets_the_object(subjects: Subjects) -> None:
+    one = subjects.get_by_name("one")
+    await one.alone()
+    for call in (one.fail_in_section("k", caught=False), one.fail_in_section("k", caught=True)):
+        error = await refused(call, DurableObjectError)
+        assert str(error) == "The Durable Object was reset: LookupError: in the section", error
+        # What it wrote is undone, and what was in memory is gone.
+        assert await one.get("k") is None
+        assert await one.get_most_running() == 0
+
+
+# ---------------------------------------------------------------------- the output gate
+
+
+CHILDREN = (
+    "CREATE TABLE parent (id INTEGER PRIMARY KEY);"
+    "CREATE TABLE child (id REFERENCES parent DEFERRABLE INITIALLY DEFERRED)"
+)
+
+
+@contract.case()
+async def an_answer_waits_for_its_writes(subjects: Subjects) -> None:
+    one = subjects.get_by_name("one")
+    await one.sql(CHILDREN)
+    for pause in (False, True):
+        assert await one.alone() == 1
+        error = await refused(one.violate("k", pause=pause), DurableObjectError)
+        assert str(error) == (
+            "Durable Object was reset and rolled back to its last known good state because the application left the "
+            "database in a state where constraints were violated: FOREIGN KEY constraint failed: SQLITE_CONSTRAINT "
+            "(extended: SQLITE_CONSTRAINT_FOREIGNKEY)"
+        )
+        # The next call works, and finds what was kept before.
+        assert await one.get("k") is None
+        assert await one.get_most_running() == 0
+        assert await one.sql("SELECT * FROM child") == []
+    await one.put("k", 2)
+    assert await one.get("k") == 2
+
+
+@contract.case()
+async def a_transaction_that_cannot_be_kept_fails_its_call(subjects: Subjects) -> None:
+    one = subjects.get_by_name("one")
+    await one.sql(CHILDREN)
+    await refused(one.violate_in_transaction("k"), DurableObjectError)
+    assert await one.get("k") is None
+    assert await one.sql("SELECT * FROM child") == []
+    assert await one.transact("well") == "well"
+
+
 # ---------------------------------------------------------------------- storage
 
 
@@ -406,6 +519,9 @@ async def values_of_every_kind_come_back(subjects: Subjects) -> None:
         0,
         -1.5,
         2**40,
+        2**60,
+        -(2**70),
+        float("inf"),
         "",
         "é😀\x00",
         b"",
@@ -414,10 +530,22 @@ async def values_of_every_kind_come_back(subjects: Subjects) -> None:
         {"a": {"b": None}},
         datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC),
         {1, 2},
+        {1: "a", "1": "b", 2.5: {3: [{4: 5}]}, None: "c"},
+        {1, "1", None},
     ]
     for value in values:
         await one.put("k", value)
         assert await one.get("k") == value, value
+
+
+@contract.case()
+async def a_dict_has_plain_keys_and_a_set_plain_items(subjects: Subjects) -> None:
+    one = subjects.get_by_name("one")
+    for value in ({(1, 2): 3}, {b"x": 1}, {datetime(2026, 1, 1, tzinfo=UTC): 1}, {b"x"}, {(1, 2)}, [{"a": {b"x": 1}}]):
+        await refused(one.store(value), DurableObjectTypeError)
+        await refused(one.put("k", value), DurableObjectTypeError)
+    assert await one.get("k") is None
+    assert await one.echo({1: {2: "x"}, "1": {True, "y"}}) == {1: {2: "x"}, "1": {True, "y"}}
 
 
 @contract.case()
@@ -587,6 +715,66 @@ async def sql_is_in_transactions_too(subjects: Subjects) -> None:
     one = subjects.get_by_name("one")
     await one.sql("CREATE TABLE t (a, b)")
     assert await one.sql_transaction() == [0, None]
+
+
+@contract.case()
+async def sql_binds_numbers_as_d1_does(subjects: Subjects) -> None:
+    one = subjects.get_by_name("one")
+    query = "SELECT typeof(?1) AS type, ?1 AS value, 'n' || ?1 AS text"
+    for bound, kind, value, text in (
+        (True, "real", 1, "n1.0"),
+        (False, "real", 0, "n0.0"),
+        (5, "real", 5, "n5.0"),
+        (-2.5, "real", -2.5, "n-2.5"),
+        (2**40, "real", 2**40, "n1099511627776.0"),
+        (float("inf"), "real", float("inf"), "nInf"),
+        (float("-inf"), "real", float("-inf"), "n-Inf"),
+        (float("nan"), "null", None, None),
+        (None, "null", None, None),
+        ("é😀", "text", "é😀", "né😀"),
+        ("a\ud800b", "text", "a\ufffdb", "na\ufffdb"),
+    ):
+        assert await one.sql(query, bound) == [{"type": kind, "value": value, "text": text}], bound
+    assert await one.sql("SELECT ? / ? AS quotient", 7, 2) == [{"quotient": 3.5}]
+    assert await one.sql("SELECT ? AS most", 2**53 - 1) == [{"most": 2**53 - 1}]
+    await one.sql("CREATE TABLE t (a INTEGER, b TEXT)")
+    await one.sql("INSERT INTO t VALUES (?, ?)", 5, 5)
+    assert await one.sql("SELECT typeof(a) AS a, b FROM t") == [{"a": "integer", "b": "5.0"}]
+    for number in (2**53, -(2**53), 2**60, 2**70):
+        error = await refused(one.sql(query, number), DurableObjectTypeError)
+        assert str(error).startswith(f"{number} is beyond 2**53 - 1")
+    for unfit in ([1, 2], {"a": 1}, {1}, datetime(2026, 1, 1, tzinfo=UTC)):
+        await refused(one.sql(query, unfit), DurableObjectTypeError)
+
+
+@contract.case()
+async def sql_gives_numbers_and_texts_as_they_are(subjects: Subjects) -> None:
+    one = subjects.get_by_name("one")
+    assert await one.sql("SELECT 9e999 AS a, -9e999 AS b, 1e20 AS c, 3.0 AS d, 2.5 AS e, x'00' AS f, NULL AS g") == [
+        {"a": float("inf"), "b": float("-inf"), "c": 1e20, "d": 3, "e": 2.5, "f": b"\x00", "g": None}
+    ]
+    # Text that is no UTF-8, read and written back.
+    assert await one.sql("SELECT CAST(x'61ff62' AS TEXT) AS t") == [{"t": "a\ufffdb"}]
+    await one.sql("CREATE TABLE t (a TEXT)")
+    assert await one.sql("INSERT INTO t VALUES (CAST(x'ff' AS TEXT)) RETURNING a") == [{"a": "\ufffd"}]
+    assert await one.sql("SELECT a, count(*) AS n FROM t") == [{"a": "\ufffd", "n": 1}]
+
+
+@contract.case()
+async def a_text_of_several_statements_keeps_what_it_did_before_one_that_fails(subjects: Subjects) -> None:
+    one = subjects.get_by_name("one")
+    await one.sql("CREATE TABLE t (a UNIQUE)")
+    for text, message in (
+        ("INSERT INTO t VALUES (1); INSERT INTO nope VALUES (2); INSERT INTO t VALUES (3)", "no such table: nope"),
+        ("INSERT INTO t VALUES (4); INSERT INTO t VALUES (5), (1); INSERT INTO t VALUES (6)", "UNIQUE constraint"),
+        ("INSERT INTO t VALUES (7); INSERT INTO t VALUES (?); SELECT 1", "When executing multiple SQL statements"),
+        ("INSERT INTO t VALUES (8); BAD", 'near "BAD": syntax error'),
+    ):
+        error = await refused(one.sql(text), DurableObjectError)
+        assert str(error).startswith(message), error
+    assert await one.sql("SELECT a FROM t ORDER BY a") == [{"a": 1}, {"a": 4}, {"a": 7}, {"a": 8}]
+    for text in ("", ";", "SELECT 1;;", "SELECT 1; -- done"):
+        await refused(one.sql(text), DurableObjectError, "SQL code did not contain a statement.")
 
 
 @contract.case()

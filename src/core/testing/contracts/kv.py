@@ -61,6 +61,16 @@ async def gathered(stream: AsyncIterator[bytes] | None) -> bytes:
 
 
 @contract.case()
+async def half_a_surrogate_pair_is_no_key(kv: KVNamespace) -> None:
+    for key in ("a\ud800", "a\udfff"):
+        await refused(kv.put(key, "1"), KVError)
+        await refused(kv.get(key), KVError)
+        await refused(kv.get([key]), KVError)
+        await refused(kv.delete(key), KVError)
+    assert (await kv.list()).keys == []
+
+
+@contract.case()
 async def a_value_reads_as_text_json_bytes_and_stream(kv: KVNamespace) -> None:
     await kv.put("k", '{"a":[1,2.5,null,true,"é"]}')
     raw = '{"a":[1,2.5,null,true,"é"]}'
@@ -300,12 +310,26 @@ async def a_hundred_keys_are_read_at_once(kv: KVNamespace) -> None:
 
 @contract.case()
 async def metadata_is_any_json(kv: KVNamespace) -> None:
-    for metadata in ({"a": [1, None]}, "text", 3.5, [1], True, False, 0, "", {"n": "日本 😀\n"}):
+    for metadata in ({"a": [1, None]}, "text", 3.5, 2**53 - 1, [1], True, False, 0, "", {"n": "日本 😀\n"}):
         await kv.put("k", "v", metadata=metadata)
         assert await kv.get_with_metadata("k") == KVValue("v", metadata), metadata
         assert await kv.list() == KVListResult([KVKey("k", None, metadata)], list_complete=True)
     await kv.put("k", "v", metadata=None)
     assert (await kv.get_with_metadata("k")).metadata is None
+
+
+@contract.case()
+async def metadata_has_no_whole_number_that_the_platform_cannot_hold(kv: KVNamespace) -> None:
+    carried = {"most": 2**53 - 1, "least": -(2**53 - 1), "text": str(2**60), "float": 1e300}
+    await kv.put("k", "v", metadata=carried)
+    assert await kv.get_with_metadata("k") == KVValue("v", carried)
+    for number in (2**53, -(2**53), 2**60, 10**30):
+        error = await refused(kv.put("k", "new", metadata={"a": [number]}), KVTypeError)
+        assert f"{number} is beyond 2**53 - 1" in str(error)
+    assert await kv.get("k") == "v"
+    # A value is text, which carries every number.
+    await kv.put_json("k", {"a": 2**60})
+    assert await kv.get("k", "json") == {"a": 2**60}
 
 
 @contract.case()

@@ -126,6 +126,23 @@ async def what_is_changed_after_a_send_is_not_sent(line: Line, clock: MovingCloc
     assert seen.bodies == [{"n": 1}]
 
 
+@contract.case(timed=True)
+async def whole_numbers_come_as_they_were_sent_or_are_refused(line: Line, clock: MovingClock) -> None:
+    seen = Seen()
+    await line.consume(seen)
+    for number in (2**53, -(2**53), 2**60, 10**30):
+        error = await refused(line.queue.send({"a": [number]}), QueueTypeError)
+        assert f"{number} is beyond 2**53 - 1" in str(error)
+        await refused(line.queue.send_batch([MessageSendRequest(1), MessageSendRequest(number)]), QueueTypeError)
+    bodies: list[Any] = [2**53 - 1, {"id": -(2**53 - 1)}, str(2**60), 1e300]
+    for body in bodies:
+        await line.queue.send(body)
+    # A structured clone has whole numbers of any size.
+    await line.queue.send([2**60], content_type="v8")
+    await clock.advance(5)
+    assert seen.bodies == [*bodies, [2**60]]
+
+
 @contract.case()
 async def a_body_must_be_of_its_content_type(line: Line) -> None:
     send = line.queue.send
@@ -386,6 +403,31 @@ async def a_retry_waits_for_its_own_delay_the_batchs_or_the_consumers(line: Line
     assert seen.bodies[4:] == ["a"]
     await clock.advance(3)
     assert seen.bodies[5:] == ["b"]
+
+
+@contract.case(timed=True)
+async def of_several_retries_the_last_delay_holds(line: Line, clock: MovingClock) -> None:
+    def retry(batch: MessageBatch[Any]) -> None:
+        longer, shorter, none, after_all = batch.messages
+        longer.retry(delay_seconds=1)
+        longer.retry(delay_seconds=4)
+        shorter.retry(delay_seconds=9)
+        shorter.retry(delay_seconds=2)
+        none.retry(delay_seconds=1)
+        none.retry()
+        batch.retry_all(delay_seconds=1)
+        batch.retry_all(delay_seconds=6)
+        batch.retry_all()
+        after_all.retry(delay_seconds=8)
+
+    seen = Seen([retry])
+    await line.consume(seen, max_batch_size=4, max_batch_timeout=0)
+    await line.queue.send_batch([{"body": "4"}, {"body": "2"}, {"body": "6"}, {"body": "8"}])
+    await clock.advance(1.5)
+    assert len(seen.bodies) == 4
+    for seconds in (2, 4, 6, 8):
+        await clock.advance(2)
+        assert seen.bodies[3 + seconds // 2 :] == [str(seconds)]
 
 
 # ---------------------------------------------------------------------- the last attempt

@@ -76,6 +76,61 @@ def has_body(found: R2Object | None) -> bool:
 
 
 @contract.case()
+async def half_a_surrogate_pair_is_no_key(bucket: R2Bucket) -> None:
+    for key in ("a\ud800", "a\udfff"):
+        for call in (bucket.put(key, "1"), bucket.get(key), bucket.head(key), bucket.delete(key)):
+            await refused(call, R2Error)
+    assert (await bucket.list()).objects == []
+
+
+_NO_COMMA = "Comma was expected to separate etags. Encountered a"
+_WEAK = "Weak etags must start with W/ and their value must be quoted"
+
+
+@contract.case()
+async def the_etags_of_a_header_are_read_one_after_the_other(bucket: R2Bucket) -> None:
+    stored = await bucket.put("k", "hello")
+    assert stored is not None
+    own = stored.http_etag
+    for text in (
+        "*",
+        '"a", *',
+        '*, "a"',
+        '* "a"',
+        f"{own} x",
+        f'"x", {own}',
+        f'"x",,{own}',
+        f'"x"\t,{own}',
+        f"{own}, y",
+    ):
+        found = await bucket.get("k", only_if=Headers({"If-Match": text}))
+        assert has_body(found), text
+    for text in ('"a" x', '"a"x', '"a", x, "b"', f'"x" y {own}', f"W/{own}"):
+        found = await bucket.get("k", only_if=Headers({"If-Match": text}))
+        assert found is not None, text
+        assert not has_body(found), text
+    for text, message in (
+        ("W", _WEAK),
+        ("W/", _WEAK),
+        ("W/abc", _WEAK),
+        ("W,", _WEAK),
+        ("W *", _WEAK),
+        ('W "a"', _WEAK),
+        ('"a", W', _WEAK),
+        ('W/"a', "Unclosed double quote for Etag"),
+        ("w", "Invalid ETag in if-match header"),
+        (",", "Invalid ETag in if-match header"),
+        ('x"a"', "Invalid ETag in if-match header"),
+        ('aW/"b"', "Invalid ETag in if-match header"),
+        ('"a" W', f"{_NO_COMMA} weak quotation character 'W' instead."),
+        ('W/"a" *', f"{_NO_COMMA} wildcard character '*' instead."),
+        (f'"x"{own}', f"{_NO_COMMA} double quote character '\"' instead."),
+    ):
+        error = await refused(bucket.get("k", only_if=Headers({"If-Match": text})), R2Error)
+        assert message in str(error), text
+
+
+@contract.case()
 async def an_object_reads_as_text_bytes_json_and_stream(bucket: R2Bucket) -> None:
     await bucket.put("k", '{"x":1,"y":2.5}')
     raw = b'{"x":1,"y":2.5}'

@@ -13,6 +13,7 @@ signed_in = users.authenticated(require_auth)
 admins = users.authenticated(require_admin)
 
 MOST_PER_PAGE = 100
+LAST_PAGE = 1_000_000  # a number that SQL cannot hold is an error there
 
 
 @attrs.frozen
@@ -43,7 +44,7 @@ class UserChange:
 @users.get("/")
 async def list_users(req: Request[Env], res: Response) -> None:
     query = req.query.parse(Page)
-    page, limit = max(query.page, 1), min(max(query.limit, 1), MOST_PER_PAGE)
+    page, limit = min(max(query.page, 1), LAST_PAGE), min(max(query.limit, 1), MOST_PER_PAGE)
     statement = req.env.DB.prepare("SELECT id, name, email FROM users ORDER BY id LIMIT ? OFFSET ?")
     found = await statement.bind(limit, (page - 1) * limit).all(UserRecord)
     res.json({"page": page, "results": found.results})
@@ -98,6 +99,6 @@ async def delete_user(req: Request[Env, User], res: Response) -> None:
 
 def taken(error: D1Error) -> Exception:
     """What the client is told when the database refuses a record: 409 for a second one with the same address."""
-    if "UNIQUE constraint failed: users.email" in str(error):
+    if error.constraint == "UNIQUE" and error.columns == ("users.email",):
         return CoreError(409, "Email already in use")
     return error

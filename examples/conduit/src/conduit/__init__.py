@@ -1,0 +1,1 @@
+"""The RealWorld API: users, profiles, articles, comments, tags, favourites and a feed."""

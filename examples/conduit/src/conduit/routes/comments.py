@@ -1,0 +1,69 @@
+"""`/articles/:slug/comments`: everyone reads them, who is signed in writes them and deletes their own."""
+
+import attrs
+
+from conduit.auth import User, current_user, viewer
+from conduit.env import Env
+from conduit.routes.articles import ownership
+from conduit.routes.profiles import PROFILE, Profile, with_author
+from conduit.validation import filled
+from core import CoreError, Request, Response, Router
+
+comments: Router[Env] = Router()
+anyone = comments.authenticated(viewer)
+signed_in = comments.authenticated(current_user)
+
+COMMENTS = f"""
+    SELECT c.id, c.body, c.created_at AS createdAt, c.updated_at AS updatedAt, {PROFILE}
+    FROM comments c JOIN users u ON u.id = c.author_id
+"""
+
+
+@attrs.frozen
+class Comment(Profile):
+    id: int
+    body: str
+    createdAt: str
+    updatedAt: str
+
+
+@attrs.frozen
+class NewComment:
+    body: str = attrs.field(validator=filled)
+
+
+@attrs.frozen
+class Creation:
+    comment: NewComment
+
+
+@anyone.get("/:slug/comments")
+async def list_comments(req: Request[Env, int | None], res: Response) -> None:
+    article = await ownership(req.env, req.params["slug"])
+    statement = req.env.DB.prepare(f"{COMMENTS} WHERE c.article_id = ?2 ORDER BY c.id")
+    found = await statement.bind(req.user, article.id).all(Comment)
+    res.json({"comments": [with_author(row) for row in found.results]})
+
+
+@signed_in.post("/:slug/comments")
+async def create_comment(req: Request[Env, User], res: Response) -> None:
+    article = await ownership(req.env, req.params["slug"])
+    new = (await req.json(Creation)).comment
+    insert = req.env.DB.prepare("INSERT INTO comments (body, article_id, author_id) VALUES (?, ?, ?) RETURNING id")
+    comment_id = await insert.bind(new.body, article.id, req.user.id).first("id")
+    comment = await req.env.DB.prepare(f"{COMMENTS} WHERE c.id = ?2").bind(req.user.id, comment_id).first(Comment)
+    assert comment is not None
+    res.status(201).json({"comment": with_author(comment)})
+
+
+@signed_in.delete("/:slug/comments/:id")
+async def delete_comment(req: Request[Env, User], res: Response) -> None:
+    article = await ownership(req.env, req.params["slug"])
+    find = req.env.DB.prepare("SELECT author_id FROM comments WHERE id = ? AND article_id = ?")
+    author_id = await find.bind(req.params["id"], article.id).first("author_id")
+    if author_id is None:
+        raise CoreError(404, "not found", field="comment")
+    if author_id != req.user.id:
+        raise CoreError(403, "forbidden", field="comment")
+    await req.env.DB.prepare("DELETE FROM comments WHERE id = ?").bind(req.params["id"]).run()
+    res.status(204).send()

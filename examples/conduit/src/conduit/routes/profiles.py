@@ -1,0 +1,62 @@
+"""`/profiles/:username`: what everyone sees of a user, and whether the viewer follows them."""
+
+import attrs
+
+from conduit.auth import User, current_user, viewer
+from conduit.env import Env
+from core import CoreError, Request, Response, Router
+
+profiles: Router[Env] = Router()
+anyone = profiles.authenticated(viewer)
+signed_in = profiles.authenticated(current_user)
+
+# Of the user `u`, as the viewer ?1 sees them. Nobody in particular is null, who follows nobody.
+PROFILE = """
+    u.username, u.bio, u.image,
+    EXISTS (SELECT 1 FROM follows WHERE follower_id = ?1 AND followed_id = u.id) AS following
+"""
+
+
+@attrs.frozen
+class Profile:
+    username: str
+    bio: str | None
+    image: str | None
+    following: bool
+
+
+@anyone.get("/:username")
+async def get_profile(req: Request[Env, int | None], res: Response) -> None:
+    res.json(await shown(req.env, req.params["username"], req.user))
+
+
+@signed_in.post("/:username/follow")
+async def follow(req: Request[Env, User], res: Response) -> None:
+    statement = req.env.DB.prepare(
+        "INSERT INTO follows (follower_id, followed_id) SELECT ?, id FROM users WHERE username = ? ON CONFLICT DO NOTHING"
+    )
+    await statement.bind(req.user.id, req.params["username"]).run()
+    res.json(await shown(req.env, req.params["username"], req.user.id))
+
+
+@signed_in.delete("/:username/follow")
+async def unfollow(req: Request[Env, User], res: Response) -> None:
+    statement = req.env.DB.prepare(
+        "DELETE FROM follows WHERE follower_id = ? AND followed_id = (SELECT id FROM users WHERE username = ?)"
+    )
+    await statement.bind(req.user.id, req.params["username"]).run()
+    res.json(await shown(req.env, req.params["username"], req.user.id))
+
+
+async def shown(env: Env, username: str, viewer: int | None) -> dict[str, Profile]:
+    statement = env.DB.prepare(f"SELECT {PROFILE} FROM users u WHERE u.username = ?2")
+    profile = await statement.bind(viewer, username).first(Profile)
+    if profile is None:
+        raise CoreError(404, "not found", field="profile")
+    return {"profile": profile}
+
+
+def with_author(row: Profile) -> dict[str, object]:
+    """A row that has its author's profile among its columns, with the profile in a place of its own."""
+    fields = attrs.asdict(row)
+    return {"author": {field.name: fields.pop(field.name) for field in attrs.fields(Profile)}, **fields}

@@ -1,0 +1,1 @@
+"""A program read from its text, and what may be said of it."""

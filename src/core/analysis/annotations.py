@@ -1,0 +1,247 @@
+"""What annotations say, read from plain syntax trees: which kind of binding an attribute asks for, and an Env's shape.
+
+The twin of `core.mypy_plugin.types`, for programs that no type checker has read. What is not understood has the kind
+`""`, and nothing is said about it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import attrs
+
+from core.analysis.classes import TYPING, Classes, ClassRef, class_at, parsed_string
+from core.analysis.envs import EnvAttribute, EnvShape
+from core.analysis.findings import Location
+from core.analysis.modules import External, Local, Modules, Scope
+from core.config.model import KINDS
+
+__all__ = ["Annotation", "ClassRef", "Reader", "WRAPPERS"]
+
+# What the framework has a type for; an alias is a Protocol by another name: `Assets` is a `Fetcher`.
+_KINDS: Final[Mapping[str, str]] = {
+    **{kind.protocol: kind.protocol for kind in KINDS.values() if kind.protocol is not None},
+    **{kind.alias: kind.protocol for kind in KINDS.values() if kind.alias and kind.protocol},
+}
+WRAPPERS: Final = frozenset(["Annotated", "Final", "Required", "NotRequired", "ReadOnly"])
+_SCALARS: Final[Mapping[str, str]] = {
+    "builtins.str": "str",
+    "builtins.int": "int",
+    "builtins.float": "float",
+    "builtins.bool": "bool",
+    "builtins.list": "list",
+    "typing.List": "list",
+    "builtins.dict": "dict",
+    "typing.Dict": "dict",
+    "builtins.object": "object",
+    "typing.Any": "Any",
+    "typing_extensions.Any": "Any",
+}
+_DEEPEST: Final = 20
+
+
+@attrs.frozen
+class Annotation:
+    """An annotation, understood as far as it can be. `arguments` are the full names of its type arguments."""
+
+    kind: str
+    shown: str
+    optional: bool = False
+    arguments: Sequence[str] = ()
+    literals: Sequence[Any] = ()
+    class_: ClassRef | None = None
+    not_required: bool = False
+    class_var: bool = False
+
+
+class Reader(Classes):
+    """Reads the annotations of one program."""
+
+    def __init__(self, modules: Modules, named: frozenset[str] | None = None) -> None:
+        super().__init__(modules, named)
+        self._shapes: dict[ClassRef, EnvShape] = {}
+
+    # -- Env
+
+    def shape(self, class_: ClassRef, *, partial: bool = False) -> EnvShape:
+        """An Env, or a Protocol that stands for one, as `core.analysis.envs` wants it."""
+        found = self._shapes.get(class_)
+        if found is not None:
+            return found
+        file = str(class_.module.path)
+        home = Location(file, _first_line(class_.node), class_.node.col_offset + 1)
+        attributes: list[EnvAttribute] = []
+        for field in self.fields(class_):
+            annotation = self.annotation(field.annotation, field.owner.body)
+            if annotation.class_var:
+                continue
+            own = field.owner == class_
+            attributes.append(
+                EnvAttribute(
+                    name=field.alias,
+                    kind=annotation.kind,
+                    shown=annotation.shown,
+                    location=Location(file, field.line, field.column) if own else home,
+                    attribute=field.name,
+                    optional=annotation.optional or field.has_default,
+                    arguments=annotation.arguments,
+                    literals=annotation.literals,
+                    converted=field.converted,
+                    inherited=not own and self.is_env(field.owner),
+                )
+            )
+        shape = self._shapes[class_] = EnvShape(class_.node.name, home, attributes, partial)
+        return shape
+
+    # -- annotations
+
+    def annotation(self, expression: ast.expr, scope: Scope, *, depth: int = 0) -> Annotation:
+        """What an annotation is."""
+        nothing = Annotation("", _text(expression))
+        if depth > _DEEPEST:
+            return nothing
+        match expression:
+            case ast.Constant(value=str() as text):
+                parsed = parsed_string(text)
+                return self.annotation(parsed, scope, depth=depth + 1) if parsed is not None else nothing
+            case ast.BinOp(op=ast.BitOr()):
+                return self._union(list(_arms(expression)), scope, depth)
+            case ast.Subscript(value=value, slice=inside):
+                return self._subscript(expression, value, inside, scope, depth)
+            case ast.Name() | ast.Attribute():
+                return self._named(expression, scope, depth)
+            case _:
+                return nothing
+
+    def _union(self, arms: Sequence[ast.expr], scope: Scope, depth: int) -> Annotation:
+        rest = [arm for arm in arms if not _is_none(arm)]
+        optional = len(rest) < len(arms)
+        inner = [self.annotation(arm, scope, depth=depth + 1) for arm in rest]
+        shown = " | ".join(annotation.shown for annotation in inner)
+        optional = optional or any(annotation.optional for annotation in inner)
+        if len(inner) == 1:
+            return attrs.evolve(inner[0], optional=optional)
+        if inner and all(annotation.kind == "Literal" for annotation in inner):
+            literals = [literal for annotation in inner for literal in annotation.literals]
+            return Annotation("Literal", shown, optional, literals=literals)
+        return Annotation("", shown, optional)
+
+    def _subscript(
+        self, expression: ast.Subscript, value: ast.expr, inside: ast.expr, scope: Scope, depth: int
+    ) -> Annotation:
+        resolved = self.modules.resolve(value, scope)
+        arguments = inside.elts if isinstance(inside, ast.Tuple) else [inside]
+        if isinstance(resolved, External) and resolved.name.startswith(TYPING):
+            match resolved.name.rpartition(".")[2]:
+                case name if name in WRAPPERS and arguments:
+                    inner = self.annotation(arguments[0], scope, depth=depth + 1)
+                    return attrs.evolve(inner, not_required=inner.not_required or name == "NotRequired")
+                case "Optional" if len(arguments) == 1:
+                    return attrs.evolve(self.annotation(arguments[0], scope, depth=depth + 1), optional=True)
+                case "Union":
+                    return self._union(arguments, scope, depth)
+                case "ClassVar":
+                    return Annotation("", "ClassVar", class_var=True)
+                case "Literal":
+                    return self._literal(arguments)
+                case _:
+                    pass
+        base = self._named(value, scope, depth)
+        shown = f"{base.shown}[{', '.join(self.shown(argument, scope, depth + 1) for argument in arguments)}]"
+        names = tuple(self.full_name(argument, scope) for argument in arguments)
+        return attrs.evolve(base, shown=shown, arguments=names)
+
+    def _literal(self, arguments: Sequence[ast.expr]) -> Annotation:
+        values = [argument.value for argument in arguments if isinstance(argument, ast.Constant)]
+        literals = [value for value in values if isinstance(value, str | int | bool)]
+        words = ", ".join(f'"{value}"' if isinstance(value, str) else repr(value) for value in literals)
+        # A member of an enum is no JSON; what has one is not judged.
+        kind = "Literal" if len(values) == len(arguments) else ""
+        return Annotation(kind, f"Literal[{words}]", None in values, literals=literals)
+
+    def _named(self, expression: ast.expr, scope: Scope, depth: int) -> Annotation:
+        bare = _text(expression).rpartition(".")[2]
+        resolved = self.modules.resolve(expression, scope)
+        match resolved:
+            case External(name):
+                last = name.rpartition(".")[2]
+                if name.startswith("core.") and last in _KINDS:
+                    return Annotation(_KINDS[last], last)
+                return Annotation(_SCALARS.get(name, ""), last, class_var=last == "ClassVar")
+            case Local(definition, inner):
+                class_ = class_at(resolved)
+                if class_ is not None:
+                    return Annotation(self._class_kind(class_), class_.node.name, class_=class_)
+                value = definition.value
+                if isinstance(value, ast.Call):  # NewType("Port", int)
+                    maker = self.modules.resolve(value.func, inner)
+                    if isinstance(maker, External) and maker.name.endswith(".NewType") and len(value.args) == 2:
+                        return attrs.evolve(self.annotation(value.args[1], inner, depth=depth + 1), shown=bare)
+                elif value is not None:
+                    return self.annotation(value, inner, depth=depth + 1)
+                return Annotation("", bare)
+            case _:
+                return Annotation("", bare)
+
+    def _class_kind(self, class_: ClassRef) -> str:
+        for name in self.outside(class_):
+            last = name.rpartition(".")[2]
+            if name.startswith("core.") and last in _KINDS:
+                return _KINDS[last]
+        if any(isinstance(base, External) and base.name.startswith("enum.") for base in self.bases(class_)):
+            return ""
+        for name in self.outside(class_):
+            if name in _SCALARS:
+                return _SCALARS[name]
+        return "table" if self.is_structured(class_) else ""
+
+    def shown(self, expression: ast.expr, scope: Scope, depth: int) -> str:
+        """Return an annotation as messages show it, with `| None` where None is allowed."""
+        annotation = self.annotation(expression, scope, depth=depth)
+        return f"{annotation.shown} | None" if annotation.optional else annotation.shown
+
+    def full_name(self, expression: ast.expr, scope: Scope) -> str:
+        """The full name of a class with its arguments, to tell whether two annotations are one; nothing if unknown."""
+        if isinstance(expression, ast.Constant) and isinstance(expression.value, str):
+            parsed = parsed_string(expression.value)
+            return self.full_name(parsed, scope) if parsed is not None else ""
+        if isinstance(expression, ast.Subscript):
+            base = self.full_name(expression.value, scope)
+            inside = expression.slice.elts if isinstance(expression.slice, ast.Tuple) else [expression.slice]
+            names = [self.full_name(argument, scope) for argument in inside]
+            return f"{base}[{', '.join(names)}]" if base and all(names) else ""
+        if not isinstance(expression, ast.Name | ast.Attribute):
+            return ""
+        resolved = self.modules.resolve(expression, scope)
+        class_ = class_at(resolved)
+        if class_ is not None:
+            return class_.name
+        if isinstance(resolved, Local) and resolved.definition.value is not None:
+            value = resolved.definition.value
+            return "" if isinstance(value, ast.Call) else self.full_name(value, resolved.scope)
+        if isinstance(resolved, External):
+            return f"typing.{resolved.name.rpartition('.')[2]}" if resolved.name.startswith(TYPING) else resolved.name
+        return ""
+
+
+def _text(expression: ast.expr) -> str:
+    return ast.unparse(expression)
+
+
+def _arms(expression: ast.expr) -> Iterator[ast.expr]:
+    if isinstance(expression, ast.BinOp) and isinstance(expression.op, ast.BitOr):
+        yield from _arms(expression.left)
+        yield from _arms(expression.right)
+    else:
+        yield expression
+
+
+def _is_none(expression: ast.expr) -> bool:
+    return isinstance(expression, ast.Constant) and expression.value is None
+
+
+def _first_line(node: ast.ClassDef) -> int:
+    """The line of `class`; decorators stand above it."""
+    return node.lineno

@@ -1,0 +1,422 @@
+"""The modules of a program as text: which files they are, what their names stand for, what is constant.
+
+Read with `ast` alone; nothing of the program runs. A name is followed through imports, aliases and modules as far as
+it can be told for certain: what is assigned twice, computed or shadowed is not known, and None says so. Longer than 400
+lines, because following a name needs both what binds it and where its module is.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import attrs
+
+__all__ = ["Definition", "External", "Local", "Module", "ModuleReference", "Modules", "Resolved", "Scope", "blocks_of"]
+
+FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
+ScopeNode: TypeAlias = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+_BUILTINS: Final = frozenset(vars(builtins))
+_STEPS: Final = 50
+
+
+@attrs.frozen(eq=False)
+class Definition:
+    """One place that gives a name its meaning: a statement, a parameter, or something that cannot be followed."""
+
+    node: ast.AST
+    value: ast.expr | None = None
+    annotation: ast.expr | None = None
+    alias: tuple[str, str] | None = None  # the module and the name that an import takes from it ("" for the module)
+    known: bool = True
+
+
+@attrs.define(eq=False)
+class Scope:
+    """The names of a module, a class or a function."""
+
+    module: Module
+    node: ScopeNode
+    parent: Scope | None = None
+    names: dict[str, list[Definition]] = attrs.field(factory=dict[str, "list[Definition]"])
+    stars: list[str] = attrs.field(factory=list[str])
+    children: dict[ast.AST, Scope] = attrs.field(factory=dict[ast.AST, "Scope"])
+
+    @property
+    def qualname(self) -> str:
+        """The dotted name of the class or function, without its module."""
+        if isinstance(self.node, ast.Module) or self.parent is None:
+            return ""
+        own = self.node.name if not isinstance(self.node, ast.Lambda) else "<lambda>"
+        return f"{self.parent.qualname}.{own}" if self.parent.qualname else own
+
+
+@attrs.define(eq=False)
+class Module:
+    """One file of the program."""
+
+    name: str
+    path: Path
+    tree: ast.Module
+    imports: list[str] = attrs.field(factory=list[str])
+    scope: Scope = attrs.field(init=False)
+
+    @property
+    def package(self) -> str:
+        """What relative imports start from."""
+        return self.name if self.path.name == "__init__.py" else self.name.rpartition(".")[0]
+
+
+@attrs.frozen
+class External:
+    """Something outside of the program, by its full name, as it was imported."""
+
+    name: str
+
+
+@attrs.frozen(eq=False)
+class Local:
+    """Something inside of the program: where it is defined and in which scope that stands."""
+
+    definition: Definition
+    scope: Scope
+
+    @property
+    def name(self) -> str:
+        """Its full name, for a class or function."""
+        node = self.definition.node
+        own = node.name if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) else ""
+        return ".".join(part for part in (self.scope.module.name, self.scope.qualname, own) if part)
+
+
+@attrs.frozen
+class ModuleReference:
+    """A module of the program itself, as `import package.module` gives it."""
+
+    module: Module = attrs.field(eq=id)
+
+
+Resolved: TypeAlias = External | Local | ModuleReference
+
+
+class Modules:
+    """The modules of one program. `roots` are the folders that imports start from; `problems` the files with errors."""
+
+    def __init__(self, roots: Sequence[Path]) -> None:
+        self.roots = roots
+        self.problems: list[tuple[Path, int, str]] = []
+        self._by_path: dict[Path, Module | None] = {}
+        self._by_name: dict[str, Module | None] = {}
+
+    # -- files
+
+    def add(self, path: Path) -> Module | None:
+        """The module in a file, read once. None where it cannot be read; `problems` then says why."""
+        path = path.resolve()
+        if path in self._by_path:
+            return self._by_path[path]
+        module: Module | None = None
+        try:
+            tree = ast.parse(path.read_bytes(), str(path))
+        except (SyntaxError, ValueError, OSError, RecursionError) as error:
+            line = error.lineno or 1 if isinstance(error, SyntaxError) else 1
+            text = error.msg if isinstance(error, SyntaxError) else str(error)
+            self.problems.append((path, line, text))
+        else:
+            module = Module(self._name(path), path, tree)
+            module.scope = _scope_of(module)
+        self._by_path[path] = module
+        if module is not None:
+            self._by_name.setdefault(module.name, module)
+        return module
+
+    def find(self, name: str) -> Module | None:
+        """The module of that name, if it is part of the program."""
+        if name in self._by_name:
+            return self._by_name[name]
+        relative = Path(*name.split("."))
+        for root in self.roots:
+            for path in (root / relative / "__init__.py", (root / relative).with_suffix(".py")):
+                if name and path.is_file():
+                    module = self.add(path)
+                    self._by_name[name] = module
+                    return module
+        self._by_name[name] = None
+        return None
+
+    def reachable(self, start: Sequence[Module]) -> list[Module]:
+        """The modules that `start` imports, at the top or inside functions, and theirs, and so on; `start` included."""
+        found: dict[Path, Module] = {}
+        todo = list(reversed(start))
+        while todo:
+            module = todo.pop()
+            if module.path in found:
+                continue
+            found[module.path] = module
+            todo += reversed(list(self._imports(module)))
+        return list(found.values())
+
+    def _imports(self, module: Module) -> Iterator[Module]:
+        for name in dict.fromkeys(module.imports):
+            parts = name.split(".")
+            for length in range(1, len(parts) + 1):
+                imported = self.find(".".join(parts[:length]))
+                if imported is not None:
+                    yield imported
+
+    def _name(self, path: Path) -> str:
+        """The dotted name: from the folder that its outermost package lies in, or from the root above that."""
+        base = path.parent
+        while (base / "__init__.py").is_file() and base != base.parent:
+            base = base.parent
+        above = [root for root in self.roots if base.is_relative_to(root)]
+        root = max(above, key=lambda r: len(r.parts)) if above else base
+        parts = list(path.relative_to(root).with_suffix("").parts)
+        if parts[-1] == "__init__" and len(parts) > 1:
+            parts.pop()
+        return ".".join(parts)
+
+    # -- names
+
+    def resolve(self, expression: ast.expr, scope: Scope) -> Resolved | None:
+        """What a dotted name stands for, through imports and aliases; None where it is not known."""
+        return self._resolve(expression, scope, 0)
+
+    def _resolve(self, expression: ast.expr, scope: Scope, steps: int) -> Resolved | None:
+        if steps > _STEPS:
+            return None
+        match expression:
+            case ast.Name(id=name):
+                return self._look_up(name, scope, steps)
+            case ast.Attribute(value=value, attr=attr):
+                owner = self._resolve(value, scope, steps + 1)
+                match owner:
+                    case External(name):
+                        return External(f"{name}.{attr}")
+                    case ModuleReference(module):
+                        return self._member(module, attr, steps)
+                    case Local(definition, inner) if isinstance(definition.node, ast.ClassDef):
+                        body = inner.children.get(definition.node)
+                        return self._in_scope(attr, body, steps) if body is not None else None
+                    case _:
+                        return None
+            case _:
+                return None
+
+    def _look_up(self, name: str, scope: Scope, steps: int) -> Resolved | None:
+        current: Scope | None = scope
+        while current is not None:
+            # Names of a class are not seen from the functions inside it.
+            if (current is scope or not isinstance(current.node, ast.ClassDef)) and name in current.names:
+                return self._in_scope(name, current, steps)
+            current = current.parent
+        for star in scope.module.scope.stars:
+            module = self.find(star)
+            if module is not None and name in module.scope.names:
+                return self._in_scope(name, module.scope, steps)
+            if module is None and star.split(".")[0] == "core":
+                return External(f"{star}.{name}")
+        if scope.module.scope.stars:
+            return None
+        return External(f"builtins.{name}") if name in _BUILTINS else None
+
+    def _in_scope(self, name: str, scope: Scope, steps: int) -> Resolved | None:
+        definitions = scope.names.get(name, [])
+        imports = [definition for definition in definitions if definition.alias is not None]
+        # `if TYPE_CHECKING` and `try` give a name twice: what all of them import is what it is.
+        definition = imports[0] if imports and len(imports) == len(definitions) else None
+        if definition is None:
+            if len(definitions) != 1:
+                return None
+            definition = definitions[0]
+        if not definition.known:
+            return None
+        if definition.alias is not None:
+            module_name, member = definition.alias
+            module = self.find(module_name)
+            if not member:
+                return External(module_name) if module is None else ModuleReference(module)
+            if module is not None:
+                return self._member(module, member, steps)
+            return External(f"{module_name}.{member}")
+        if isinstance(definition.value, ast.Name | ast.Attribute):
+            followed = self._resolve(definition.value, scope, steps + 1)
+            if followed is not None:
+                return followed
+        return Local(definition, scope)
+
+    def _member(self, module: Module, name: str, steps: int) -> Resolved | None:
+        if name in module.scope.names:
+            return self._in_scope(name, module.scope, steps + 1)
+        submodule = self.find(f"{module.name}.{name}") if module.path.name == "__init__.py" else None
+        if submodule is not None:
+            return ModuleReference(submodule)
+        for star in module.scope.stars:
+            other = self.find(star)
+            if other is not None and name in other.scope.names:
+                return self._in_scope(name, other.scope, steps + 1)
+        return None
+
+    # -- values
+
+    def value(self, expression: ast.expr, scope: Scope) -> tuple[ast.expr, Scope]:
+        """An expression, or what the variable that it names was assigned, once, wherever that is."""
+        for _ in range(_STEPS):
+            if not isinstance(expression, ast.Name | ast.Attribute):
+                break
+            resolved = self.resolve(expression, scope)
+            if not isinstance(resolved, Local) or resolved.definition.value is None:
+                break
+            expression, scope = resolved.definition.value, resolved.scope
+        return expression, scope
+
+    def string(self, expression: ast.expr | None, scope: Scope) -> str | None:
+        """The string that an expression is for certain: a literal, or a variable that is given one, once."""
+        if expression is None:
+            return None
+        expression, scope = self.value(expression, scope)
+        match expression:
+            case ast.Constant(value=str() as text):
+                return text
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                first, second = self.string(left, scope), self.string(right, scope)
+                return None if first is None or second is None else first + second
+            case ast.JoinedStr(values=values):
+                parts = [self._part(part, scope) for part in values]
+                return None if None in parts else "".join(part or "" for part in parts)
+            case _:
+                return None
+
+    def _part(self, part: ast.expr, scope: Scope) -> str | None:
+        """The text of one part of an f-string: what is between braces, or around them."""
+        if isinstance(part, ast.FormattedValue):
+            return self.string(part.value, scope) if part.conversion == -1 and part.format_spec is None else None
+        return self.string(part, scope)
+
+
+def _absolute(module: Module, node: ast.ImportFrom) -> str:
+    """The full name of the module that a `from` import names."""
+    if not node.level:
+        return node.module or ""
+    parts = module.package.split(".")
+    base = ".".join(parts[: len(parts) - node.level + 1])
+    return f"{base}.{node.module}" if node.module and base else node.module or base
+
+
+def _scope_of(module: Module) -> Scope:
+    scope = Scope(module, module.tree)
+    _Collector(scope).statements(module.tree.body)
+    return scope
+
+
+class _Collector:
+    """Puts the names that a body binds into its scope, and makes the scopes inside it."""
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+
+    def bind(self, name: str, definition: Definition) -> None:
+        self.scope.names.setdefault(name, []).append(definition)
+
+    def inner(self, node: ast.ClassDef | FunctionNode) -> _Collector:
+        scope = Scope(self.scope.module, node, self.scope)
+        self.scope.children[node] = scope
+        return _Collector(scope)
+
+    def statements(self, body: Sequence[ast.stmt]) -> None:
+        for statement in body:
+            self.statement(statement)
+
+    def statement(self, node: ast.stmt) -> None:
+        match node:
+            case ast.ClassDef():
+                self.bind(node.name, Definition(node))
+                self.inner(node).statements(node.body)
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                self.bind(node.name, Definition(node))
+                inside = self.inner(node)
+                for parameter in getattr(node, "type_params", ()):  # def f[E: Env](…), of Python 3.12
+                    inside.bind(parameter.name, Definition(parameter, annotation=getattr(parameter, "bound", None)))
+                arguments = node.args
+                for arg in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+                    inside.bind(arg.arg, Definition(arg, annotation=arg.annotation))
+                for rest in (arguments.vararg, arguments.kwarg):
+                    if rest is not None:
+                        inside.bind(rest.arg, Definition(rest, known=False))
+                inside.statements(node.body)
+            case ast.Import():
+                self.scope.module.imports += [alias.name for alias in node.names]
+                for alias in node.names:
+                    if alias.asname:
+                        self.bind(alias.asname, Definition(node, alias=(alias.name, "")))
+                    else:
+                        first = alias.name.partition(".")[0]
+                        self.bind(first, Definition(node, alias=(first, "")))
+            case ast.ImportFrom():
+                base = _absolute(self.scope.module, node)
+                self.scope.module.imports += [base, *(f"{base}.{alias.name}" for alias in node.names)]
+                for alias in node.names:
+                    if alias.name == "*":
+                        self.scope.stars.append(base)
+                    else:
+                        self.bind(alias.asname or alias.name, Definition(node, alias=(base, alias.name)))
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                self.bind(name, Definition(node, value=value))
+                self.expressions(node)
+            case ast.AnnAssign(target=ast.Name(id=name), value=value, annotation=annotation):
+                self.bind(name, Definition(node, value=value, annotation=annotation))
+                self.expressions(node)
+            case ast.Global() | ast.Nonlocal():
+                for name in node.names:
+                    self.bind(name, Definition(node, known=False))
+                    # What is changed from inside a function is not constant outside of it either.
+                    outer = self.scope.parent
+                    while outer is not None:
+                        outer.names.setdefault(name, []).append(Definition(node, known=False))
+                        outer = outer.parent
+            case _:
+                if type(node).__name__ == "TypeAlias":  # the `type` statement of Python 3.12
+                    self.bind(node.name.id, Definition(node, value=node.value))  # type: ignore[attr-defined]  # 3.12
+                    return
+                self.expressions(node)
+                for child in blocks_of(node):
+                    self.statements(child)
+
+    def expressions(self, node: ast.stmt) -> None:
+        """What else binds names in a statement: loops, `with`, unpacking, `:=`, `except`, patterns, `del`."""
+        todo: list[ast.AST] = [node]
+        simple = isinstance(node, ast.Assign | ast.AnnAssign)
+        while todo:
+            current = todo.pop()
+            if isinstance(current, ast.stmt) and current is not node:
+                continue
+            if isinstance(current, ast.Name) and not isinstance(current.ctx, ast.Load):
+                target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+                if not (simple and current is target):
+                    self.bind(current.id, Definition(node, known=False))
+            elif isinstance(current, ast.ExceptHandler):
+                if current.name:
+                    self.bind(current.name, Definition(node, known=False))
+                continue
+            elif isinstance(current, ast.MatchAs | ast.MatchStar):
+                if current.name:
+                    self.bind(current.name, Definition(node, known=False))
+            elif isinstance(current, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp | ast.Lambda):
+                continue  # names of their own
+            todo += ast.iter_child_nodes(current)
+
+
+def blocks_of(node: ast.stmt) -> Iterator[list[ast.stmt]]:
+    """The bodies inside a compound statement, in the order in which they run."""
+    block: object = getattr(node, "body", None)
+    if isinstance(block, list):
+        yield block
+    for inner in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
+        yield inner.body
+    for field in ("orelse", "finalbody"):
+        block = getattr(node, field, None)
+        if isinstance(block, list):
+            yield block

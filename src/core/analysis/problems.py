@@ -1,0 +1,152 @@
+"""What is said about names in calls: `create_app(Env)`, `rate_limit(kv_binding="…")`, handlers, middleware, queues.
+
+Plain functions over plain values, which return the exact words of a finding; the rules that ask are in
+`core.analysis.registrations`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+
+from core.analysis.envs import ANYTHING, EnvShape, attribute_name, declares_bindings
+from core.analysis.wording import listed, with_article
+from core.config.model import Configuration
+
+__all__ = [
+    "binding_problem",
+    "handler_not_last",
+    "handler_parameters",
+    "names_nothing",
+    "no_class",
+    "no_env",
+    "not_bindings",
+    "order_problem",
+    "queue_problem",
+    "unknown_parameter",
+]
+
+
+def names_nothing(option: str, name: str, classes: Iterable[str]) -> str:
+    """A name of an Env in the options that no class has (`core-env`). `option` is for example `mypy.ini [core-mypy] env`."""
+    near = get_close_matches(name, sorted(classes), n=1)
+    hint = f"Did you mean {near[0]}?" if near else "Write the full name of a class, or take it out"
+    return f"{option} names {name}, and no class is called that. {hint}"
+
+
+def not_bindings(call: str, name: str) -> str:
+    """`create_app(Env)` over a class that is no Env (`core-env`). `name` is the class's own."""
+    return (
+        f"{call}: {name} does not derive from Bindings, so it is compared with nothing. Write class {name}(Bindings), "
+        "or name it in [core-mypy] env"
+    )
+
+
+def no_class(call: str, class_: str | None) -> str:
+    """`create_app(Env(…))`: an instance, or another value that is no class (`core-env`)."""
+    given = f"an instance of {class_}" if class_ is not None else "no class"
+    return f"{call}: that is {given}. Give the class itself: create_app({class_ or 'Env'})"
+
+
+def no_env(configurations: Sequence[Configuration]) -> str | None:
+    """A program without any Env, whose configuration has bindings (`core-env`)."""
+    binding = declares_bindings(configurations)
+    if binding is None:
+        return None
+    return (
+        f"{binding.place} declares {binding.name}, and the program has no Env to compare it with. "
+        "Write class Env(Bindings) as `core types` does, and create_app(Env)"
+    )
+
+
+def binding_problem(call: str, name: str, shape: EnvShape, *, expected: str = "KVNamespace") -> str | None:
+    """A binding named by a literal, `rate_limit(kv_binding="SESSIONS")`, against the Env it will run with (`core-binding`).
+
+    `call` is how the argument is written, for example `rate_limit(kv_binding="SESSIONS")`.
+    """
+    attribute = next((a for a in shape.attributes if name in (a.attribute or a.name, a.name)), None)
+    fitting = [a.attribute or a.name for a in shape.attributes if a.kind == expected]
+    if attribute is not None:
+        if attribute.kind in ANYTHING or attribute.kind == expected:
+            return None
+        hint = f"Did you mean {listed(fitting, 'or')}?" if fitting else f"{shape.name} has no {expected}"
+        return f"{call}: {attribute_name(shape, attribute)} is {with_article(attribute.shown)}, not {with_article(expected)}. {hint}"
+    near = get_close_matches(name, fitting, n=1) or get_close_matches(
+        name, [a.attribute or a.name for a in shape.attributes], n=1
+    )
+    hint = f"Did you mean {near[0]}?" if near else f"Write {name}: {expected} on {shape.name}"
+    return f"{call}: {shape.name} has no attribute {name}. {hint}"
+
+
+def unknown_parameter(name: str, path: str, known: Sequence[str]) -> str:
+    """`req.params["idd"]` in a handler of `/users/:id` (`core-params`)."""
+    near = get_close_matches(name, known, n=1)
+    if near:
+        hint = f"Did you mean {near[0]}?"
+    elif known:
+        hint = f"It has {listed(known)}"
+    else:
+        hint = f"It has none. Write /:{name} where it belongs"
+    return f'req.params["{name}"]: the path {path} has no parameter {name}. {hint}'
+
+
+def handler_parameters(handler: str, wanted: Sequence[str], path: str, known: Sequence[str]) -> str | None:
+    """A handler over `Request[Env, U, Literal["org"]]` on a path without `:org` (`core-params`)."""
+    lacking = [name for name in wanted if name not in known]
+    if not lacking:
+        return None
+    has = f"it has {listed(known)}" if known else "it has no parameters"
+    return (
+        f"{handler} reads {listed([f':{name}' for name in lacking])}, which the path {path} does not have: {has}. "
+        f"Register it on a path with {listed([f':{name}' for name in lacking])}"
+    )
+
+
+def handler_not_last(handler: str, call: str) -> str:
+    """A handler `(req, res)` before others in one registration (`core-params`). `call` is for example `get("/users")`."""
+    return f"{handler} is a handler (req, res) and ends the chain, so what follows it in {call} never runs. Put it last"
+
+
+def order_problem(early: str, late: str, reason: str) -> str:
+    """A proven reversal of middleware (`core-order`), for example `logger()` before `request_id()`."""
+    return f"{early}() is registered before {late}(), but {reason}. Register {late}() first"
+
+
+def queue_problem(
+    queue: str, message: tuple[str, str] | None, shape: EnvShape | None, configurations: Sequence[Configuration]
+) -> str | None:
+    """A consumer `@app.queue("jobs")` over `MessageBatch[T]`, against what is sent and declared (`core-queue`).
+
+    `message` is T: its full name and how to show it; None when it is not known.
+    """
+    declared = [c for c in configurations if c.worker.queues.consumers]
+    names = sorted({consumer.queue for c in declared for consumer in c.worker.queues.consumers})
+    producers = [
+        binding
+        for c in configurations
+        for binding in c.bindings.values()
+        if binding.kind == "queue" and binding.entry.queue == queue
+    ]
+    if configurations and queue not in names:
+        near = get_close_matches(queue, names, n=1)
+        configuration = configurations[0]
+        kind_text = (
+            f'"queues.consumers": [{{ "queue": "{queue}" }}]'
+            if configuration.is_json
+            else f'[[queues.consumers]] queue = "{queue}"'
+        )
+        hint = f"Did you mean {near[0]}?" if near else f"Write {kind_text}"
+        return f'queue("{queue}"): {configuration.path.name} has no consumer of that queue. {hint}'
+    if message is None or shape is None or message[0] in ("typing.Any", "builtins.object", "object", "Any"):
+        return None
+    for binding in producers:
+        attribute = shape.find(binding.name)
+        if attribute is None or attribute.kind != "Queue" or len(attribute.arguments) != 1:
+            continue
+        sent = attribute.arguments[0]
+        if sent not in ("", "typing.Any", "Any", message[0]):
+            return (
+                f'queue("{queue}"): the consumer takes MessageBatch[{message[1]}], but {attribute_name(shape, attribute)} '
+                f"({binding.place}) is {with_article(attribute.shown)}. Write the same type in both"
+            )
+    return None

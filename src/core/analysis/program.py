@@ -1,0 +1,435 @@
+"""A whole program against its configuration, read from its text: what `core check` finds.
+
+Starts from the file that `main` names and follows its imports. Env classes, routers, routes, consumers and SQL are
+found here; what is wrong with them is decided where the mypy plugin asks too: `check.py`, `routes.py`, `sql.py`.
+Nothing of the program runs, and nothing is said about what is not understood.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from core.analysis.annotations import ClassRef, Reader
+from core.analysis.databases import Databases
+from core.analysis.entry import entry_file, import_roots, python_files
+from core.analysis.envs import ANYTHING, EnvShape, check_env, declares_bindings
+from core.analysis.findings import Finding, level_of, sort_findings
+from core.analysis.front_end import Problem
+from core.analysis.modules import External, Module, Modules, Scope
+from core.analysis.nodes import (
+    annotation_at,
+    parents_in,
+    request_parameter,
+    scopes_in,
+)
+from core.analysis.problems import binding_problem, names_nothing, no_class, no_env, not_bindings, queue_problem
+from core.analysis.registrations import binding_of, misplaced, path_of, registration_problems, unknown_read
+from core.analysis.settings import Settings
+from core.analysis.sources import CLASSES, Sources, defined_names, dotted_names, named_nowhere, read_sources
+from core.analysis.syntax import Node, Registered, SyntaxTrees
+from core.analysis.worker import worker_findings
+from core.config.checks import Code
+from core.config.model import Configuration
+from core.sql.catalog import problem_text
+
+__all__ = ["Options", "Proof", "check_program", "find_env", "prove"]
+
+_MAKES: Final = frozenset(["core.create_app", "core.app.create_app"])
+_BATCHES: Final = frozenset(["core.MessageBatch", "core.bindings.queue.MessageBatch"])
+_NO_ENVS: Final = ("builtins.", "typing.", "collections.")
+
+
+@attrs.frozen
+class Options:
+    """`env`: full names or patterns of Env classes, in place of all over `Bindings`. `paths`: further files or folders.
+
+    `option` is where `env` was read, for messages. `root` is the folder that the options stand in: a name of `env` may
+    be that of another worker's class below it.
+    """
+
+    env: Sequence[str] | None = None
+    paths: Sequence[Path] = ()
+    option: str = "--env-class"
+    root: Path | None = None
+
+    @classmethod
+    def of(cls, settings: Settings | None, paths: Sequence[Path] = ()) -> Options:
+        """The options of the mypy plugin, which hold for every check of a program."""
+        if settings is None:
+            return cls(paths=paths)
+        return cls(settings.env, paths, f"{settings.where} env", settings.root)
+
+
+@attrs.frozen
+class Proof:
+    """What was found, and what was compared: `names` of Envs with a known kind, `routes` with a known path, `statements`."""
+
+    findings: Sequence[Finding]
+    names: int
+    routes: int
+    statements: int
+
+
+def prove(configurations: Sequence[Configuration], options: Options | None = None) -> Proof:
+    """Everything that is wrong between a program and the given environments of its configuration, and what was looked at."""
+    program = _Program(configurations, options or Options())
+    return Proof(program.findings(), program.names, program.paths, program.statements)
+
+
+def check_worker(configurations: Sequence[Configuration]) -> list[Finding]:
+    """The findings of `core-worker` alone, which a build is stopped by."""
+    program = _Program(configurations, Options())
+    return list(program.levelled(sort_findings(worker_findings(program.modules, program.program))))
+
+
+def check_program(configurations: Sequence[Configuration], options: Options | None = None) -> list[Finding]:
+    """The findings alone."""
+    return list(prove(configurations, options).findings)
+
+
+def find_env(configurations: Sequence[Configuration], name: str, file: Path | None = None) -> list[EnvShape]:
+    """The Env classes of that name in the program, or in one file of it."""
+    program = _Program(configurations, Options(paths=[file] if file is not None and file.is_file() else ()))
+    return [
+        program.reader.shape(class_)
+        for class_ in program.envs()
+        if class_.node.name == name and (file is None or class_.module.path == file.resolve())
+    ]
+
+
+class _Program:
+    def __init__(self, configurations: Sequence[Configuration], options: Options) -> None:
+        self.configurations = configurations
+        self.options = options
+        self.names = self.paths = self.statements = 0
+        self.configuration = configurations[0]
+        self.directory = self.configuration.directory.resolve()
+        self.found: list[Finding] = []
+        self.entry, problem = entry_file(self.configuration)
+        if problem is not None:
+            self.found.append(problem)
+        self.modules = Modules(import_roots(self.directory, self.entry))
+        start = self._start(options.paths)
+        self.program = self.modules.reachable(start)
+        self.reader = Reader(self.modules, self._named(options.env) if options.env is not None else None)
+        self.sources: Sources = read_sources(self.directory)
+        self.trees = SyntaxTrees(self.modules, self.reader)
+        self.databases = Databases(self.trees, configurations, self.sources)
+        self._parents: dict[ast.AST, dict[ast.AST, ast.AST]] = {}
+
+    def findings(self) -> list[Finding]:
+        """All findings, in order."""
+        linecache.checkcache()
+        for path, line, text in self.modules.problems:
+            self.found.append(Finding("core-env", f"syntax error: {text}. Fix it", str(path), line))
+        registrations = {module: self.trees.registrations(module) for module in self.program}
+        self._check_envs()
+        for registered in registrations.values():
+            for registration in registered:
+                self._check_registration(registration)
+            for number, message in misplaced(self.trees, registered).items():
+                self.report(Problem("core-order", message, registered[number].call))
+        self._check_apps()
+        for module in self.program:
+            for scope in scopes_in(module.scope):
+                if isinstance(scope.node, ast.FunctionDef | ast.AsyncFunctionDef):
+                    self._check_parameters(scope)
+                    for node in self.parents(scope.node):
+                        for problem in self.databases.problems(Node(node, scope)):
+                            self.report(problem)
+        self.statements = self.databases.compared
+        self.found += worker_findings(self.modules, self.program)
+        if not self.found and not self.paths + self.statements and not any(True for _ in self.envs()):
+            message = (
+                "nothing was found to compare with this file: no Env, no route and no statement of SQL. Name the "
+                "program's file with main, with app in [core], or as a PATH"
+            )
+            self.found.append(Finding("core-env", message, str(self.configuration.path), 1))
+        return list(self.levelled(finding for finding in sort_findings(self.found) if not _ignored(finding)))
+
+    def levelled(self, findings: Iterable[Finding]) -> Iterator[Finding]:
+        """The findings as errors or warnings, as the project wants its codes."""
+        for finding in findings:
+            match level_of(finding.code, self.configurations):
+                case "error":
+                    yield finding
+                case "warning":
+                    yield attrs.evolve(finding, severity="warning")
+                case _:
+                    pass
+
+    def add(self, code: Code, message: str, module: Module, node: ast.expr | ast.stmt) -> None:
+        """Note a finding at a node."""
+        self.found.append(Finding(code, message, str(module.path), node.lineno, node.col_offset + 1))
+
+    def report(self, problem: Problem[Node] | None) -> None:
+        """Note what a rule has found."""
+        if problem is not None and isinstance(problem.node.node, ast.expr | ast.stmt):
+            self.add(problem.code, problem.message, problem.node.scope.module, problem.node.node)
+
+    # -- the files
+
+    def _start(self, paths: Sequence[Path]) -> list[Module]:
+        files: list[Path] = [self.entry] if self.entry is not None else []
+        app = self.modules.find((self.configuration.worker.core.app or "").partition(":")[0])
+        if app is not None:
+            files.append(app.path)
+        for path in paths:
+            files += sorted(path.rglob("*.py")) if path.is_dir() else [path]
+        if not files:
+            files = python_files(self.directory)
+        return [module for module in map(self.modules.add, dict.fromkeys(files)) if module is not None]
+
+    def _named(self, patterns: Sequence[str]) -> frozenset[str]:
+        """The full names of the Env classes that the options name."""
+        return frozenset(
+            class_.name
+            for class_ in self._classes()
+            if any(fnmatchcase(name, pattern) for name in _names(class_) for pattern in patterns)
+        )
+
+    def _unmatched(self) -> list[str]:
+        """What is to be said about names in the options that no class has."""
+        classes = list(self._classes())
+        patterns = [
+            pattern
+            for pattern in self.options.env or ()
+            if not any(fnmatchcase(name, pattern) for class_ in classes for name in _names(class_))
+        ]
+        if patterns and self.options.root is not None:
+            others: dict[str, list[str]] = {}
+            own = {str(module.path) for module in self.program}
+
+            def look(path: str, text: bytes) -> None:
+                if path not in own:
+                    others[path] = [name.decode("utf-8", "replace") for name in CLASSES.findall(text)]
+
+            read_sources(self.options.root.resolve(), each=look)
+            patterns = named_nowhere(patterns, others)
+        near = [class_.name for class_ in classes if self.reader.is_marked(class_)] or [c.name for c in classes]
+        return [names_nothing(self.options.option, pattern, near) for pattern in patterns]
+
+    # -- Env
+
+    def _classes(self) -> Iterator[ClassRef]:
+        """The classes of the program."""
+        for module in self.program:
+            for scope in scopes_in(module.scope):
+                if isinstance(scope.node, ast.ClassDef) and scope.parent is not None:
+                    yield ClassRef(scope.node, scope.parent)
+
+    def envs(self) -> Iterator[ClassRef]:
+        """The Env classes of the program."""
+        return filter(self.reader.is_env, self._classes())
+
+    def _check_envs(self) -> None:
+        names = self._entry_names()
+        unmatched = self._unmatched()
+        told = False
+        for class_ in self._classes():
+            checked = self.reader.is_env(class_)
+            for problem in unmatched if checked or self.reader.is_marked(class_) else ():
+                told = True
+                self.add("core-env", f"{class_.node.name}: {problem}", class_.module, class_.node)
+            if not checked:
+                continue
+            node = class_.node
+            own = any(isinstance(statement, ast.AnnAssign) for statement in node.body)
+            if own and not node.decorator_list and not self.reader.is_protocol(class_) and not node.keywords:
+                message = f"{node.name} has attributes of its own but no decorator. Put @attrs.frozen above it"
+                self.add("core-env", message, class_.module, node)
+                continue
+            shape = self._shape(class_)
+            self.names += sum(a.kind not in ANYTHING and not a.inherited for a in shape.attributes)
+            self.found += check_env(shape, self.configurations, entry_names=names)
+            self._check_migrations(shape)
+        if not told:
+            where = str(self.configuration.path)
+            self.found += (Finding("core-env", problem, where, 1) for problem in unmatched)
+
+    def _check_apps(self) -> None:
+        """Every `create_app(Env)`: over a class that is an Env, wherever there are bindings to compare with."""
+        message = (
+            None if self.options.env is not None or any(True for _ in self.envs()) else no_env(self.configurations)
+        )
+        unsure = told = False
+        for module in self.program:
+            for scope in scopes_in(module.scope):
+                for call in self.parents(scope.node):
+                    if not isinstance(call, ast.Call) or not self._makes_app(call.func, scope):
+                        continue
+                    given = call.args[0] if call.args else None
+                    problem = self._app_problem(call.func, given, scope) if given is not None else message
+                    unsure = unsure or problem is None
+                    if problem is not None:
+                        told = True
+                        self.add("core-env", problem, module, given or call)
+        # With names in the options, or a class from elsewhere in create_app, it is only not said to agree.
+        if message is not None and not told and not unsure:
+            binding = declares_bindings(self.configurations)
+            line = binding.line or 1 if binding is not None else 1
+            self.found.append(Finding("core-env", message, str(self.configuration.path), line))
+
+    def _makes_app(self, function: ast.expr, scope: Scope) -> bool:
+        resolved = self.modules.resolve(function, scope)
+        return isinstance(resolved, External) and resolved.name in _MAKES
+
+    def _app_problem(self, function: ast.expr, given: ast.expr, scope: Scope) -> str | None:
+        """What is wrong with what `create_app` is given; nothing where that is not known."""
+        call = f"{self.trees.shown(Node(function, scope))}({ast.unparse(given)})"
+        value, inner = self.modules.value(given, scope)
+        if isinstance(value, ast.Constant):
+            return no_class(call, None) if value.value is not None else no_env(self.configurations)
+        if isinstance(value, ast.Call):
+            made = self.reader.class_of(value.func, inner)
+            return no_class(call, made.node.name) if made is not None else None
+        class_ = self.reader.class_of(given, scope)
+        if class_ is None:
+            resolved = self.modules.resolve(given, scope)
+            if not isinstance(resolved, External) or not resolved.name.startswith(_NO_ENVS):
+                return None
+            name = resolved.name.rpartition(".")[2]
+            return not_bindings(f"{self.trees.shown(Node(function, scope))}({name})", name)
+        if self.reader.named is not None or self.reader.is_marked(class_) or not self.reader.is_whole(class_):
+            return None
+        return not_bindings(f"{self.trees.shown(Node(function, scope))}({class_.node.name})", class_.node.name)
+
+    def _check_migrations(self, shape: EnvShape) -> None:
+        """A migration that fails is told where the database stands on the Env."""
+        for attribute in shape.attributes:
+            if attribute.kind != "D1Database" or attribute.inherited:
+                continue
+            for configuration in self.configurations:
+                binding = configuration.bindings.get(attribute.name)
+                if binding is None or binding.kind != "d1":
+                    continue
+                for problem in self.databases.schema(configuration, binding).problems:
+                    text = f"{shape.name}.{attribute.attribute}: {problem_text(problem, configuration.directory)}"
+                    place = attribute.location
+                    self.found.append(Finding("core-sql", text, place.file, place.line, place.column))
+
+    def _shape(self, class_: ClassRef) -> EnvShape:
+        partial = self.reader.named is None and (not self.sources.complete or class_.node.name in self.sources.bases)
+        return self.reader.shape(class_, partial=partial)
+
+    def _entry_names(self) -> frozenset[str] | None:
+        if self.entry is None or not any(c.worker.durable_objects.bindings for c in self.configurations):
+            return None
+        return defined_names(self.entry)
+
+    # -- registrations
+
+    def _check_registration(self, registration: Registered) -> None:
+        if registration.method == "queue":
+            self._check_queue(registration)
+            return
+        env = self.trees.env_of(registration.on)
+        for handler in registration.handlers if env is not None else ():
+            named = binding_of(self.trees, handler)
+            if named is not None and env is not None:
+                call = f'{named[0]}(kv_binding="{named[1]}")'
+                message = binding_problem(call, named[1], self._shape(env))
+                self.report(Problem("core-binding", message, handler) if message is not None else None)
+        for problem in registration_problems(self.trees, registration, self.sources):
+            self.report(problem)
+        self.paths += registration.is_route and path_of(self.trees, registration) is not None
+
+    def _check_queue(self, registration: Registered) -> None:
+        name = self.trees.string_of(registration.arguments[0]) if registration.arguments else None
+        if name is None:
+            return
+        env = self.trees.env_of(registration.on)
+        message: tuple[str, str] | None = None
+        if registration.decorated is not None:
+            function, scope = registration.decorated
+            annotation = annotation_at(function, 0)
+            if isinstance(annotation, ast.Subscript):
+                resolved = self.modules.resolve(annotation.value, scope)
+                if isinstance(resolved, External) and resolved.name in _BATCHES:
+                    full_name = self.reader.full_name(annotation.slice, scope)
+                    if full_name:
+                        message = full_name, self.reader.annotation(annotation.slice, scope).shown
+            second = annotation_at(function, 1)
+            if env is None and second is not None:
+                env = self.reader.class_of(second, scope)
+        shape = self._shape(env) if env is not None else None
+        problem = queue_problem(name, message, shape, self.configurations)
+        self.report(Problem("core-queue", problem, registration.call) if problem is not None else None)
+
+    # -- parameters
+
+    def _check_parameters(self, scope: Scope) -> None:
+        """`req.params["idd"]` in the body of a handler."""
+        function = scope.node
+        registrations = self.trees.routes.get(function, ())
+        name = request_parameter(scope)
+        if name is None or not registrations:
+            return
+        reads = list(self._params_read(scope, name))
+        asked = {text for text, node in reads if isinstance(node, ast.Compare)}
+        for text, node in reads:
+            if isinstance(node, ast.Subscript) and text not in asked:
+                message = unknown_read(self.trees, text, registrations, self.sources)
+                if message is not None:
+                    self.add("core-params", message, scope.module, node.slice)
+
+    def _params_read(self, scope: Scope, name: str) -> Iterator[tuple[str, ast.Subscript | ast.Compare]]:
+        """`req.params["…"]`, and tests such as `"…" in req.params`, in a body and in the functions inside it."""
+        for inner in scopes_in(scope):
+            if inner is not scope and name in inner.names:
+                continue
+            for node in self.parents(inner.node):
+                match node:
+                    case ast.Subscript(value=value, slice=key) if isinstance(node.ctx, ast.Load):
+                        pass
+                    case ast.Compare(left=key, comparators=[value]):
+                        pass
+                    case _:
+                        continue
+                params, _ = self.modules.value(value, inner)
+                text = self.modules.string(key, inner)
+                if (
+                    text is not None
+                    and isinstance(params, ast.Attribute)
+                    and params.attr == "params"
+                    and isinstance(params.value, ast.Name)
+                    and params.value.id == name
+                ):
+                    yield text, node
+
+    def parents(self, function: ast.AST) -> dict[ast.AST, ast.AST]:
+        """The nodes of a function and the parent of each; found once."""
+        found = self._parents.get(function)
+        if found is None:
+            found = self._parents[function] = parents_in(function)
+        return found
+
+
+_IGNORE: Final = re.compile(r"#\s*type:\s*ignore(?:\[(?P<codes>[^\]]*)\])?")
+
+
+def _ignored(finding: Finding) -> bool:
+    """Whether the line of a finding switches it off, with the comment that mypy goes by: `# type: ignore[core-env]`."""
+    if not finding.file.endswith(".py"):
+        return False
+    match = _IGNORE.search(linecache.getline(finding.file, finding.line))
+    if match is None:
+        return False
+    codes = {code.strip() for code in (match["codes"] or "").split(",")} - {""}
+    return not codes or bool(codes & {finding.code, "core"})
+
+
+def _names(class_: ClassRef) -> Iterator[str]:
+    """The names that options may call a class by: that of the program, and those from folders further up."""
+    own = class_.module.name.count(".")
+    for name in dotted_names(str(class_.module.path)):
+        if name.count(".") >= own:
+            yield f"{name}.{class_.body.qualname}"

@@ -1,0 +1,155 @@
+"""The rules about registrations: paths, handlers and their parameters, names of bindings, the order of middleware.
+
+Written once for both front ends (`core.analysis.front_end`). What a path means and which middleware reads what is in
+`core.analysis.routes`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from typing import TypeVar
+
+from core.analysis.front_end import FrontEnd, Names, Problem, Registration
+from core.analysis.problems import handler_not_last, handler_parameters, unknown_parameter
+from core.analysis.routes import (
+    MIDDLEWARE,
+    NAMED,
+    KnownMiddleware,
+    PlacedMiddleware,
+    parameters_of,
+    path_problem,
+    reversals,
+    runs_before,
+)
+from core.analysis.sources import Sources
+
+__all__ = ["binding_of", "misplaced", "path_of", "registration_problems", "unknown_read"]
+
+NodeT = TypeVar("NodeT")
+
+
+def path_of(front_end: Names[NodeT], registration: Registration[NodeT]) -> str | None:
+    """The path or prefix of a registration, where it is a string."""
+    at = 1 if registration.method == "on" else 0
+    arguments = registration.arguments
+    return front_end.string_of(arguments[at]) if len(arguments) > at else None
+
+
+def registration_problems(
+    front_end: FrontEnd[NodeT], registration: Registration[NodeT], sources: Sources
+) -> Iterator[Problem[NodeT]]:
+    """Everything that is wrong with a path and with the handlers on it (`core-params`)."""
+    path = path_of(front_end, registration)
+    problem = path_problem(path) if path is not None else None
+    if problem is not None:
+        yield Problem("core-params", problem, registration.call)
+        return
+    if not registration.is_route:
+        return
+    yield from _not_last(front_end, registration, path)
+    if path is None:
+        return
+    known = parameters_of(path) or ()
+    nodes = [(handler, handler) for handler in registration.handlers]
+    if registration.decorated is not None:
+        nodes.append((registration.decorated, registration.call))
+    for handler, node in nodes:
+        read = front_end.parameters_read(handler)
+        if read and not front_end.is_app(registration):
+            read = [name for name in read if name in known or not sources.may_prefix(name)]
+        message = handler_parameters(front_end.shown(handler), read, path, known) if read else None
+        if message is not None:
+            yield Problem("core-params", message, node)
+
+
+def _not_last(
+    front_end: FrontEnd[NodeT], registration: Registration[NodeT], path: str | None
+) -> Iterator[Problem[NodeT]]:
+    """A handler `(req, res)` ends the chain: whatever is registered after it never runs."""
+    if registration.starred:
+        return
+    handlers = registration.handlers
+    for handler in handlers if registration.decorated is not None else handlers[:-1]:
+        if front_end.demanded(handler) == 2:
+            call = f'{registration.method}("{path}")' if path is not None else f"{registration.method}(…)"
+            yield Problem("core-params", handler_not_last(front_end.shown(handler), call), handler)
+            return
+
+
+def unknown_read(
+    front_end: FrontEnd[NodeT], name: str, routes: Sequence[Registration[NodeT]], sources: Sources
+) -> str | None:
+    """`req.params["idd"]` in a handler whose paths are all known, and have no `:idd`."""
+    paths = [path_of(front_end, route) for route in routes]
+    known = [parameters_of(path) if path is not None else None for path in paths]
+    if not known or any(names is None or name in names for names in known):
+        return None
+    if sources.may_prefix(name) and not all(front_end.is_app(route) for route in routes):
+        return None  # a prefix may bring it along
+    return unknown_parameter(name, paths[0] or "", known[0] or ())
+
+
+def binding_of(front_end: Names[NodeT], node: NodeT) -> tuple[str, str] | None:
+    """The middleware that goes by the name of a binding, and that name: `rate_limit(kv_binding="SESSIONS")`."""
+    value = front_end.value_of(node)
+    call = node if value is None else value
+    middleware = NAMED.get(front_end.maker_of(call))
+    given = front_end.argument_of(call, "kv_binding") if middleware is not None else None
+    name = front_end.string_of(given) if given is not None else None
+    return (middleware, name) if middleware is not None and name is not None else None
+
+
+# The order of middleware ----------------------------------------------------------------------------------------------
+
+
+def misplaced(front_end: Names[NodeT], registrations: Sequence[Registration[NodeT]]) -> dict[int, str]:
+    """The registrations of a module, by number, that provide what an earlier one has already read (`core-order`)."""
+    found: dict[int, str] = {}
+    known = (_middleware(front_end, handler) for entry in registrations for handler in entry.handlers)
+    if not any(middleware is not None and middleware.provides for middleware in known):
+        return found  # so in most modules
+    for router in dict.fromkeys(entry.router for entry in registrations if entry.router is not None):
+        entries = list(_entries(front_end, registrations, router, "", (), frozenset()))
+        for number, (late, where) in enumerate(entries):
+            if late.middleware.provides:
+                before = [entry for entry, at in entries[:number] if runs_before(at, where)]
+                for registration, message in reversals([*before, late]):
+                    found.setdefault(registration, message)
+    return found
+
+
+def _entries(
+    front_end: Names[NodeT],
+    registrations: Sequence[Registration[NodeT]],
+    router: Hashable,
+    prefix: str,
+    where: tuple[int, ...],
+    seen: frozenset[Hashable],
+) -> Iterator[tuple[PlacedMiddleware, tuple[int, ...]]]:
+    """Every known middleware on a router, in order, with those of routers mounted on it in this module."""
+    if router in seen:
+        return
+    for number, registration in enumerate(registrations):
+        if registration.router != router or registration.method == "queue":
+            continue
+        at = where or registration.where
+        handlers = registration.handlers
+        path = path_of(front_end, registration)
+        if not registration.is_route:
+            handlers, path = (handlers, "") if path is None else (handlers[1:], path)
+        if path is None:
+            continue
+        whole = prefix.rstrip("/") + path if path not in ("", "/") else prefix or "/"
+        for handler in handlers:
+            middleware = _middleware(front_end, handler)
+            if middleware is not None:
+                yield PlacedMiddleware(middleware, whole or "/", registration.is_route, number), at
+            elif not registration.is_route and (mounted := front_end.router_of(handler)) is not None:
+                inner = _entries(front_end, registrations, mounted, whole, at, seen | {router})
+                yield from ((entry._replace(registration=number), at) for entry, _ in inner)
+
+
+def _middleware(front_end: Names[NodeT], node: NodeT) -> KnownMiddleware | None:
+    """A middleware of the framework, made here."""
+    value = front_end.value_of(node)
+    return MIDDLEWARE.get(front_end.maker_of(node if value is None else value))

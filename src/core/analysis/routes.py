@@ -1,0 +1,127 @@
+"""Paths and order of middleware, as far as they can be told without running the program.
+
+The rules are the router's own (`core.routing.pattern`, `core.router.prove_order`); here they are put so that both the
+mypy plugin and `core check` can ask for them with what stands in the source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from core.analysis.problems import order_problem
+from core.errors import PathError
+from core.routing.pattern import Pattern, parse
+from core.values import frozen
+
+__all__ = [
+    "KnownMiddleware",
+    "METHODS",
+    "MIDDLEWARE",
+    "NAMED",
+    "PlacedMiddleware",
+    "parameters_of",
+    "path_problem",
+    "reversals",
+    "runs_before",
+]
+
+METHODS: Final = frozenset(["all", "delete", "get", "head", "options", "patch", "post", "put"])
+"""The methods of a router that register a route by its path alone. `on` takes the method first."""
+
+
+@frozen
+class KnownMiddleware:
+    """A middleware of the framework as the checks know it: what it reads of a request, and what it puts there."""
+
+    name: str
+    reads: frozenset[str] = frozenset()
+    provides: frozenset[str] = frozenset()
+
+
+MIDDLEWARE: Final[Mapping[str, KnownMiddleware]] = {
+    "core.middleware.logger.logger": KnownMiddleware("logger", reads=frozenset(["req.id"])),
+    "core.middleware.request_id.request_id": KnownMiddleware("request_id", provides=frozenset(["req.id"])),
+}
+"""By the full name of the function that makes it. What is not here neither reads nor provides."""
+
+
+NAMED: Final[Mapping[str, str]] = {
+    "core.middleware.cache.cache": "cache",
+    "core.middleware.rate_limit.rate_limit": "rate_limit",
+    "core.middleware.sessions.sessions": "sessions",
+}
+"""The middleware that takes `kv_binding="NAME"`, by full name, and how it is called in messages."""
+
+
+@lru_cache(1024)  # a path is asked for by its route, and again by each parameter that its handler reads
+def parameters_of(path: str) -> tuple[str, ...] | None:
+    """The names that `req.params` has on a path; None for a path that cannot be registered."""
+    try:
+        return parse(path).parameters
+    except PathError:
+        return None
+
+
+def path_problem(path: str) -> str | None:
+    """What the router says against a path when it is registered."""
+    try:
+        parse(path)
+    except PathError as error:
+        return str(error)
+    return None
+
+
+class PlacedMiddleware(NamedTuple):
+    """A middleware and where it is registered: under a prefix, or on a `route`'s own path. `registration` is its number."""
+
+    middleware: KnownMiddleware
+    path: str
+    route: bool
+    registration: int
+
+
+def reversals(placed: Sequence[PlacedMiddleware]) -> list[tuple[int, str]]:
+    """The registrations of middleware that provide what an earlier one on the same way has already read, and the messages."""
+    found: list[tuple[int, str]] = []
+    for index, late in enumerate(placed):
+        if not late.middleware.provides:
+            continue
+        pattern = _pattern(late.path)
+        provided: set[str] = set()
+        waiting: list[tuple[KnownMiddleware, frozenset[str]]] = []
+        for early in placed[:index]:
+            above = _pattern(early.path)
+            if pattern is None or above is None:
+                continue
+            if early.route and early.registration != late.registration:
+                continue  # a route's own middleware runs for that route alone
+            if early.registration != late.registration and not above.covers(pattern):
+                continue
+            missed = early.middleware.reads - provided
+            if missed:
+                waiting.append((early.middleware, missed))
+            provided |= early.middleware.provides
+        for reader, missed in waiting:
+            late_names = missed & late.middleware.provides
+            if late_names:
+                reason = f"{reader.name}() reads {', '.join(sorted(late_names))}"
+                found.append((late.registration, order_problem(reader.name, late.middleware.name, reason)))
+                break
+    return found
+
+
+def runs_before(early: tuple[int, ...], late: tuple[int, ...]) -> bool:
+    """Whether a statement always runs before another one that runs: it stands before it, in a block around it."""
+    if early == late:
+        return True
+    around = len(early) - 1
+    return len(late) > around and early[:around] == late[:around] and early[around] < late[around]
+
+
+def _pattern(path: str) -> Pattern | None:
+    try:
+        return parse(path)
+    except PathError:
+        return None

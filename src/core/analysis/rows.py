@@ -1,0 +1,122 @@
+"""What the fields of a row's class take, read from plain syntax trees. What is not understood takes anything."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from typing import Final
+
+from core.analysis.annotations import WRAPPERS, Reader
+from core.analysis.classes import TYPING, class_at, parsed_string
+from core.analysis.modules import External, Local, Scope
+from core.sql.rows import Kind, RowField
+
+__all__ = ["row_fields", "row_kinds"]
+
+_ROW_KINDS: Final[Mapping[str, Kind]] = {
+    "builtins.str": "str",
+    "builtins.int": "int",
+    "builtins.float": "float",
+    "builtins.bool": "bool",
+    "builtins.bytes": "bytes",
+    "datetime.datetime": "date",
+    "datetime.date": "date",
+    "datetime.time": "date",
+    "uuid.UUID": "date",
+    "builtins.list": "json",
+    "builtins.dict": "json",
+    "builtins.set": "json",
+    "builtins.frozenset": "json",
+    "builtins.tuple": "json",
+    "typing.List": "json",
+    "typing.Dict": "json",
+}
+_DEEPEST: Final = 20
+_NONE: Final[frozenset[Kind]] = frozenset(["none"])
+
+
+def row_fields(reader: Reader, expression: ast.expr, scope: Scope) -> tuple[str, list[RowField]] | None:
+    """The class that rows become and its fields; None for what is not understood."""
+    class_ = reader.class_of(expression, scope) if isinstance(expression, ast.Name | ast.Attribute) else None
+    if class_ is None or not reader.is_structured(class_):
+        return None
+    total = not any(k.arg == "total" for ancestor in reader.ancestors(class_) for k in ancestor.node.keywords)
+    if reader.is_typed_dict(class_) and not total:
+        return None
+    fields: list[RowField] = []
+    for field in reader.fields(class_):
+        annotation = reader.annotation(field.annotation, field.owner.body)
+        if annotation.class_var:
+            continue
+        kinds = row_kinds(reader, field.annotation, field.owner.body)
+        shown = reader.shown(field.annotation, field.owner.body, 0)
+        required = not field.has_default and not annotation.not_required
+        fields.append(RowField(field.name, shown, frozenset(["any"]) if field.converted else kinds, required))
+    return class_.node.name, fields
+
+
+def row_kinds(reader: Reader, expression: ast.expr, scope: Scope, *, depth: int = 0) -> frozenset[Kind]:
+    """What a field of a row takes."""
+    anything: frozenset[Kind] = frozenset(["any"])
+    if depth > _DEEPEST:
+        return anything
+    match expression:
+        case ast.Constant(value=None):
+            return _NONE
+        case ast.Constant(value=str() as text):
+            parsed = parsed_string(text)
+            return row_kinds(reader, parsed, scope, depth=depth + 1) if parsed is not None else anything
+        case ast.BinOp(op=ast.BitOr(), left=left, right=right):
+            return row_kinds(reader, left, scope, depth=depth + 1) | row_kinds(reader, right, scope, depth=depth + 1)
+        case ast.Subscript(value=value, slice=inside):
+            resolved = reader.modules.resolve(value, scope)
+            arguments = inside.elts if isinstance(inside, ast.Tuple) else [inside]
+            name = resolved.name if isinstance(resolved, External) else ""
+            if not name.startswith(TYPING):
+                return row_kinds(reader, value, scope, depth=depth + 1)
+            match name.rpartition(".")[2]:
+                case wrapper if wrapper in WRAPPERS:
+                    return row_kinds(reader, arguments[0], scope, depth=depth + 1)
+                case "Optional":
+                    return row_kinds(reader, arguments[0], scope, depth=depth + 1) | _NONE
+                case "Union":
+                    return frozenset(k for a in arguments for k in row_kinds(reader, a, scope, depth=depth + 1))
+                case "Literal":
+                    return frozenset(kind for argument in arguments for kind in _literal_kind(argument))
+                case _:
+                    return row_kinds(reader, value, scope, depth=depth + 1)
+        case ast.Name() | ast.Attribute():
+            resolved = reader.modules.resolve(expression, scope)
+            if isinstance(resolved, External):
+                kind = _ROW_KINDS.get(resolved.name)
+                return frozenset([kind]) if kind is not None else anything
+            class_ = class_at(resolved)
+            if class_ is not None:
+                return frozenset(["json"]) if reader.is_typed_dict(class_) else anything
+            if isinstance(resolved, Local) and resolved.definition.value is not None:
+                value = resolved.definition.value
+                if isinstance(value, ast.Call):
+                    maker = reader.modules.resolve(value.func, resolved.scope)
+                    if not (isinstance(maker, External) and maker.name.endswith(".NewType") and len(value.args) == 2):
+                        return anything
+                    value = value.args[1]
+                return row_kinds(reader, value, resolved.scope, depth=depth + 1)
+            return anything
+        case _:
+            return anything
+
+
+def _literal_kind(expression: ast.expr) -> frozenset[Kind]:
+    match expression:
+        case ast.Constant(value=bool()):
+            return frozenset(["bool"])
+        case ast.Constant(value=int()):
+            return frozenset(["int"])
+        case ast.Constant(value=str()):
+            return frozenset(["str"])
+        case ast.Constant(value=bytes()):
+            return frozenset(["bytes"])
+        case ast.Constant(value=None):
+            return _NONE
+        case _:
+            return frozenset(["any"])

@@ -1,0 +1,454 @@
+"""The plugin's own options, and the configuration files of the project they lead to.
+
+`[core-mypy]` in mypy.ini or setup.cfg, `[tool.core-mypy]` in pyproject.toml:
+
+    config        one or more wrangler files, relative to this file; by default the nearest one above each module
+    env           full names of the Env classes, or patterns (`*.env.Env`); by default every class over `Bindings`
+    environments  names of environments to check, `top-level` among them; by default all
+
+What is wrong with them is said where the Env stands, since a plugin has no other place to say it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+
+from core.analysis.sources import CLASSES, FILES_AT_MOST, Sources, defined_names, named_nowhere, read_sources
+
+if TYPE_CHECKING:
+    from core.config.model import Binding, Configuration
+    from core.sql.schema import Schema
+
+__all__ = ["Configured", "Project", "Settings", "find_settings", "read_settings"]
+
+_KEYS: Final = ("config", "env", "environments")
+
+
+FILE_NAMES: Final = ("wrangler.json", "wrangler.jsonc", "wrangler.toml")
+"""As in `core.config.load`, which is not imported where nothing has to be read."""
+
+
+# Tuples and not attrs classes: most runs of mypy have nothing to check, and then importing attrs, cattrs and the
+# model of the configuration would be most of what the plugin costs. Here only texts and digests are looked at, and
+# whatever reads a configuration is imported by the first finding that needs it.
+class Settings(NamedTuple):
+    """The options as they were read. `env` is None where none were named; `problems` is what is wrong with them."""
+
+    root: Path
+    where: str = "[core-mypy]"
+    config: tuple[Path, ...] = ()
+    env: tuple[str, ...] | None = None
+    environments: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+
+    def names(self, fullname: str) -> bool:
+        """Whether a class is named as an Env."""
+        return self.env is not None and any(fnmatchcase(fullname, pattern) for pattern in self.env)
+
+    def chosen(self, configurations: Sequence[Configuration]) -> list[Configuration]:
+        """Those of the environments that are named, or all of them where none is."""
+        named = [c for c in configurations if (c.environment or TOP_LEVEL) in self.environments]
+        return named or list(configurations)
+
+
+def find_settings(folder: Path) -> Settings | None:
+    """The options of the nearest file above that has any. Raises DeveloperError where something is wrong with them."""
+    from core.errors import DeveloperError
+
+    for directory in (folder, *folder.parents):
+        for name, section in (
+            ("mypy.ini", "[core-mypy]"),
+            ("pyproject.toml", "[tool.core-mypy]"),
+            ("setup.cfg", "[core-mypy]"),
+        ):
+            file = directory / name
+            if file.is_file() and section in file.read_text("utf-8", "replace"):
+                settings = read_settings(str(file))
+                if settings.problems:
+                    raise DeveloperError("; ".join(settings.problems))
+                return settings
+        if (directory / ".git").exists():
+            break
+    return None
+
+
+def read_settings(config_file: str | None) -> Settings:
+    """Read the options beside mypy's own. Raises nothing."""
+    if config_file is None:
+        return Settings(Path.cwd())
+    path = Path(config_file).absolute()
+    root = path.parent
+    try:
+        table = _toml(path) if path.suffix == ".toml" else _ini(path)
+    except Exception as error:  # mypy has read the same file, and said what is wrong with its own part
+        return Settings(
+            root, path.name, problems=(f"{path.name}: the options of core.mypy_plugin cannot be read: {error}",)
+        )
+    problems: list[str] = []
+    where = f"{path.name} [{'tool.' if path.suffix == '.toml' else ''}core-mypy]"
+    values: dict[str, tuple[str, ...]] = {}
+    for key, value in table.items():
+        if key not in _KEYS:
+            problems.append(f"{where}: there is no option {key}. The options are {', '.join(_KEYS)}")
+            continue
+        listed = _listed(value)
+        if listed is None:
+            problems.append(f"{where}: {key} must be a string or a list of strings")
+        else:
+            values[key] = listed
+    return Settings(
+        root,
+        where,
+        tuple(root / name for name in values.get("config", ())),
+        values.get("env"),
+        values.get("environments", ()),
+        tuple(problems),
+    )
+
+
+def _toml(path: Path) -> Mapping[str, Any]:
+    import tomllib
+
+    table = tomllib.loads(path.read_text("utf-8")).get("tool", {}).get("core-mypy", {})
+    if not isinstance(table, dict):
+        raise ValueError("[tool.core-mypy] must be a table")
+    return cast("dict[str, object]", table)
+
+
+def _ini(path: Path) -> Mapping[str, Any]:
+    import configparser
+
+    parser = configparser.RawConfigParser()
+    parser.read_string(path.read_text("utf-8"), str(path))
+    return dict(parser.items("core-mypy")) if parser.has_section("core-mypy") else {}
+
+
+def _listed(value: object) -> tuple[str, ...] | None:
+    if isinstance(value, str):
+        return tuple(part.strip() for part in value.replace("\n", ",").split(",") if part.strip())
+    if isinstance(value, list):
+        items = cast("list[object]", value)
+        texts = tuple(item for item in items if isinstance(item, str))
+        return texts if len(texts) == len(items) else None
+    return None
+
+
+class Configured(NamedTuple):
+    """A configuration file, read: its environments, or why it cannot be read."""
+
+    path: Path | None
+    configurations: Sequence[Configuration] = ()
+    problems: Sequence[str] = ()
+
+    def database(self, attribute: str | None) -> tuple[Configuration, Binding] | None:
+        """The SQL database under an attribute of Env; of an unknown one, the only database there is."""
+        only: dict[str, tuple[Configuration, Binding]] = {}
+        for configuration in self.configurations:
+            for binding in configuration.bindings.values():
+                if binding.kind != "d1":
+                    continue
+                if attribute is not None and binding.name == attribute.lstrip("_"):
+                    return configuration, binding
+                only.setdefault(binding.name, (configuration, binding))
+        return next(iter(only.values())) if len(only) == 1 else None
+
+
+class Facts(NamedTuple):
+    """What a module's text says about which edits beside it matter."""
+
+    env: bool
+    app: bool
+    sql: bool
+    queue: bool
+    params: bool
+    core: bool
+    classes: frozenset[str]
+
+
+_MAKERS: Final = (b"frozen", b"define", b"dataclass", b"mutable", b"attrs", b"attributes", b"@attr.s", b"@s")
+_MAIN: Final = re.compile(r"^\s*[\"']?main[\"']?\s*[=:]\s*[\"']([^\"']+)[\"']", re.MULTILINE)
+_LEVELS: Final = re.compile(r"core-\w+[\"']?\s*[=:]\s*[\"']\w+")
+_FOLDER: Final = re.compile(r"migrations_dir[\"']?\s*[=:]\s*[\"']([^\"']+)[\"']")
+
+
+def facts_of(text: bytes) -> Facts:
+    """Read a module's text. A fact too many is only one more reason to check the module again, so words are enough."""
+    env = b"class " in text and b"@" in text and any(maker in text for maker in _MAKERS)
+    names: list[bytes] = CLASSES.findall(text) if env else []
+    return Facts(
+        env,
+        b"create_app" in text or b"App" in text,
+        b".prepare" in text,
+        b".queue" in text,
+        b"params" in text or b"Literal" in text,
+        b"core" in text,
+        frozenset(name.decode("utf-8", "replace") for name in names),
+    )
+
+
+class Project:
+    """What there is beside the Python modules: configuration files, migrations, and the sources as texts.
+
+    Read at most once for each run of mypy; a daemon makes a new one when anything here changes.
+    """
+
+    def __init__(self, config_file: str | None, search: Sequence[str] = ()) -> None:
+        self.settings: Settings = read_settings(config_file)
+        self._search = search
+        self._configured: dict[Path | None, Configured] = {}
+        self._by_module: dict[str, Configured] = {}
+        self._databases: dict[tuple[str, str | None], tuple[str, Schema] | None] = {}
+        self._nearest: dict[str, Path | None] = {}
+        self._libraries: set[str] = set()
+        self._schemas: dict[Path, Schema] = {}
+        self._levels: dict[Path | None, list[str]] = {}
+        self._digests: dict[Path | None, str] = {}
+        self._facts: dict[str, Facts] = {}
+        self._sources: Sources | None = None
+
+    # -- texts and digests
+
+    @property
+    def sources(self) -> Sources:
+        """The sources of the project as texts."""
+        if self._sources is None:
+            self._sources = read_sources(self.settings.root, FILE_NAMES, self._look)
+        return self._sources
+
+    def _look(self, path: str, text: bytes) -> None:
+        self._facts[path] = facts_of(text)
+
+    def unmatched(self, path: str = "", module: str = "") -> list[str]:
+        """The names and patterns of `env` that no class of the project has.
+
+        What mypy calls a module is only known of the one that is being checked, in `path`; the others may go by any of
+        their names.
+        """
+        if not self.settings.env:
+            return []
+        sources, own = self.sources, os.path.abspath(path) if path else ""
+        if not sources.complete and len(self._facts) >= FILES_AT_MOST:
+            return []
+        classes = {file: facts.classes for file, facts in self._facts.items() if file != own and facts.classes}
+        named = [f"{module}.{name}" for name in self._facts[own].classes] if own in self._facts else []
+        return [
+            pattern
+            for pattern in named_nowhere(self.settings.env, classes)
+            if not any(fnmatchcase(name, pattern) or pattern.startswith(f"{name}.") for name in named)
+            and not self._is_elsewhere(pattern)
+        ]
+
+    def _is_elsewhere(self, name: str) -> bool:
+        """Whether a class is in a module that mypy is told to look for outside of the project."""
+        module, _, bare = name.rpartition(".")
+        for folder in self._search:
+            base = os.path.join(folder, *module.split("."))
+            for path in (f"{base}.py", os.path.join(base, "__init__.py")):
+                try:
+                    with open(path, "rb") as file:
+                        return bare.encode() in CLASSES.findall(file.read())
+                except OSError:
+                    continue
+        return False
+
+    def data_for(self, module: str) -> str | None:
+        """A digest of what lies beside a module and decides what is said about it; None where nothing does."""
+        sources = self.sources
+        path = os.path.abspath(module)
+        facts = self._facts.get(path)
+        if facts is None:
+            if "site-packages" in path or not path.endswith(".py"):
+                return None
+            try:
+                with open(path, "rb") as file:
+                    facts = self._facts[path] = facts_of(file.read())
+            except OSError:
+                return None
+        data: list[str] = []
+        if facts.env or facts.app or facts.sql or facts.queue:
+            data += [repr(self.settings), self._digest_for(self._path_for(os.path.dirname(path)))]
+        if facts.env or facts.app:
+            data += [*self.unmatched(), str("Bindings" in sources.bases)]
+        if facts.env:
+            data += [*sorted(facts.classes & sources.bases), str(sources.complete)]
+        if facts.core:
+            data += self._levels_for(self._path_for(os.path.dirname(path)))
+        if facts.params:
+            data += [str(sources.complete), *sorted(sources.prefixes), repr(sorted(sources.handlers))]
+        if facts.sql:
+            data += sorted(sources.tables)
+        return _hash("\0".join(data).encode()) if data else None
+
+    def digest(self) -> str:
+        """A digest of everything, for a daemon: the options, every configuration, all migrations, the sources."""
+        sources = self.sources
+        parts = [
+            repr(self.settings),
+            repr(sorted(sources.bases)),
+            repr(sorted(sources.prefixes)),
+            repr(sorted(sources.handlers)),
+            repr(sorted(sources.tables)),
+            str(sources.complete),
+            repr(self.unmatched()),
+        ]
+        for path in self.settings.config or sources.others:
+            parts += [str(path), self._digest_for(path)]
+        return _hash("\0".join(parts).encode())
+
+    def _digest_for(self, path: Path | None) -> str:
+        """A digest of a configuration file and of what it leads to: secrets, migrations, the names in `main`."""
+        digest = self._digests.get(path)
+        if digest is None:
+            digest = self._digests[path] = self._make_digest(path) if path is not None else "none"
+        return digest
+
+    def _levels_for(self, path: Path | None) -> list[str]:
+        """What a configuration file says of levels of findings, which hold in every module."""
+        if path not in self._levels:
+            self._levels[path] = _LEVELS.findall(_bytes(path).decode("utf-8", "replace")) if path is not None else []
+        return self._levels[path]
+
+    def _make_digest(self, path: Path) -> str:
+        folder = path.parent
+        try:
+            text = path.read_text("utf-8", errors="replace")
+        except OSError:
+            return "not there"
+        parts = [text.encode()]
+        for beside in sorted(name for name in os.listdir(folder) if name.startswith((".dev.vars", ".env"))):
+            parts += [beside.encode(), _bytes(folder / beside)]
+        for name in sorted({"migrations", *_FOLDER.findall(text)}):
+            try:
+                files = sorted(file for file in os.listdir(folder / name) if file.endswith(".sql"))
+            except OSError:
+                continue
+            for file in files:
+                parts += [f"{name}/{file}".encode(), _bytes(folder / name / file)]
+        if "durable_objects" in text and (main := _MAIN.search(text)) is not None:
+            parts.append(repr(sorted(defined_names(folder / main[1]) or ())).encode())
+        return _hash(b"\0".join(parts))
+
+    # -- configurations
+
+    def configured_for(self, module: str) -> Configured:
+        """The configuration that a module belongs to: the nearest of the named ones, or the nearest above the module."""
+        found = self._by_module.get(module)
+        if found is None:
+            folder = os.path.dirname(os.path.abspath(module))
+            path = self._path_for(folder)
+            found = Configured(None) if folder in self._libraries else self._configured.get(path)
+            if found is None:
+                found = self._configured[path] = self._read(path)
+            self._by_module[module] = found
+        return found
+
+    def database(self, module: str, attribute: str | None) -> tuple[str, Schema] | None:
+        """The name and the schema of the SQL database under an attribute of the Env that a module uses."""
+        key = (module, attribute)
+        if key not in self._databases:
+            found = self.configured_for(module).database(attribute)
+            self._databases[key] = (found[1].name, self.schema(*found)) if found is not None else None
+        return self._databases[key]
+
+    def _path_for(self, folder: str) -> Path | None:
+        if folder not in self._nearest:
+            self._nearest[folder] = self._find(Path(folder))
+        return self._nearest[folder]
+
+    def _find(self, folder: Path) -> Path | None:
+        around = (folder, *folder.parents)
+        if self.settings.config:
+            above = [path for path in self.settings.config if path.parent.resolve() in around]
+            return max(above, key=lambda path: len(path.parent.resolve().parts), default=self.settings.config[0])
+        project: Path | None = None
+        for directory in around:
+            for name in FILE_NAMES:
+                if (directory / name).is_file():
+                    # A project of its own on the way up, without a worker in it, is a library of several workers.
+                    shared = project is not None and project != directory and not _holds_main(project, directory / name)
+                    if shared:
+                        self._libraries.add(str(folder))
+                        return None
+                    return directory / name
+            if project is None and (directory / "pyproject.toml").is_file():
+                project = directory
+        return None
+
+    def _read(self, path: Path | None) -> Configured:
+        if path is None:
+            return Configured(
+                None,
+                problems=(
+                    (
+                        "no wrangler.toml, wrangler.json or wrangler.jsonc in the folder of this module or above. Write "
+                        "one, name it in [core-mypy] config, or name the Env classes that have one in [core-mypy] env"
+                    ),
+                ),
+            )
+        from core.config.load import load_all
+        from core.errors import ConfigurationError
+
+        if not path.is_file():
+            return Configured(path, problems=(f"{path} is not there. Write it, or correct [core-mypy] config",))
+        try:
+            everything = load_all(path)
+        except ConfigurationError as error:
+            return Configured(path, problems=tuple(error.problems))
+        except (OSError, ValueError) as error:
+            return Configured(path, problems=(f"{path.name} cannot be read: {error}",))
+        wanted = self.settings.environments
+        names = [configuration.environment for configuration in everything]
+        problems = tuple(
+            f"{path.name} has no environment {name}, which [core-mypy] environments names"
+            for name in wanted
+            if name not in names and name != TOP_LEVEL
+        )
+        chosen = [
+            configuration
+            for configuration in everything
+            if not wanted or (TOP_LEVEL if configuration.environment is None else configuration.environment) in wanted
+        ]
+        return Configured(path, tuple(chosen), problems)
+
+    def entry_names(self, configured: Configured) -> frozenset[str] | None:
+        """The names in the module of `main`, where a configuration has Durable Objects; else None."""
+        for configuration in configured.configurations:
+            if configuration.worker.durable_objects.bindings and configuration.worker.main:
+                return defined_names(configuration.directory / configuration.worker.main)
+        return None
+
+    def schema(self, configuration: Configuration, database: Binding) -> Schema:
+        """The schema of a database."""
+        from core.sql.schema import schema_of
+
+        folder = configuration.migrations_directory(database.entry)
+        schema = self._schemas.get(folder)
+        if schema is None:
+            schema = self._schemas[folder] = schema_of(folder)
+        return schema
+
+
+TOP_LEVEL: Final = "top-level"
+
+
+def _holds_main(folder: Path, configuration: Path) -> bool:
+    """Whether the entry file of a configuration lies in a folder; so it is taken where the file names none."""
+    main = _MAIN.search(_bytes(configuration).decode("utf-8", "replace"))
+    return main is None or (configuration.parent / main[1]).resolve().is_relative_to(folder.resolve())
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def _hash(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:16]

@@ -1,0 +1,182 @@
+"""What the Python sources of a project say as texts, for a question that no one file can answer.
+
+A type checker sees one module at a time, and a cached one not at all. Two things are therefore read from the texts:
+which classes are derived from, and which path parameters a prefix may bring along. Both only ever keep a finding back.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Final, NamedTuple
+
+__all__ = ["Sources", "defined_names", "dotted_names", "named_nowhere", "read_sources"]
+
+FILES_AT_MOST: Final = 4_000
+CLASSES: Final = re.compile(rb"class\s+(\w+)")
+
+# Each begins with a text, which is searched for many times faster than a place: what stands before it is asked behind it.
+_CLASS: Final = re.compile(rb"class\s(?<![^\s]class\s)\s*\w+\s*(?:\[[^\]]*\])?\(([^)]*)\)")
+_PREFIX: Final = re.compile(rb"use\((?<!\wuse\()\s*[rRuU]?(?:\"([^\"\n]*)\"|'([^'\n]*)')")
+_CONSTANT: Final = re.compile(rb"=\s*[rRuUfF]*(?:\"(/[^\"\n]*)\"|'(/[^'\n]*)')")
+_FORMATTED: Final = re.compile(rb"use\((?<!\wuse\()\s*[fF][\"']")
+_HANDLERS: Final = re.compile(
+    rb"\.(?:all|delete|get|head|on|options|patch|post|put)\(\s*(?:[\"'][A-Z]+[\"']\s*,\s*)?[\"'][^\"'\n]*[\"']\s*,([^)]*)"
+)
+_TABLES: Final = re.compile(rb"(?i)create\s+table\s+(?:if\s+not\s+exists\s+)?[\"'`\[]?(\w+)")
+_NAME: Final = re.compile(r"[^\W\d]\w*")
+_PARAMETER: Final = re.compile(r"/:([^/\"'\s]+)")
+_LEFT_OUT: Final = frozenset(
+    ["node_modules", "__pycache__", "site-packages", "build", "dist", "python_modules", "venv"]
+)
+
+
+# A tuple and not an attrs class: the mypy plugin reads the sources in every run, also where there is nothing to check,
+# and importing attrs would be most of what that costs.
+class Sources(NamedTuple):
+    """What the texts say.
+
+    `bases` are the names, without their modules, that stand among the bases of a class. `prefixes` are the names of
+    parameters in what may be a prefix. `complete` is False where there are too many files, or a prefix is put together
+    at run time: then any name may come from a prefix, and any class may be derived from. `others` are the paths of
+    files that were asked for beside the sources. `handlers` are the names given to a route in a call, with the files that
+    do so; `tables` those, in lower case, of tables that the program itself creates.
+    """
+
+    bases: frozenset[str]
+    prefixes: frozenset[str]
+    complete: bool
+    others: tuple[Path, ...] = ()
+    handlers: frozenset[tuple[str, str]] = frozenset()
+    tables: frozenset[str] = frozenset()
+
+    def may_prefix(self, name: str) -> bool:
+        """Whether a prefix that a router is mounted at may have a parameter of that name."""
+        return not self.complete or name in self.prefixes
+
+    def registered_elsewhere(self, name: str, path: str) -> bool:
+        """Whether a file other than its own may register a handler of that name."""
+        own = os.path.abspath(path)
+        return any(handler == name and file != own for handler, file in self.handlers)
+
+
+def read_sources(root: Path, others: Sequence[str] = (), each: Callable[[str, bytes], object] | None = None) -> Sources:
+    """Read the `.py` files below `root`, without environments, packages of others and hidden folders.
+
+    `others` are names of files that are to be found on the way. `each` is given every source with its path.
+    """
+    bases: set[str] = set()
+    prefixes: set[str] = set()
+    handlers: set[tuple[str, str]] = set()
+    tables: set[str] = set()
+    found: list[Path] = []
+    complete = True
+    left = FILES_AT_MOST
+    for path in _files(root, others):
+        if not path.endswith(".py"):
+            found.append(Path(path))
+            continue
+        left -= 1
+        if left < 0:
+            complete = False
+            continue
+        try:
+            with open(path, "rb", buffering=0) as file:
+                text = file.read()
+        except OSError:
+            continue
+        if each is not None:
+            each(path, text)
+        if b"class " in text:
+            for match in _CLASS.finditer(text):
+                bases.update(_NAME.findall(match[1].decode("utf-8", "replace")))
+        if b"/:" in text:
+            for match in (*_PREFIX.finditer(text), *_CONSTANT.finditer(text)):
+                prefixes.update(_PARAMETER.findall((match[1] or match[2] or b"").decode("utf-8", "replace")))
+            for match in _HANDLERS.finditer(text):
+                names = _NAME.findall(match[1].decode("utf-8", "replace"))
+                handlers.update((name, os.path.abspath(path)) for name in names)
+        if b"reate " in text or b"REATE " in text:
+            tables.update(name.decode("utf-8", "replace").lower() for name in _TABLES.findall(text))
+        if b"use(" in text and _FORMATTED.search(text):
+            complete = False
+    return Sources(
+        frozenset(bases),
+        frozenset(prefixes),
+        complete,
+        tuple(sorted(found)),
+        frozenset(handlers),
+        frozenset(tables),
+    )
+
+
+def _files(root: Path, others: Sequence[str]) -> Iterator[str]:
+    for folder, folders, names in os.walk(root):
+        folders[:] = [
+            name
+            for name in folders
+            if name not in _LEFT_OUT
+            and not name.startswith(".")
+            and not os.path.exists(os.path.join(folder, name, "pyvenv.cfg"))
+        ]
+        for name in names:
+            if name.endswith(".py") or name in others:
+                yield os.path.join(folder, name)
+
+
+def dotted_names(path: str) -> Iterator[str]:
+    """The names that a module may go by, shortest first: imports may start from any folder above it."""
+    parts = [part for part in os.path.splitext(path)[0].split(os.sep) if part]
+    if len(parts) > 1 and parts[-1] == "__init__":
+        parts.pop()
+    for at in reversed(range(len(parts))):
+        yield ".".join(parts[at:])
+
+
+def named_nowhere(patterns: Sequence[str], classes: Mapping[str, Collection[str]]) -> list[str]:
+    """Those of the full names or patterns that none of the classes can have. `classes` are bare names by file."""
+    left = list(patterns)
+    for path, names in classes.items():
+        if not left:
+            break
+        # Whether a class stands in another one cannot be told from its bare name.
+        bare = [*names, *(f"{outer}.{inner}" for outer in names for inner in names)]
+        left = [
+            pattern
+            for pattern in left
+            if not any(fnmatchcase(f"{module}.{name}", pattern) for module in dotted_names(path) for name in bare)
+        ]
+    return left
+
+
+def defined_names(path: Path) -> frozenset[str] | None:
+    """The names that a module defines or imports at its top; None where that cannot be told."""
+    import ast
+
+    try:
+        tree = ast.parse(path.read_text("utf-8"))
+    except (OSError, ValueError, SyntaxError):
+        return None
+    names: set[str] = set()
+    todo: list[ast.stmt] = list(tree.body)
+    while todo:
+        statement = todo.pop()
+        match statement:
+            case ast.ClassDef() | ast.FunctionDef() | ast.AsyncFunctionDef():
+                names.add(statement.name)
+            case ast.Import() | ast.ImportFrom():
+                for alias in statement.names:
+                    if alias.name == "*":
+                        return None
+                    names.add(alias.asname or alias.name.partition(".")[0])
+            case ast.Assign() | ast.AnnAssign():
+                targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+                names |= {node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)}
+            case _:
+                todo += [
+                    child for child in ast.walk(statement) if isinstance(child, ast.stmt) and child is not statement
+                ]
+    return frozenset(names)

@@ -1,0 +1,94 @@
+"""How messages write bindings, values and lists of names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from core.config.model import KINDS, Binding, Configuration
+
+__all__ = ["annotation_for", "in_file", "json_type", "listed", "required_secret", "variable", "with_article"]
+
+
+def in_file(configuration: Configuration) -> str:
+    """`` in wrangler.toml``, or `` in [env.staging] of wrangler.toml``."""
+    file = configuration.path.name
+    if configuration.environment is None:
+        return f" in {file}"
+    if configuration.is_json:
+        return f' in "env.{configuration.environment}" of {file}'
+    return f" in [env.{configuration.environment}] of {file}"
+
+
+def variable(name: str, value: str, configuration: Configuration) -> str:
+    """Return the line that declares a variable, as the configuration file writes it."""
+    table = KINDS["var"].table(configuration.environment, json=configuration.is_json)
+    return f'{table}: {{ "{name}": {value} }}' if configuration.is_json else f"{table} {name} = {value}"
+
+
+def required_secret(name: str, configuration: Configuration) -> str:
+    """Return the line that declares a required secret, as the configuration file writes it."""
+    table = KINDS["secret"].table(configuration.environment, json=configuration.is_json)
+    return f'{table}: {{ "required": ["{name}"] }}' if configuration.is_json else f'{table} required = ["{name}"]'
+
+
+def annotation_for(binding: Binding) -> str:
+    """How an attribute for a binding is annotated."""
+    if binding.kind != "var":
+        match binding.kind:
+            case "assets":
+                return "Assets"
+            case "queue":
+                return "Queue[…]"
+            case "durable_object":
+                return f"DurableObjectNamespace[{binding.entry.class_name}]"
+            case _:
+                return binding.protocol or "object"
+    value: object = binding.entry
+    match value:
+        case bool():
+            return "bool"
+        case int():
+            return "int"
+        case float():
+            return "float"
+        case list():
+            items = cast("list[object]", value)
+            return "list[str]" if all(isinstance(item, str) for item in items) else "list[object]"
+        case dict():
+            return "dict[str, object]"
+        case _:
+            return "str"
+
+
+def json_type(value: object) -> str:
+    """Return the type of a value in the words of messages."""
+    match value:
+        case bool():
+            return "a bool"
+        case int():
+            return "a whole number"
+        case float():
+            return "a number"
+        case str():
+            return "a text"
+        case list():
+            return "a list"
+        case dict():
+            return "a table"
+        case _:
+            return "null"
+
+
+def with_article(words: str) -> str:
+    """Return words with `a` or `an` before them."""
+    if words[:2] in ("R2", "KV", "D1", "mT") or words[:1] not in "AEIOaeio" or words.startswith("une"):
+        return f"{'an' if words[:2] in ('R2', 'mT') else 'a'} {words}"
+    return f"an {words}"
+
+
+def listed(words: Sequence[str], conjunction: str = "and") -> str:
+    """Return words as a list in a sentence: `a, b and c`."""
+    if len(words) < 2:
+        return "".join(words)
+    return f"{', '.join(words[:-1])} {conjunction} {words[-1]}"

@@ -1,0 +1,150 @@
+"""What a program uses that a worker's Python has not (`core-worker`).
+
+The tables are held to the truth by `tests/runtime/test_missing.py`, which asks the worker's own Python. What stands
+under `try`, `TYPE_CHECKING`, `__name__ == "__main__"` or a question for the platform is the program's own decision,
+and is never reported; nor is what a package of others does.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from core.analysis.findings import Finding
+from core.analysis.modules import External, Module, Modules, Scope
+
+__all__ = ["MISSING_MODULES", "MISSING_NAMES", "worker_findings"]
+
+_FILES: Final = "A worker has no files to keep: use a KV namespace, D1 or R2"
+_USERS: Final = 'A worker has no users and no processes: leave it out, or ask under `if sys.platform != "emscripten":`'
+_SCREEN: Final = "A worker has no terminal and no screen: leave it out"
+_WINDOWS: Final = 'It is part of Windows alone: import it under `if sys.platform == "win32":`'
+
+MISSING_MODULES: Final[Mapping[str, str]] = {
+    "curses": _SCREEN,
+    "dbm": _FILES,
+    "ensurepip": "Packages are taken along by core build: name them in the dependencies of pyproject.toml",
+    "grp": _USERS,
+    "msvcrt": _WINDOWS,
+    "pwd": _USERS,
+    "readline": _SCREEN,
+    "resource": _USERS,
+    "syslog": "Use logging: it is the worker's own log",
+    "tkinter": _SCREEN,
+    "turtle": _SCREEN,
+    "venv": "Packages are taken along by core build: name them in the dependencies of pyproject.toml",
+    "winreg": _WINDOWS,
+    "winsound": _WINDOWS,
+}
+"""Modules of the standard library that cannot be imported, and what to do about each."""
+
+_KEYS: Final = (
+    "Python there is built without OpenSSL. Derive keys with the runtime's WebCrypto, js.crypto.subtle.deriveBits"
+)
+_THREADS: Final = (
+    "There are no threads. Await what waits, with asyncio.gather for several at once, or send the work to a queue"
+)
+_PROCESSES: Final = "There are no processes. Send the work to a queue, or to a service that has them"
+_SOCKETS: Final = "asyncio has no sockets there. Use fetch or a binding"
+
+MISSING_NAMES: Final[Mapping[str, str]] = {
+    "hashlib.pbkdf2_hmac": _KEYS,
+    "hashlib.scrypt": _KEYS,
+    "asyncio.create_subprocess_exec": _PROCESSES,
+    "asyncio.create_subprocess_shell": _PROCESSES,
+    "asyncio.open_connection": _SOCKETS,
+    "asyncio.start_server": _SOCKETS,
+    "concurrent.futures.ProcessPoolExecutor": _PROCESSES,
+    "concurrent.futures.ThreadPoolExecutor": _THREADS,
+    "multiprocessing.Pool": _PROCESSES,
+    "multiprocessing.Process": _PROCESSES,
+    "multiprocessing.Queue": _PROCESSES,
+    "os.fork": _PROCESSES,
+    "os.popen": _PROCESSES,
+    "subprocess.Popen": _PROCESSES,
+    "subprocess.call": _PROCESSES,
+    "subprocess.check_call": _PROCESSES,
+    "subprocess.check_output": _PROCESSES,
+    "subprocess.run": _PROCESSES,
+    "threading.Thread": _THREADS,
+    "threading.Timer": "There are no threads. Use asyncio, req.ctx.wait_until or a cron trigger",
+}
+"""Functions and classes that are missing or fail whenever they are used, and what to do about each."""
+
+_ABSENT: Final = frozenset({"hashlib.pbkdf2_hmac", "hashlib.scrypt"})
+_IGNORE: Final = re.compile(r"#\s*core:\s*ignore\[[^\]]*\bcore-worker\b[^\]]*\]")
+
+
+def worker_findings(modules: Modules, program: Sequence[Module]) -> Iterator[Finding]:
+    """What the files of a program import and call that is missing in a worker, unless their lines say it is meant."""
+    for module in program:
+        lines: list[str] | None = None
+        for node, what in _Missing(modules, module).found(module.tree, module.scope):
+            if lines is None:
+                lines = module.path.read_text("utf-8", "replace").splitlines()
+            if node.lineno > len(lines) or not _IGNORE.search(lines[node.lineno - 1]):
+                yield Finding("core-worker", what, str(module.path), node.lineno, node.col_offset + 1)
+
+
+class _Missing:
+    def __init__(self, modules: Modules, module: Module) -> None:
+        self.modules = modules
+        self.module = module
+
+    def found(self, node: ast.AST, scope: Scope) -> Iterator[tuple[ast.stmt | ast.expr, str]]:
+        for child in ast.iter_child_nodes(node):
+            match child:
+                case ast.Try(handlers=[_, *_]):
+                    for part in (*child.handlers, *child.finalbody):
+                        yield from self.found(part, scope)
+                    continue
+                case ast.If(test=test) if _is_asked(test):
+                    continue
+                case ast.Import(names=names):
+                    for alias in names:
+                        yield from self._module(child, alias.name)
+                case ast.ImportFrom(module=str(name), names=names, level=0):
+                    yield from self._module(child, name)
+                    for alias in names:
+                        if f"{name}.{alias.name}" in _ABSENT:
+                            yield child, _told(f"{name}.{alias.name}")
+                case ast.Call(func=func):
+                    yield from self._use(func, scope)
+                case ast.ClassDef(bases=bases):
+                    for base in bases:
+                        yield from self._use(base, scope)
+                case _:
+                    pass
+            inner = scope.children.get(child, scope) if isinstance(child, _SCOPES) else scope
+            yield from self.found(child, inner)
+
+    def _module(self, node: ast.stmt, name: str) -> Iterator[tuple[ast.stmt, str]]:
+        top = name.partition(".")[0]
+        if top in MISSING_MODULES and self.modules.find(top) is None:
+            yield node, f"a worker's Python has no module {top}. {MISSING_MODULES[top]}"
+
+    def _use(self, expression: ast.expr, scope: Scope) -> Iterator[tuple[ast.expr, str]]:
+        resolved = self.modules.resolve(expression, scope)
+        if not isinstance(resolved, External) or resolved.name not in MISSING_NAMES:
+            return
+        # A name that cannot be imported was told where it is imported.
+        if not (resolved.name in _ABSENT and isinstance(expression, ast.Name)):
+            yield expression, _told(resolved.name)
+
+
+_SCOPES = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def _told(name: str) -> str:
+    return f"{name} does not work in a worker. {MISSING_NAMES[name]}"
+
+
+def _is_asked(test: ast.expr) -> bool:
+    """Whether a condition asks where the program runs, or whether it runs at all."""
+    return any(
+        (isinstance(node, ast.Name) and node.id in ("TYPE_CHECKING", "__name__"))
+        or (isinstance(node, ast.Attribute) and node.attr in ("TYPE_CHECKING", "platform", "name", "modules"))
+        for node in ast.walk(test)
+    )

@@ -1,0 +1,1 @@
+"""All bindings of a configuration at once."""

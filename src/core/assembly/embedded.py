@@ -1,0 +1,179 @@
+"""All bindings of a configuration at once, embedded: what `core dev` and tests of a whole worker hand to `inject`.
+
+Two bindings of one id share one namespace, database or bucket, as on the platform. A kind that cannot be embedded is
+still there, so that the worker starts: it says so when it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+import attrs
+
+from core.backends.embedded.store import Store
+from core.bindings.kinds import KINDS
+from core.calls import CallHook, add_hook
+from core.config.model import Binding, Configuration, D1Table
+from core.errors import UnsupportedBindingError
+
+if TYPE_CHECKING:
+    from core.backends.embedded.durable_object import EmbeddedDurableObjectNamespace
+    from core.bindings.durable_object import DurableObject
+
+__all__ = ["EmbeddedBindings", "NotEmbedded", "d1_name", "embed"]
+
+
+@attrs.frozen
+class EmbeddedBindings:
+    """The bindings by name. `absent` has the names of those that are not embedded, with the reason.
+
+    Where there are Durable Objects, their life is the bindings': `attach` gives them the Env, `start` takes up their
+    alarms once the event loop runs, `close` ends them before the store is closed.
+    """
+
+    values: Mapping[str, object]
+    absent: Mapping[str, str]
+    namespaces: Mapping[str, EmbeddedDurableObjectNamespace[Any]]
+
+    def attach(self, env: object) -> None:
+        """Let every Durable Object have `env` as its own."""
+        for namespace in self.namespaces.values():
+            namespace.objects.env = env
+
+    def start(self) -> None:
+        """Take up the alarms that were set before. Raises DurableObjectError when another process has the objects."""
+        for namespace in self.namespaces.values():
+            namespace.start()
+
+    async def close(self) -> None:
+        """End the Durable Objects, after the calls that are running."""
+        for namespace in self.namespaces.values():
+            await namespace.close()
+
+
+def embed(
+    configuration: Configuration,
+    store: Store,
+    *,
+    secrets: Mapping[str, str] | None = None,
+    classes: Mapping[str, object] | None = None,
+    hook: CallHook | None = None,
+) -> EmbeddedBindings:
+    """Build every binding of `configuration` on `store`.
+
+    `secrets` has the values of secrets by name; one without a value is left out, so that `inject` can say where to
+    write it. `classes` has the classes of Durable Objects by name: the names of the worker's main module will do. `hook` sees every call of every binding.
+    """
+    maker = _Maker(configuration, store, secrets or {}, classes or {})
+    for name, binding in configuration.bindings.items():
+        maker.make(name, binding)
+        if hook is not None:
+            add_hook(maker.values.get(name), hook, name=name, kind=binding.kind)
+    return EmbeddedBindings(maker.values, maker.absent, maker.namespaces)
+
+
+class _Maker:
+    def __init__(
+        self, configuration: Configuration, store: Store, secrets: Mapping[str, str], classes: Mapping[str, object]
+    ) -> None:
+        self.configuration = configuration
+        self.store = store
+        self.secrets = secrets
+        self.classes = classes
+        self.values: dict[str, object] = {}
+        self.absent: dict[str, str] = {}
+        self.namespaces: dict[str, EmbeddedDurableObjectNamespace[Any]] = {}
+
+    def make(self, name: str, binding: Binding) -> None:
+        match binding.kind:
+            case "secret":
+                if name in self.secrets:
+                    self.values[name] = self.secrets[name]
+            case "var":
+                # `.dev.vars` wins over [vars], as with the platform's own tools.
+                self.values[name] = self.secrets.get(name, binding.entry)
+            case "ai":
+                self.values[name] = self.ai(name)
+            case "durable_object":
+                self.durable_object(name, binding)
+            case kind:
+                described = KINDS[kind]
+                if described.embedded:
+                    cls = getattr(import_module(f"core.backends.embedded.{described.module}"), described.embedded)
+                    self.values[name] = _MAKERS[kind](cls, binding.entry, self.store)
+                else:
+                    self.leave_out(name, binding, f"{described.title}s are not embedded")
+
+    def leave_out(self, name: str, binding: Binding, reason: str) -> None:
+        self.absent[name] = reason
+        self.values[name] = NotEmbedded(binding, reason)
+
+    def ai(self, name: str) -> object:
+        from core.backends.embedded.ai import AiServer, EmbeddedAi
+
+        named = self.configuration.worker.core.ai
+        if named is None:
+            # Whoever runs a model is told then how to name a server; the rest of the worker needs none.
+            self.absent[name] = "no AI server is named ([core.ai] url)"
+            return EmbeddedAi(None, binding=name)
+        key = None if named.key is None else self.secrets.get(named.key)
+        return EmbeddedAi(AiServer(named.url, key, named.model, named.models), binding=name)
+
+    def durable_object(self, name: str, binding: Binding) -> None:
+        from core.backends.embedded.durable_object import EmbeddedDurableObjectNamespace
+        from core.bindings.durable_object import DurableObject
+
+        entry: Any = binding.entry
+        if entry.script_name is not None:
+            self.leave_out(name, binding, f"the objects of another worker ({entry.script_name}) are not embedded")
+            return
+        found = self.classes.get(entry.class_name)
+        whole: Any = found
+        if not (isinstance(found, type) and issubclass(found, DurableObject)):
+            reason = f"the worker's main module has no class {entry.class_name} that derives from core.DurableObject"
+            self.leave_out(name, binding, reason)
+            return
+        cls: type[DurableObject[Any]] = whole
+        namespace = EmbeddedDurableObjectNamespace(self.store, entry.class_name, cls)
+        self.values[name] = self.namespaces[name] = namespace
+
+
+class NotEmbedded:
+    """Stands for a binding that only the platform has. Whatever is called on it raises UnsupportedBindingError."""
+
+    def __init__(self, binding: Binding, reason: str) -> None:
+        self._binding = binding
+        self._reason = reason
+
+    def __repr__(self) -> str:
+        return f"<{self._binding.name}: not embedded>"
+
+    def __getattr__(self, method: str) -> Any:
+        if method.startswith("__"):
+            raise AttributeError(method)
+
+        def refuse(*args: object, **options: object) -> NoReturn:
+            raise UnsupportedBindingError(
+                f"{self._binding.name}.{method}(): {self._reason} ({self._binding.place}). "
+                "Run the worker in workerd with `core serve`, or give a stand-in where the Env is built"
+            )
+
+        return refuse
+
+
+def d1_name(entry: D1Table) -> str:
+    """The name of a database in a store: two bindings of one id share it."""
+    return entry.database_id or entry.database_name or entry.binding
+
+
+_MAKERS: Final[Mapping[str, Callable[[Any, Any, Store], object]]] = {
+    "kv": lambda cls, entry, store: cls(store, entry.id or entry.binding),
+    "d1": lambda cls, entry, store: cls(store, d1_name(entry)),
+    "r2": lambda cls, entry, store: cls(store, entry.bucket_name or entry.binding),
+    "queue": lambda cls, entry, store: cls(store, entry.queue, delivery_delay=entry.delivery_delay),
+    "rate_limit": lambda cls, entry, store: cls(entry.simple.limit, entry.simple.period, clock=store.clock),
+    "version_metadata": lambda cls, entry, store: cls.of(store.clock),
+}
+"""How the embedded class of a kind is called, for the table of a binding on a store."""

@@ -1,0 +1,16 @@
+"""The embedded SQL database: the platform's semantics over one SQLite database of its own."""
+
+from __future__ import annotations
+
+from core.backends.embedded.d1.database import EmbeddedD1Database, EmbeddedD1PreparedStatement, EmbeddedD1Session
+from core.backends.embedded.d1.engine import Engine, engine_of
+from core.backends.embedded.d1.errors import Refused
+
+__all__ = [
+    "EmbeddedD1Database",
+    "EmbeddedD1PreparedStatement",
+    "EmbeddedD1Session",
+    "Engine",
+    "Refused",
+    "engine_of",
+]

@@ -1,0 +1,260 @@
+"""The binding of a database: statements, batches and sessions, and the errors that their callers get."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeGuard, TypeVar, overload
+
+from core.backends.embedded.d1.engine import Answer, Engine, Numbers, engine_of
+from core.backends.embedded.d1.errors import Refused, d1_error
+from core.backends.embedded.d1.plans import WHITE_SPACE
+from core.backends.embedded.d1.values import to_sqlite
+from core.backends.embedded.store import Database, Store, StoreError, is_busy, store_error
+from core.bindings.d1 import D1ExecResult, D1Meta, D1Result, D1Row, D1Value
+from core.bindings.numbers import MAX_SAFE_INTEGER
+from core.calls import Hookable, binding_call
+from core.errors import D1TypeError
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeForm
+
+__all__ = ["EmbeddedD1Database", "EmbeddedD1PreparedStatement", "EmbeddedD1Session"]
+
+T = TypeVar("T")
+
+SERVED_BY: Final = "core.embedded"
+
+_new: Final[Callable[[Any], Any]] = object.__new__
+
+_put: Final = object.__setattr__
+
+
+class EmbeddedD1PreparedStatement(Hookable):
+    """A statement of an embedded database. See `D1PreparedStatement`."""
+
+    __slots__ = ("_database", "_hook", "_session", "sql", "values")
+
+    def __init__(
+        self,
+        database: EmbeddedD1Database,
+        sql: str,
+        values: tuple[Any, ...] = (),
+        session: EmbeddedD1Session | None = None,
+    ) -> None:
+        self._database = database
+        self._hook = database._hook
+        self._session = session
+        self.sql: str = sql
+        self.values: tuple[Any, ...] = values
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.sql!r} {self.values!r}>"
+
+    def _call_target(self) -> tuple[Any, ...]:
+        return self.sql, *self.values
+
+    def bind(self, *values: D1Value) -> EmbeddedD1PreparedStatement:
+        """Return a new statement with `values`. See `D1PreparedStatement.bind`."""
+        bound: list[Any] = []
+        value: Any
+        for value in values:
+            # The most usual kinds first: this runs before every query.
+            kind = value.__class__
+            if kind is str or value is None:
+                bound.append(value)
+            elif kind is int and -MAX_SAFE_INTEGER <= value <= MAX_SAFE_INTEGER:
+                bound.append(float(value))
+            else:
+                bound.append(to_sqlite(value))
+        return EmbeddedD1PreparedStatement(self._database, self.sql, tuple(bound), self._session)
+
+    @overload
+    async def first(self, /) -> D1Row | None: ...
+    @overload
+    async def first(self, column: str, /) -> Any: ...
+    @overload
+    async def first(self, type_: TypeForm[T], /) -> T | None: ...
+    @binding_call
+    async def first(self, what: Any = None, /) -> Any:
+        """Return the first row, its column, or the row as a `T`. See `D1PreparedStatement.first`."""
+        columns, rows, _ = await self._database._answer(self)
+        if not rows:
+            return None
+        row = dict(zip(columns, rows[0], strict=True))
+        if what is None:
+            return row
+        if isinstance(what, str):
+            if what not in row:
+                message = f"D1_COLUMN_NOTFOUND: Column not found ({what})"
+                raise d1_error("", message, cause="Column not found")
+            return row[what]
+        from core.structure import structure_row
+
+        return structure_row(row, what)
+
+    @overload
+    async def all(self, /) -> D1Result[D1Row]: ...
+    @overload
+    async def all(self, type_: TypeForm[T], /) -> D1Result[T]: ...
+    @binding_call
+    async def all(self, type_: Any = None, /) -> Any:
+        """Return every row. See `D1PreparedStatement.all`."""
+        answer = await self._database._answer(self)
+        result = _to_result(answer)
+        if type_ is None:
+            return result
+        from core.structure import structure_rows
+
+        return D1Result(structure_rows(result.results, type_), result.meta)
+
+    @binding_call
+    async def run(self) -> D1Result[D1Row]:
+        """Run the statement. See `D1PreparedStatement.run`."""
+        database = self._database
+        # As `_answer` has it, without a coroutine more: most writes are runs, and most end here.
+        try:
+            answer = database.engine.single(self.sql, self.values)
+        except (Refused, sqlite3.Error) as error:
+            answer = await database._failed(self, error)
+        if self._session is not None:
+            self._session._moved()
+        return _to_result(answer)
+
+    @binding_call
+    async def raw(self, column_names: bool = False) -> list[list[Any]]:
+        """Return every row as a list of its values. See `D1PreparedStatement.raw`."""
+        columns, rows, _ = await self._database._answer(self)
+        lists = [list(row) for row in rows]
+        return [columns, *lists] if column_names else lists
+
+
+class EmbeddedD1Session:
+    """A session of an embedded database, which has one copy and is never behind. See `D1DatabaseSession`."""
+
+    __slots__ = ("_bookmark", "_database")
+
+    def __init__(self, database: EmbeddedD1Database, bookmark: str | None) -> None:
+        self._database = database
+        self._bookmark = bookmark
+
+    def prepare(self, sql: str, /) -> EmbeddedD1PreparedStatement:
+        """Return a statement of this session."""
+        return EmbeddedD1PreparedStatement(self._database, check_sql(sql), session=self)
+
+    async def batch(self, statements: Sequence[Any], /) -> list[D1Result[D1Row]]:
+        """Run statements in one transaction. See `D1Database.batch`."""
+        results = await self._database.batch(statements)
+        self._moved()
+        return results
+
+    def get_bookmark(self) -> str | None:
+        """Return where the session is, or None before anything ran."""
+        return self._bookmark
+
+    def _moved(self) -> None:
+        self._bookmark = self._database._next_bookmark()
+
+
+class EmbeddedD1Database(Hookable):
+    """The database `name` of `store`. Two objects of one name are one database."""
+
+    def __init__(self, store: Store, name: str) -> None:
+        self._clock = store.clock
+        self._database: Database = store.database("d1", name)
+        self.engine: Engine = engine_of(self._database, store.clock)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self._database.location}>"
+
+    def prepare(self, sql: str, /) -> EmbeddedD1PreparedStatement:
+        """Return a statement for `sql`. See `D1Database.prepare`."""
+        return EmbeddedD1PreparedStatement(self, sql if sql.__class__ is str else check_sql(sql))
+
+    @binding_call
+    async def batch(self, statements: Sequence[Any], /) -> list[D1Result[D1Row]]:
+        """Run statements in one transaction. See `D1Database.batch`."""
+        queries = [(statement.sql, statement.values) for statement in _check_statements(statements)]
+        answers = await self._perform(lambda: self.engine.transaction(queries))
+        return [_to_result(answer) for answer in answers]
+
+    @binding_call
+    async def exec(self, sql: str, /) -> D1ExecResult:
+        """Run a text line by line. See `D1Database.exec`."""
+        lines = check_sql(sql).strip(WHITE_SPACE).split("\n")
+        prefix = f"D1_EXEC_ERROR: Error in line 1: {lines[0]}: "
+        answers = await self._perform(lambda: self.engine.transaction([(line, ()) for line in lines]), prefix)
+        return D1ExecResult(len(answers), sum(numbers[0] for _, _, numbers in answers))
+
+    def with_session(self, constraint_or_bookmark: str | None = None, /) -> EmbeddedD1Session:
+        """Return a session. See `D1Database.with_session`."""
+        start = "" if constraint_or_bookmark is None else check_sql(constraint_or_bookmark).strip(WHITE_SPACE)
+        return EmbeddedD1Session(self, None if start in ("", "first-primary", "first-unconstrained") else start)
+
+    async def dump(self) -> bytes:
+        """Fail, as on the platform, where this is gone; it is not part of `D1Database`."""
+        raise d1_error("", "D1_DUMP_ERROR: Status + 404", cause="Status 404")
+
+    async def _answer(self, statement: EmbeddedD1PreparedStatement) -> Answer:
+        """The answer to one statement."""
+        try:
+            answer = self.engine.single(statement.sql, statement.values)
+        except (Refused, sqlite3.Error) as error:
+            answer = await self._failed(statement, error)
+        if statement._session is not None:
+            statement._session._moved()
+        return answer
+
+    async def _failed(self, statement: EmbeddedD1PreparedStatement, error: Refused | sqlite3.Error) -> Answer:
+        """The answer to a statement that failed once, where only another process stood in its way."""
+        if isinstance(error, Refused):
+            raise d1_error("D1_ERROR: ", str(error)) from None
+        if not is_busy(error) and store_error(self._database.location, error) is None:
+            raise d1_error("D1_ERROR: ", self.engine.explain(error)) from error
+        return await self._perform(lambda: self.engine.single(statement.sql, statement.values))
+
+    async def _perform(self, action: Callable[[], T], prefix: str = "D1_ERROR: ") -> T:
+        """Do it as soon as other processes let us; every failure becomes the platform's."""
+        try:
+            return await self._database.patiently(action)
+        except StoreError as error:
+            raise d1_error(prefix, f"{error.reason}: {error.code}. {error}") from error
+        except Refused as refused:
+            raise d1_error(prefix, str(refused)) from None
+        except sqlite3.Error as error:
+            raise d1_error(prefix, self.engine.explain(error)) from error
+
+    def _next_bookmark(self) -> str:
+        return self.engine.next_bookmark()
+
+
+def check_sql(sql: object) -> str:
+    if isinstance(sql, str):
+        return sql
+    raise D1TypeError(f"SQL must be a str, not {type(sql).__name__}")
+
+
+def _is_list(given: object) -> TypeGuard[Sequence[Any]]:
+    return isinstance(given, Sequence) and not isinstance(given, str | bytes)
+
+
+def _check_statements(given: object) -> Sequence[EmbeddedD1PreparedStatement]:
+    if not _is_list(given):
+        raise D1TypeError(f"batch() takes a list of statements, not {type(given).__name__}")
+    for statement in given:
+        if not isinstance(statement, EmbeddedD1PreparedStatement):
+            raise D1TypeError(f"batch() takes statements, as prepare() gives them, not {type(statement).__name__}")
+    return given
+
+
+def _to_result(answer: Answer) -> D1Result[D1Row]:
+    columns, rows, numbers = answer
+    result: D1Result[D1Row] = _new(D1Result)
+    # No comprehension where there is nothing: most writes end here. The meta is made when somebody asks for it.
+    results = [dict(zip(columns, row, strict=True)) for row in rows] if rows else []
+    _put(result, "__dict__", {"results": results, "success": True, "_meta": (_meta_of, numbers)})
+    return result
+
+
+def _meta_of(numbers: Numbers) -> D1Meta:
+    return D1Meta(SERVED_BY, *numbers, None, True)

@@ -1,0 +1,410 @@
+"""Statements on one connection: what the platform puts around SQLite.
+
+SQLite does the work. Decided here is where a transaction begins and ends, what is measured of a statement, and the
+words of every error; what is refused stands in `core.sql.rules`. Recordings of all of it are in `tests/traces`. A
+Durable Object's SQL runs here too.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final, TypeAlias, cast
+
+from core.backends.embedded.d1.errors import CODES, NEWER_CODES, Refused
+from core.backends.embedded.d1.plans import Plan, Step, with_backquotes
+from core.backends.embedded.d1.values import from_sqlite, from_sqlite_with_infinity
+from core.backends.embedded.sql_dates import Dates
+from core.backends.embedded.store import Database
+from core.context import Clock, system_clock
+from core.http.streams import well_formed
+from core.sql.location import locate
+from core.sql.rules import (
+    LIMITS,
+    MAX_SQL_BYTES,
+    NO_EMPTY_STATEMENT,
+    NO_STATEMENT,
+    NO_TRANSACTION,
+    NOT_AUTHORIZED,
+    ONLY_LAST_HAS_PARAMETERS,
+    TOO_LONG,
+    WRONG_COUNT,
+    allows,
+    is_transaction,
+    renames_to_reserved,
+)
+from core.sql.tokens import StatementText
+
+__all__ = ["Answer", "Engine", "Numbers", "engine_of"]
+
+_KEPT_PLANS: Final = 1000
+# How many rows may change until size_after is looked up again; a change of the schema is looked up at once.
+_MEASURE_EVERY: Final = 100
+
+Answer: TypeAlias = "tuple[list[str], list[tuple[Any, ...]], Numbers]"
+Query: TypeAlias = tuple[str, tuple[Any, ...]]
+Numbers: TypeAlias = tuple[float, int, int, bool, int, int, int]
+"""Of the meta: duration, changes, last_row_id, changed_db, size_after, rows_read, rows_written."""
+
+_DECODING: Final = "Could not decode to UTF-8"
+
+
+def engine_of(database: Database, clock: Clock, *, keeps_infinity: bool = False) -> Engine:
+    """The engine of a connection: its settings are the connection's, whoever asks."""
+    if database.engine is None:
+        database.engine = Engine(database, clock, keeps_infinity=keeps_infinity)
+    engine: Engine = database.engine
+    return engine
+
+
+class Engine:
+    """Statements on one connection, each inside what the platform allows."""
+
+    def __init__(self, database: Database, clock: Clock, *, keeps_infinity: bool = False) -> None:
+        self.database = database
+        # D1's rows are JSON, which has no infinity; those of a Durable Object are not.
+        self._outgoing = from_sqlite_with_infinity if keeps_infinity else from_sqlite
+        self._clock = clock
+        self._now = clock.monotonic
+        self._connection = connection = database.connection
+        self._plans: dict[str, Plan] = {}
+        # Counts the changes of the schema that this connection made.
+        self._schema = 0
+        # The state of the schema in which it was last looked up whether it says FAIL, and whether it did.
+        self._fail_known = -1
+        self._fail_found = False
+        self._step: Step | None = None
+        self._last_row_id = 0
+        self._bookmark = 0
+        self._unmeasured = 0
+        self._denied_transaction = False
+        # Whether what SQLite prepares is ours. It is not while a statement of the application runs, and only then.
+        self._trusted = True
+        for limit, value in LIMITS.items():
+            connection.setlimit(limit, value)
+        connection.execute("PRAGMA foreign_keys = ON")
+        # Names in double quotes are names, never strings. Python 3.11 cannot tell SQLite so; see _check_quotes.
+        self._lenient_quotes = not hasattr(connection, "setconfig")
+        if not self._lenient_quotes:
+            _harden(connection)
+        self._dates = None if clock is system_clock else Dates(connection, clock)
+        self._page_size: int = connection.execute("PRAGMA page_size").fetchone()[0]
+        self._size = self._measure()
+        connection.set_authorizer(self._authorize)
+
+    def next_bookmark(self) -> str:
+        """A text that is later than every one before it, in the form that the platform's bookmarks have."""
+        self._bookmark += 1
+        return f"{int(self._clock.time()):08x}-{self._bookmark:08x}-{self._size:08x}-{self._last_row_id:032x}"
+
+    def single(self, sql: str, values: tuple[Any, ...]) -> Answer:
+        """Run one text, in a transaction of its own."""
+        plan = self._plans.get(sql)
+        if plan is None:
+            plan = self._plan(sql)
+        if not plan.alone or (not plan.reading and self._keeps_rows()):
+            return self.transaction([(sql, values)])[0]
+        try:
+            return self._run(plan.steps[0], values, plan.reading)
+        except sqlite3.OperationalError as error:
+            if not str(error).startswith(_DECODING):
+                raise
+            with self._replacing_text():
+                return self._run(plan.steps[0], values, plan.reading)
+
+    def _keeps_rows(self) -> bool:
+        """Whether a statement that fails might keep some of its rows: ON CONFLICT FAIL in a table, RAISE(FAIL) in a trigger.
+
+        On disk another process may bring such a schema at any time, and a transaction costs little beside the write.
+        """
+        if self.database.path is not None:
+            return True
+        if self._fail_known != self._schema:
+            found = self._connection.execute("SELECT 1 FROM sqlite_master WHERE sql LIKE '%fail%' LIMIT 1").fetchone()
+            self._fail_known, self._fail_found = self._schema, found is not None
+        return self._fail_found
+
+    def transaction(self, queries: Sequence[Query]) -> list[Answer]:
+        """Run texts in one transaction. Blank ones are left out; none at all is refused."""
+        plans = [
+            (plan, values) for plan, values in ((self._plan(sql), values) for sql, values in queries) if not plan.blank
+        ]
+        if not plans:
+            raise Refused(NO_STATEMENT)
+        write = not all(plan.reading for plan, _ in plans)
+        try:
+            with self.database.transaction(write=write):
+                return [self._query(plan, values) for plan, values in plans]
+        except sqlite3.OperationalError as error:
+            if not str(error).startswith(_DECODING):
+                raise
+            # Everything was taken back, so that it can be done again.
+            with self._replacing_text(), self.database.transaction(write=write):
+                return [self._query(plan, values) for plan, values in plans]
+        finally:
+            if write:
+                self._schema += 1
+
+    def inside(self, sql: str, values: tuple[Any, ...]) -> Answer:
+        """Run one text inside a transaction of the caller's. What was done before a statement that fails stays done."""
+        plan = self._plan(sql)
+        try:
+            if plan.reading and len(plan.steps) == 1:
+                try:
+                    return self._query(plan, values)
+                except sqlite3.OperationalError as error:
+                    if not str(error).startswith(_DECODING):
+                        raise
+            # What writes is not run twice.
+            with self._replacing_text():
+                return self._query(plan, values)
+        finally:
+            self._schema += 1
+
+    def execute(self, piece: StatementText) -> None:
+        """Run one statement of the application's inside a transaction of the caller's, for a migration."""
+        if len(piece.text.encode("utf-8", "replace")) > MAX_SQL_BYTES:
+            raise Refused(TOO_LONG)
+        self._schema += 1
+        self._trusted = False
+        step = Step(piece)
+        try:
+            self._execute(step, ()).close()
+        finally:
+            self._trusted = True
+        self._judge_dates(step)
+
+    @contextmanager
+    def _judged(self, step: Step) -> Generator[None]:
+        """Undo a change of the schema that a test's clock may not tell the time in."""
+        if self._dates is None or step.piece.keyword not in ("CREATE", "ALTER"):
+            yield
+            return
+        self._connection.execute("SAVEPOINT _cf_schema")
+        try:
+            yield
+            self._judge_dates(step)
+        except BaseException:
+            self._connection.execute("ROLLBACK TO _cf_schema")
+            raise
+        finally:
+            self._connection.execute("RELEASE _cf_schema")
+
+    def clear(self) -> None:
+        """Drop everything there is, in one transaction: another process that has the database open goes on with it."""
+        connection = self._connection
+        connection.execute("PRAGMA foreign_keys = OFF")
+        try:
+            with self.database.transaction():
+                # Virtual tables first: they drop the tables that they keep their content in.
+                for kind, name in connection.execute(
+                    "SELECT type, name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' "
+                    "ESCAPE '\\' ORDER BY sql LIKE 'CREATE VIRTUAL%' DESC, type DESC"
+                ).fetchall():
+                    connection.execute(f'DROP {kind} IF EXISTS "{name.replace(chr(34), chr(34) * 2)}"')
+                if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'sqlite_sequence'").fetchone():
+                    connection.execute("DELETE FROM sqlite_sequence")
+        finally:
+            connection.execute("PRAGMA foreign_keys = ON")
+            self._schema += 1
+            self._size = self._measure()
+
+    def _judge_dates(self, step: Step) -> None:
+        """After a change of the schema: where may a test's clock not tell the time?"""
+        if self._dates is not None and step.piece.keyword in ("CREATE", "ALTER"):
+            refusal = self._dates.judge()
+            if refusal is not None:
+                raise Refused(f"{refusal}: SQLITE_ERROR")
+
+    def _plan(self, sql: str) -> Plan:
+        plan = self._plans.get(sql)
+        if plan is None:
+            if len(self._plans) >= _KEPT_PLANS:
+                self._plans.pop(next(iter(self._plans)))
+            plan = self._plans[sql] = Plan(sql)
+        return plan
+
+    def _query(self, plan: Plan, values: tuple[Any, ...]) -> Answer:
+        """Run one text inside the transaction there is."""
+        if plan.too_long:
+            self._step = None
+            raise Refused(TOO_LONG)
+        if not plan.steps:
+            raise Refused(NO_EMPTY_STATEMENT)
+        if plan.alone or (plan.reading and len(plan.steps) == 1):
+            return self._run(plan.steps[0], values, plan.reading)
+        connection = self._connection
+        version, changes = self._schema_version(), connection.total_changes
+        for step in plan.steps[:-1]:
+            if step.piece.parameters:
+                raise Refused(ONLY_LAST_HAS_PARAMETERS)
+            # One step only, as the platform takes it: its rows are nobody's.
+            with self._judged(step):
+                self._trusted = False
+                try:
+                    self._execute(step, ()).close()
+                finally:
+                    self._trusted = True
+        changes = connection.total_changes - changes
+        with self._judged(plan.steps[-1]):
+            columns, rows, numbers = self._run(plan.steps[-1], values, plan.reading)
+        if not plan.reading:
+            size, self._size = self._size, self._measure()
+            changed = numbers[3] or changes != 0 or size != self._size or version != self._schema_version()
+            changes += numbers[1]
+            numbers = (numbers[0], changes, numbers[2], changed, self._size, numbers[5], changes)
+        return columns, rows, numbers
+
+    def _run(self, step: Step, values: tuple[Any, ...], reading: bool) -> Answer:
+        """Run one statement. This is what every query waits for, so it calls little and looks up nothing twice."""
+        connection = self._connection
+        now = self._now
+        started = now()
+        before = connection.total_changes
+        cursor: sqlite3.Cursor | None = None
+        self._trusted = False
+        try:
+            if step.plain and step.checked >= self._schema:
+                # As `_execute` has it, without the call.
+                self._step = step
+                try:
+                    cursor = connection.execute(step.sql, values)
+                except UnicodeEncodeError:
+                    cursor = self._execute(step, values)
+            else:
+                cursor = self._execute(step, values)
+            described = cursor.description
+            if described is None:
+                columns, rows = [], []
+            else:
+                columns = [column[0] for column in described]
+                if step.order is not None:
+                    columns = step.named(columns)
+                outgoing = self._outgoing
+                rows = [outgoing(row) for row in cursor.fetchall()]
+        except BaseException:
+            self._trusted = True
+            # A statement that still stands in the middle of its rows would keep the transaction from its end.
+            if cursor is not None:
+                cursor.close()
+            # One that failed may have moved it all the same.
+            self._last_row_id = connection.execute("SELECT last_insert_rowid()").fetchone()[0]
+            raise
+        self._trusted = True
+        last_row_id = cursor.lastrowid or 0
+        changes = 0
+        changed = False
+        if not reading:
+            changes = connection.total_changes - before
+            changed = changes != 0 or last_row_id != self._last_row_id
+            self._unmeasured += changes
+            if self._unmeasured >= _MEASURE_EVERY:
+                self._size = self._measure()
+        self._last_row_id = last_row_id
+        return columns, rows, ((now() - started) * 1000, changes, last_row_id, changed, self._size, len(rows), changes)
+
+    def _execute(self, step: Step, values: tuple[Any, ...]) -> sqlite3.Cursor:
+        self._step = step
+        if step.checked < self._schema:
+            if step.empty:
+                raise Refused(NO_EMPTY_STATEMENT)
+            if renames_to_reserved(step.piece):
+                raise Refused(NOT_AUTHORIZED)
+            if self._lenient_quotes:
+                self._check_quotes(step)
+        try:
+            return self._connection.execute(step.sql, values if step.plain else step.bindings(values))
+        except UnicodeEncodeError:
+            # Half a surrogate pair has no UTF-8; the platform writes U+FFFD for it.
+            whole = tuple([well_formed(v) if isinstance(v, str) else v for v in values])
+            return self._connection.execute(well_formed(step.sql), step.bindings(whole))
+
+    def _check_quotes(self, step: Step) -> None:
+        """Refuse a name in double quotes that names nothing, which SQLite would take for a string.
+
+        In backquotes it is never a string, so SQLite's own answer to that spelling tells. It is only asked for
+        the plan: nothing runs.
+        """
+        sql = with_backquotes(step.piece)
+        # The number makes it a text that was not prepared before: SQLite explains again what it once explained.
+        prefix = f"{'' if step.piece.keyword == 'EXPLAIN' else 'EXPLAIN'} /* {self._schema} */ "
+        try:
+            self._connection.execute(prefix + sql, [None] * step.piece.parameter_count).close()
+        except sqlite3.Error as error:
+            if str(error).startswith("no such column"):
+                raise
+        # Any other mistake is told by the statement itself, in the words for its own spelling.
+        step.checked = self._schema
+
+    @contextmanager
+    def _replacing_text(self) -> Generator[None]:
+        """Read text that is no UTF-8 with U+FFFD in it. Every other text is read faster without."""
+        self._connection.text_factory = _decode
+        try:
+            yield
+        finally:
+            self._connection.text_factory = str
+
+    def _schema_version(self) -> int:
+        version: int = self._connection.execute("PRAGMA schema_version").fetchone()[0]
+        return version
+
+    def _measure(self) -> int:
+        self._unmeasured = 0
+        pages: int = self._connection.execute("PRAGMA page_count").fetchone()[0]
+        return pages * self._page_size
+
+    # ------------------------------------------------------------------ the words of an error
+
+    def explain(self, error: sqlite3.Error) -> str:
+        """SQLite's message as the platform gives it, with the place and the code."""
+        message = str(error)
+        # Errors of the sqlite3 module itself have no code of SQLite's.
+        code: int | None = getattr(error, "sqlite_errorcode", None)
+        if code is None:
+            return (
+                WRONG_COUNT if message.startswith(("Incorrect number of bindings", "You did not supply")) else message
+            )
+        if self._denied_transaction:
+            self._denied_transaction = False
+            return NO_TRANSACTION
+        if self._dates is not None and self._dates.denied is not None:
+            message, self._dates.denied = self._dates.denied, None
+            return f"{message}: SQLITE_ERROR"
+        name = CODES.get(code & 0xFF, "SQLITE_ERROR")
+        token = None if self._step is None else locate(self._step.piece, message)
+        if token is not None and self._step is not None:
+            if message.startswith("no such column: ") and token.text[0] == '"' and message[16:] == token.name:
+                message = f'no such column: "{token.name}" - should this be a string literal in single-quotes?'
+            message += f" at offset {len(self._step.piece.text[: token.start].encode('utf-8', 'replace'))}"
+        if code <= 0xFF:
+            return f"{message}: {name}"
+        return f"{message}: {name} (extended: {NEWER_CODES.get(code) or error.sqlite_errorname})"
+
+    # ------------------------------------------------------------------ what is allowed
+
+    def _authorize(
+        self, action: int, first: str | None, second: str | None, database: str | None, _: str | None
+    ) -> int:
+        if self._trusted or allows(action, first, second, database):
+            if self._dates is not None and action in (sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE):
+                return self._dates.allow(first or "")
+            return sqlite3.SQLITE_OK
+        self._denied_transaction = self._denied_transaction or is_transaction(action)
+        return sqlite3.SQLITE_DENY
+
+
+def _harden(connection: sqlite3.Connection) -> None:
+    """Tell SQLite what Python 3.12 can tell it: double quotes are for names, and its own tables are not to be edited."""
+    settings = cast("Any", sqlite3)
+    for name, value in (
+        ("SQLITE_DBCONFIG_DQS_DML", False),
+        ("SQLITE_DBCONFIG_DQS_DDL", False),
+        ("SQLITE_DBCONFIG_DEFENSIVE", True),
+    ):
+        cast("Any", connection).setconfig(getattr(settings, name), value)
+
+
+def _decode(raw: bytes) -> str:
+    return raw.decode("utf-8", "replace")

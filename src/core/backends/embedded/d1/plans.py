@@ -1,0 +1,165 @@
+"""What is known of a text of SQL before it runs: its statements, their parameters, and whether they only read."""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import Any, Final
+
+from core.backends.embedded.d1.errors import Refused
+from core.sql.rules import MAX_PARAMETERS, MAX_SQL_BYTES, WRONG_COUNT
+from core.sql.tokens import StatementText, statements_of
+
+__all__ = ["Plan", "Step", "WHITE_SPACE", "with_backquotes"]
+
+# These begin and end their own transaction in SQLite. Everything else runs inside one of ours, so that a PRAGMA
+# or VACUUM does what it does inside the platform's.
+_ALONE: Final = frozenset({"SELECT", "VALUES", "INSERT", "REPLACE", "UPDATE", "DELETE", "WITH"})
+
+_READING: Final = frozenset({"SELECT", "VALUES", "EXPLAIN"})
+
+_SPACE: Final = " \t\n\v\f\r\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
+
+WHITE_SPACE: Final = "".join(chr(code) for code in range(0x2000, 0x200B)) + _SPACE.replace("\u2000-\u200a", "")
+
+_COMMENT_LINE: Final = re.compile(rf"(?:^|(?<=[\r\u2028\u2029]))[{_SPACE}]+--[^\n\r\u2028\u2029]*", re.MULTILINE)
+
+
+class Step:
+    """One statement of a text, ready to run."""
+
+    __slots__ = ("checked", "empty", "keys", "order", "piece", "plain", "sql")
+
+    def __init__(self, piece: StatementText) -> None:
+        self.piece: StatementText = piece
+        self.empty: bool = not piece.tokens
+        self.sql: str = piece.text
+        # Python's sqlite3 takes a sequence for plain question marks alone, from 3.14 on at the latest, and a dict where
+        # every parameter has a name or a number. What mixes them is run with question marks, each given its value.
+        self.order: list[int] | None = None
+        self.keys: list[str] | None = None
+        if any(token.text != "?" for token in piece.parameters) and not _has_number_out_of_range(piece):
+            sql, order = _with_question_marks(piece)
+            keys = {place: token.text[1:] for place, token in zip(order, piece.parameters, strict=True)}
+            if "" in keys.values() or len(keys) <= max(order) or len(set(keys.values())) < len(keys):
+                self.sql, self.order = sql, order
+            else:
+                self.keys = [keys[place] for place in range(len(keys))]
+        self.plain: bool = self.order is None and self.keys is None
+        # None of our own statements begins with a blank, so that the sqlite3 module never takes one of ours, which the
+        # authorizer let pass ("COMMIT"), for the application's: it keeps what it prepared, by the exact text.
+        self.sql = f" {self.sql}"
+        # The state of the schema that its names in double quotes were checked against.
+        self.checked: int = -1 if self.empty or piece.has_double_quotes or piece.keyword == "ALTER" else sys.maxsize
+
+    def bindings(self, values: tuple[Any, ...]) -> Any:
+        """`values` as the sqlite3 module wants them."""
+        if self.keys is not None:
+            if len(values) != len(self.keys):
+                raise Refused(WRONG_COUNT)
+            return dict(zip(self.keys, values, strict=True))
+        if self.order is None:
+            return values
+        if len(values) != max(self.order) + 1:
+            raise Refused(WRONG_COUNT)
+        return tuple([values[place] for place in self.order])
+
+    def named(self, columns: list[str]) -> list[str]:
+        """The names of the columns: SQLite names one by its expression, and here saw question marks in it."""
+        text, sql = self.piece.text, self.sql[1:]
+        spans = iter(_result_columns(self.piece))
+        # A column without an alias is named by the whole of its expression.
+        return [
+            next((text[start:end] for start, end in spans if sql[start:end].rstrip() == column), column)
+            if "?" in column
+            else column
+            for column in columns
+        ]
+
+
+class Plan:
+    """What is known of a text of SQL before it runs."""
+
+    __slots__ = ("alone", "blank", "reading", "steps", "too_long")
+
+    def __init__(self, sql: str) -> None:
+        self.blank: bool = not _COMMENT_LINE.sub("", sql).strip(WHITE_SPACE)
+        self.too_long: bool = len(sql) * 4 > MAX_SQL_BYTES and len(sql.encode("utf-8", "replace")) > MAX_SQL_BYTES
+        pieces = [] if self.blank or self.too_long else statements_of(sql)
+        self.steps: list[Step] = [Step(piece) for piece in pieces]
+        keywords = {piece.keyword for piece in pieces}
+        words = {token.text.upper() for piece in pieces for token in piece.tokens}
+        self.reading: bool = bool(pieces) and keywords <= _READING
+        # OR FAIL keeps what it did before it failed (Engine._keeps_rows knows of the schema's), and a row that cannot
+        # be decoded is read twice: both need a transaction to take the rest back.
+        self.alone: bool = len(pieces) == 1 and keywords <= _ALONE and not words & {"FAIL", "RETURNING"}
+
+
+def _has_number_out_of_range(piece: StatementText) -> bool:
+    """Whether a parameter has a number that SQLite refuses, in words of its own."""
+    numbers = [int(token.text[1:]) for token in piece.parameters if token.text[0] == "?" and token.text != "?"]
+    return any(not 1 <= number <= MAX_PARAMETERS for number in numbers)
+
+
+def _with_question_marks(piece: StatementText) -> tuple[str, list[int]]:
+    """A statement with `?` for every parameter, and for each the place of its value.
+
+    Numbers are places themselves; a name has that of its first appearance. Blanks keep the text as long as it was,
+    so that the offsets in SQLite's messages stay right.
+    """
+    given: dict[str, int] = {}
+    highest = 0
+    order: list[int] = []
+    parts: list[str] = []
+    end = 0
+    for token in piece.parameters:
+        if token.text == "?":
+            number = highest + 1
+        elif token.text[0] == "?":
+            number = int(token.text[1:])
+        else:
+            number = given.setdefault(token.text, highest + 1)
+        highest = max(highest, number)
+        order.append(number - 1)
+        parts += (piece.text[end : token.start], "?".ljust(len(token.text)))
+        end = token.start + len(token.text)
+    return "".join(parts) + piece.text[end:], order
+
+
+_AFTER_RESULT: Final = frozenset(
+    "FROM WHERE GROUP HAVING WINDOW UNION EXCEPT INTERSECT ORDER LIMIT".split()  # noqa: SIM905 - as above
+)
+
+
+def _result_columns(piece: StatementText) -> list[tuple[int, int]]:
+    """Where each expression stands that gives a column: behind RETURNING, or the first SELECT that is in no parentheses."""
+    depth = 0
+    spans: list[tuple[int, int]] = []
+    first: int | None = None
+    end = -1
+    inside = False
+    for token in piece.tokens:
+        word = token.text.upper()
+        if depth == 0 and (word == "RETURNING" or (word == "SELECT" and end < 0)):
+            spans, inside, first, end = [], True, None, 0
+            continue
+        if depth == 0 and inside and (word == "," or word in _AFTER_RESULT):
+            if first is not None:
+                spans.append((first, end))
+            first, inside = None, word == ","
+        elif inside and not (first is None and word in ("DISTINCT", "ALL")):
+            first = token.start if first is None else first
+            end = token.start + len(token.text)
+        depth += {"(": 1, ")": -1}.get(word, 0)
+    return spans if first is None else [*spans, (first, end)]
+
+
+def with_backquotes(piece: StatementText) -> str:
+    """A statement with its double quotes as backquotes."""
+    parts: list[str] = []
+    end = 0
+    for token in piece.tokens:
+        if token.kind == "quoted" and token.text[0] == '"':
+            parts += (piece.text[end : token.start], "`", (token.name or "").replace("`", "``"), "`")
+            end = token.start + len(token.text)
+    return "".join(parts) + piece.text[end:]

@@ -1,0 +1,87 @@
+"""Values on their way into SQLite and out of it: what JavaScript's numbers can hold."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, cast
+
+from core.bindings.numbers import MAX_SAFE_INTEGER
+from core.errors import D1TypeError
+
+__all__ = ["from_sqlite", "from_sqlite_with_infinity", "to_sqlite"]
+
+_INFINITIES: Final = (math.inf, -math.inf)
+
+
+def to_sqlite(value: Any) -> Any:
+    """A value as SQLite is given it: every number is a REAL, a list of bytes is a blob."""
+    match value:
+        case None | str():
+            return value
+        case bool() | float():
+            return float(value) if math.isfinite(value) else None
+        case int():
+            if not -MAX_SAFE_INTEGER <= value <= MAX_SAFE_INTEGER:
+                raise _type_error("bigint", str(value))
+            return float(value)
+        case bytes():
+            return value
+        case bytearray() | memoryview():
+            return bytes(cast("bytes", value))
+        case list() | tuple():
+            numbers = cast("Sequence[Any]", value)
+            if all(type(number) in (int, float) and 0 <= number < 256 for number in numbers):
+                return bytes([int(number) for number in numbers])
+        case _:
+            pass
+    raise _type_error("function" if callable(cast("object", value)) else "object", _js_string(value))
+
+
+def _type_error(kind: str, text: str) -> D1TypeError:
+    message = f"Type '{kind}' not supported for value '{text}'"
+    error = D1TypeError(f"D1_TYPE_ERROR: {message}")
+    error.cause_message = message
+    return error
+
+
+def _js_string(value: Any) -> str:
+    """What JavaScript makes of a value in a message."""
+    match value:
+        case Mapping():
+            return "[object Object]"
+        case list() | tuple():
+            return ",".join("" if item is None else _js_string(item) for item in cast("Sequence[Any]", value))
+        case bool():
+            return str(value).lower()
+        case _:
+            return str(value)
+
+
+def from_sqlite(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A row as the platform's numbers would give it. Most have nothing to change."""
+    for value in row:
+        kind = value.__class__
+        if kind is float or (kind is int and not -MAX_SAFE_INTEGER <= value <= MAX_SAFE_INTEGER):
+            return tuple([_number(value) for value in row])
+    return row
+
+
+def from_sqlite_with_infinity(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A row as `from_sqlite` gives it, but with infinities: those of a Durable Object are not JSON."""
+    plain = from_sqlite(row)
+    if plain is row:
+        return row
+    return tuple([whole if whole in _INFINITIES else value for whole, value in zip(row, plain, strict=True)])
+
+
+def _number(value: Any) -> Any:
+    kind = value.__class__
+    if kind is float:
+        if value.is_integer():
+            # A number has no kind there: 3.0 is written 3, until it is too long to be written out.
+            return int(value) if abs(value) < 1e21 else value
+        return value if math.isfinite(value) else None
+    if kind is int and not -MAX_SAFE_INTEGER <= value <= MAX_SAFE_INTEGER:
+        return int(float(value))
+    return value

@@ -1,0 +1,57 @@
+"""What a call of a Durable Object's storage accepts as keys, values and times, and what it makes of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, Final
+
+from core.backends.embedded.clone import CloneError, dump
+from core.backends.embedded.durable_object.errors import clone_error
+from core.errors import DurableObjectTypeError, DurableObjectValueError
+
+__all__ = ["MAX_PAIRS", "MAX_VALUE", "encode_key", "encode_value", "several", "to_milliseconds"]
+
+MAX_KEY: Final = 2048
+MAX_VALUE: Final = 2_000_000
+MAX_PAIRS: Final = 128
+
+
+def encode_key(key: object) -> bytes:
+    """A key as its bytes. Raises DurableObjectTypeError for another type, DurableObjectValueError for a long one."""
+    if not isinstance(key, str):
+        raise DurableObjectTypeError(f"A key must be a str, not {type(key).__name__}")
+    raw = key.encode("utf-8", "replace")
+    if len(raw) > MAX_KEY:
+        raise DurableObjectValueError(
+            f"Keys cannot be larger than {MAX_KEY} bytes. A key of size {len(raw)} was provided."
+        )
+    return raw
+
+
+def several(keys: Iterable[Any]) -> list[Any]:
+    """Keys as a list. Raises DurableObjectValueError for more than one call takes."""
+    several = [*keys]
+    if len(several) > MAX_PAIRS:
+        raise DurableObjectValueError(f"Maximum number of keys is {MAX_PAIRS}. {len(several)} keys were provided.")
+    return several
+
+
+def encode_value(value: Any) -> bytes:
+    """A value as it is stored. Raises DurableObjectTypeError for one that cannot be copied."""
+    try:
+        return dump(value)
+    except CloneError as error:
+        raise clone_error(str(error)) from error
+
+
+def to_milliseconds(time: object) -> int:
+    """The time of an alarm, in milliseconds since 1970. Raises DurableObjectTypeError for what is not a time."""
+    if isinstance(time, datetime):
+        if time.tzinfo is None:
+            raise DurableObjectTypeError(f"{time!r} has no time zone. Write datetime(..., tzinfo=timezone.utc)")
+        return math.floor(time.timestamp() * 1000)
+    if isinstance(time, bool) or not isinstance(time, (int, float)) or not math.isfinite(time):
+        raise DurableObjectTypeError(f"An alarm's time must be a datetime, or milliseconds since 1970, not {time!r}")
+    return math.floor(time)

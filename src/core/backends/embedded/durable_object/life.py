@@ -1,0 +1,230 @@
+"""The life of one object: the calls that run in it, what makes others wait, and what a reset does to them.
+
+Calls run in the event loop's thread, so an object is never in two threads. A call that waits for something else
+(another object, a timer) lets others in meanwhile; while a critical section runs, no other call begins. An answer
+leaves only after what was written is kept (the platform's output gate).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Mapping
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import attrs
+
+from core.backends.embedded.durable_object.alarms import AlarmRunner
+from core.backends.embedded.durable_object.errors import reset_error
+from core.backends.embedded.durable_object.ids import ObjectId
+from core.backends.embedded.durable_object.state import ObjectState
+from core.backends.embedded.durable_object.storage import ObjectStorage
+from core.bindings.durable_object import DurableObject
+from core.errors import DurableObjectError
+
+if TYPE_CHECKING:
+    from core.backends.embedded.durable_object.objects import Objects
+
+__all__ = ["LiveObject"]
+
+T = TypeVar("T")
+
+BLOCK_TIMEOUT: Final = 30.0
+
+
+class LiveObject:
+    """One object: its instance while it lives, the calls that run in it, and what makes others wait."""
+
+    def __init__(self, objects: Objects, id: ObjectId) -> None:
+        self.objects = objects
+        self.id = id
+        self.storage: ObjectStorage = ObjectStorage(self)
+        self.blocked: asyncio.Future[None] | None = None
+        self.broken: BaseException | None = None
+        # What `wait_until` was given, and still runs.
+        self.background: set[asyncio.Future[Any]] = set()
+        self._instance: DurableObject[Any] | None = None
+        # Each call with the answer that its caller waits for; a critical section has none.
+        self._tasks: dict[asyncio.Task[Any], asyncio.Future[Any] | None] = {}
+        self.alarm: AlarmRunner = AlarmRunner(self)
+
+    @property
+    def is_idle(self) -> bool:
+        """True if nothing runs in it, and nothing is left to be kept."""
+        running = self._tasks or self.background or self.blocked is not None or self.alarm.task is not None
+        return not running and not self.storage.is_writing
+
+    @property
+    def has_alarm_handler(self) -> bool:
+        """True if its class has a handler for alarms."""
+        return self.objects.cls.alarm is not DurableObject.alarm
+
+    async def call(self, method: str, args: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
+        """Run a method in it, as a task of its own: a caller that goes away does not end it."""
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[Any] = loop.create_future()
+        self._begin(loop.create_task(self._run(answer, method, args, options)), answer)
+        return await answer
+
+    def _begin(self, task: asyncio.Task[Any], answer: asyncio.Future[Any] | None) -> None:
+        self._tasks[task] = answer
+        task.add_done_callback(self._end)
+
+    def _end(self, task: asyncio.Task[Any]) -> None:
+        answer = self._tasks.pop(task)
+        if answer is not None:
+            # It has one, unless the task was cancelled before it began.
+            answer.cancel()
+
+    async def _run(
+        self, answer: asyncio.Future[Any], method: str, args: tuple[Any, ...], options: Mapping[str, Any]
+    ) -> None:
+        """Run a method, and give its answer. A reset gave another one before, and that one stands."""
+        try:
+            try:
+                instance = await self._enter()
+                result = await getattr(instance, method)(*args, **options)
+            finally:
+                # The answer leaves only after what it was based on is safe. An error is an answer, too.
+                self.storage.commit()
+        except asyncio.CancelledError:
+            answer.cancel()
+        except BaseException as error:
+            if not answer.done():
+                answer.set_exception(error)
+            if not isinstance(error, Exception):
+                raise
+        else:
+            if not answer.done():
+                answer.set_result(result)
+
+    async def _enter(self) -> DurableObject[Any]:
+        """The instance, once nothing blocks it."""
+        if self._instance is None and self.broken is None:
+            try:
+                self._instance = self.objects.make(ObjectState(self))
+            except BaseException as error:
+                self.reset(error, raised_by=asyncio.current_task())
+                raise
+        while self.blocked is not None:
+            # From inside a section too: a call that comes back to the object waits, and after 30 seconds fails.
+            await asyncio.shield(self.blocked)
+        if self.broken is not None:
+            raise reset_error(self.broken) from self.broken
+        assert self._instance is not None
+        return self._instance
+
+    def block(self, callback: Callable[[], Awaitable[T]]) -> asyncio.Task[T]:
+        """Run `callback` with no other call beginning. What it raises resets the object."""
+        # Entered here and not in the task: the call that made the object must find it blocked.
+        section = self._enter_section() if self._may_enter() else None
+        task = asyncio.get_running_loop().create_task(self._block(callback, section))
+        self._begin(task, None)
+        # Whoever does not await it learns of its failure from the calls that it broke.
+        task.add_done_callback(lambda done: None if done.cancelled() else done.exception())
+        return task
+
+    async def _block(self, callback: Callable[[], Awaitable[T]], section: _Section | None) -> T:
+        async def reset_on_error() -> T:
+            try:
+                return await callback()
+            except Exception as error:
+                # At once, so that what was written since it last waited is not kept.
+                self.reset(error)
+                raise
+
+        try:
+            return await self.exclusively(reset_on_error, section)
+        except BaseException as error:
+            self.reset(error)
+            raise
+
+    async def exclusively(self, action: Callable[[], Awaitable[T]], section: _Section | None = None) -> T:
+        """Run `action` with no other call beginning, and no other's storage at hand. After 30 seconds, reset."""
+        if section is None:
+            await self.turn()
+            section = self._enter_section()
+        inside = _inside.set(self)
+        running = asyncio.ensure_future(action())
+        too_long = self.objects.clock.call_later(BLOCK_TIMEOUT, running.cancel)
+        try:
+            return await running
+        except asyncio.CancelledError:
+            current = asyncio.current_task()
+            if not running.cancelled() or self.broken is not None or (current is not None and current.cancelling()):
+                running.cancel()
+                raise
+            error = DurableObjectError(
+                "A call to blockConcurrencyWhile() in a Durable Object waited for too long. "
+                "The call was canceled and the Durable Object was reset."
+            )
+            self.reset(error)
+            raise error from None
+        finally:
+            too_long.cancel()
+            _inside.reset(inside)
+            self.blocked = section.before
+            section.ended.set_result(None)
+
+    def _may_enter(self) -> bool:
+        # Inside a critical section another one begins at once.
+        return self.blocked is None or _inside.get() is self
+
+    def _enter_section(self) -> _Section:
+        section = _Section(self.blocked, asyncio.get_running_loop().create_future())
+        self.blocked = section.ended
+        return section
+
+    async def turn(self) -> None:
+        """Wait until no critical section runs but those that this task is in."""
+        while not self._may_enter():
+            assert self.blocked is not None
+            await asyncio.shield(self.blocked)
+
+    def reset(self, why: BaseException, *, raised_by: asyncio.Task[Any] | None = None) -> None:
+        """Drop the instance: what was written but not kept is gone, and what runs fails with `why`.
+
+        Every call has its answer from here on, whatever its method makes of it. `raised_by` is the task that raises
+        `why` itself.
+        """
+        if self.broken is not None:
+            return
+        self.broken = why
+        self.objects.forget(self)
+        self.storage.discard()
+        for task, answer in [*self._tasks.items()]:
+            if task is raised_by:
+                continue
+            if answer is not None and not answer.done():
+                error = reset_error(why)
+                error.__cause__ = why
+                answer.set_exception(error)
+            task.cancel()
+        for running in self.background:
+            running.cancel()
+        # The alarm is what it was before; one that runs now plans the next itself. A database that cannot be read has
+        # given its reason already.
+        if self.alarm.task is None:
+            with contextlib.suppress(DurableObjectError):
+                self.storage.plan_alarm()
+
+    async def end(self) -> None:
+        """Wait for what runs, and keep what was written."""
+        while self._tasks or self.alarm.task is not None:
+            waiting: set[asyncio.Task[Any]] = {*self._tasks}
+            if self.alarm.task is not None:
+                waiting.add(self.alarm.task)
+            await asyncio.wait(waiting)
+        self.storage.commit_idle()
+
+
+@attrs.frozen(eq=False)
+class _Section:
+    """A critical section: the one that it is in, and the future that its end fulfils."""
+
+    before: asyncio.Future[None] | None
+    ended: asyncio.Future[None]
+
+
+_inside: ContextVar[LiveObject | None] = ContextVar("inside", default=None)

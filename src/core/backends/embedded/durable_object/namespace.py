@@ -1,0 +1,154 @@
+"""The binding of a class of Durable Objects: its ids, and the stubs that call an object from afar."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
+
+from core.backends.embedded.clone import CloneError, copy_value
+from core.backends.embedded.durable_object.errors import clone_error
+from core.backends.embedded.durable_object.ids import ObjectId, check_jurisdiction, id_from_digits, id_from_name, new_id
+from core.backends.embedded.durable_object.objects import Objects, objects_of
+from core.backends.embedded.store import Store
+from core.bindings.durable_object import (
+    DurableObject,
+    DurableObjectId,
+    DurableObjectJurisdiction,
+    DurableObjectLocationHint,
+)
+from core.calls import BoundHook, Hookable
+
+if TYPE_CHECKING:
+    from core.http import Request, Response
+
+__all__ = ["EmbeddedDurableObjectNamespace"]
+
+D = TypeVar("D", bound=DurableObject[Any])
+
+# What no stub has, though the class does.
+_NOT_REMOTE: Final = frozenset({"alarm", "ctx", "env"})
+
+
+class EmbeddedDurableObjectNamespace(Hookable, Generic[D]):
+    """The objects of the class `cls` under `name` in `store`. Two namespaces of one name are one.
+
+    `env` is what the objects get as `env`, or a function that gives it when the first object is made: the Env has the
+    namespace in it, so the namespace comes first. Call `start` once the event loop runs, so that alarms from before a
+    restart go off.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        name: str,
+        cls: type[D],
+        env: Any = None,
+        *,
+        jurisdiction: DurableObjectJurisdiction | None = None,
+    ) -> None:
+        self.objects: Objects = objects_of(store, name, cls, env)
+        self._jurisdiction: DurableObjectJurisdiction | None = jurisdiction
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.objects.cls.__name__} in {self.objects.location}>"
+
+    def start(self) -> None:
+        """Take up the alarms that were set before. Call it with the event loop running."""
+        self.objects.start()
+
+    async def close(self) -> None:
+        """End every object, after the calls that are running."""
+        await self.objects.close()
+
+    def id_from_name(self, name: str) -> ObjectId:
+        """Return the id of a name. See `DurableObjectNamespace.id_from_name`."""
+        return id_from_name(self.objects.name, self._jurisdiction, name)
+
+    def id_from_string(self, id: str) -> ObjectId:
+        """Return the id of these digits. See `DurableObjectNamespace.id_from_string`."""
+        return id_from_digits(self.objects.name, self._jurisdiction, str(id).lower())
+
+    def new_unique_id(self, *, jurisdiction: DurableObjectJurisdiction | None = None) -> ObjectId:
+        """Return a new id. See `DurableObjectNamespace.new_unique_id`."""
+        return new_id(self.objects.name, jurisdiction or self._jurisdiction)
+
+    def get(self, id: DurableObjectId, *, location_hint: DurableObjectLocationHint | None = None) -> D:
+        """Return a stub. See `DurableObjectNamespace.get`."""
+        known = self.id_from_string(str(id))
+        named = ObjectId(known.digits, id.name, known.jurisdiction)
+        # A stub has those methods of the class that can be called from afar, and nothing else.
+        return cast("D", Stub(self.objects, named, self._hook))
+
+    def get_by_name(self, name: str, *, location_hint: DurableObjectLocationHint | None = None) -> D:
+        """Return the stub of a name. See `DurableObjectNamespace.get_by_name`."""
+        return self.get(self.id_from_name(name), location_hint=location_hint)
+
+    def jurisdiction(self, jurisdiction: DurableObjectJurisdiction) -> EmbeddedDurableObjectNamespace[D]:
+        """Return this namespace within a jurisdiction. See `DurableObjectNamespace.jurisdiction`."""
+        check_jurisdiction(jurisdiction)
+        confined = cast("EmbeddedDurableObjectNamespace[D]", object.__new__(EmbeddedDurableObjectNamespace))
+        confined.objects, confined._hook, confined._jurisdiction = self.objects, self._hook, jurisdiction
+        return confined
+
+
+class Stub:
+    """An object from afar: its id, `fetch`, and the public async methods of its class."""
+
+    __slots__ = ("_hook", "_objects", "id")
+
+    def __init__(self, objects: Objects, id: ObjectId, hook: BoundHook | None) -> None:
+        self._objects = objects
+        self._hook = hook
+        self.id: ObjectId = id
+
+    @property
+    def name(self) -> str | None:
+        return self.id.name
+
+    def __repr__(self) -> str:
+        return f"<stub of {self._objects.cls.__name__} {self.id.name or self.id}>"
+
+    async def fetch(self, request: Request | str, /) -> Response:
+        if isinstance(request, str):
+            from core.http import Request as StandardRequest
+
+            request = StandardRequest(request)
+        return cast("Response", await self._call("fetch", (request,), {}))
+
+    def __getattr__(self, method: str) -> Callable[..., Awaitable[Any]]:
+        cls = self._objects.cls
+        found = None if method.startswith("_") or method in _NOT_REMOTE else getattr(cls, method, None)
+        if not inspect.iscoroutinefunction(found):
+            why = "is not public" if method.startswith("_") else "is not an async method of the class"
+            raise AttributeError(
+                f"{cls.__name__}.{method} cannot be called on a stub: it {why}. A stub has the public async methods, "
+                "fetch, id and name",
+                name=method,
+                obj=self,
+            )
+        return partial(self._remote, method)
+
+    async def _remote(self, method: str, /, *args: Any, **options: Any) -> Any:
+        try:
+            args, options = copy_value(args, "the arguments"), copy_value(options, "the arguments")
+        except CloneError as error:
+            raise clone_error(f"{self._objects.cls.__name__}.{method}: {error}") from error
+        result = await self._call(method, args, options)
+        try:
+            return copy_value(result, "the result")
+        except CloneError as error:
+            raise clone_error(f"{self._objects.cls.__name__}.{method}: {error}") from error
+
+    async def _call(self, method: str, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        called = self._objects.object
+        if self._hook is None:
+            return await called(self.id).call(method, args, options)
+        return await self._hook(
+            method,
+            args,
+            options,
+            lambda: called(self.id).call(method, args, options),
+            target=(self.id.name or str(self.id),),
+        )

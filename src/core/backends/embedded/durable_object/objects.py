@@ -1,0 +1,178 @@
+"""All objects of a namespace: those that live, the databases of the others, and whose alarm goes off when.
+
+One process at a time has a namespace's objects: the second one to call gets an error that says so.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sqlite3
+import weakref
+from collections import OrderedDict
+from typing import Any, Final
+from urllib.parse import quote
+from weakref import WeakKeyDictionary
+
+from core.backends.embedded.d1 import engine_of
+from core.backends.embedded.durable_object.alarms import AlarmSchedule
+from core.backends.embedded.durable_object.arguments import MAX_VALUE
+from core.backends.embedded.durable_object.ids import ObjectId
+from core.backends.embedded.durable_object.life import LiveObject
+from core.backends.embedded.durable_object.state import ObjectState
+from core.backends.embedded.file_lock import lock_file
+from core.backends.embedded.store import Database, Store, run_script
+from core.bindings.durable_object import DurableObject
+from core.context import Clock
+from core.errors import DurableObjectError
+
+__all__ = ["Objects", "objects_of"]
+
+# What a row of one key and its value has besides.
+_ROW: Final = 64
+
+# How many objects of a namespace are kept with their files open; the one that was idle for longest goes first.
+_KEPT: Final = 128
+
+_SCHEMA: Final = """
+CREATE TABLE IF NOT EXISTS _cf_KV (key BLOB NOT NULL PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS _cf_ALARM (
+  one INTEGER PRIMARY KEY CHECK (one = 1),
+  time INTEGER NOT NULL,
+  scheduled INTEGER NOT NULL,
+  retries INTEGER NOT NULL,
+  mark TEXT NOT NULL
+);
+"""
+
+_known: WeakKeyDictionary[Store, dict[str, Objects]] = WeakKeyDictionary()
+
+
+def objects_of(store: Store, name: str, cls: type[DurableObject[Any]], env: Any) -> Objects:
+    """The objects of a name in a store: every namespace of that name shares them."""
+    here = _known.setdefault(store, {})
+    objects = here.get(name)
+    if objects is None:
+        objects = here[name] = Objects(store, name, cls, env)
+    elif objects.cls is not cls:
+        raise ValueError(
+            f"the Durable Objects {name!r} are of the class {objects.cls.__name__} already, not {cls.__name__}"
+        )
+    elif env is not None:
+        objects.env = env
+    return objects
+
+
+class Objects:
+    """All objects of a namespace: those that live, where the others are stored, and whose alarm goes off when."""
+
+    def __init__(self, store: Store, name: str, cls: type[DurableObject[Any]], env: Any) -> None:
+        self.name = name
+        self.cls = cls
+        self.env = env
+        self.clock: Clock = store.clock
+        self._timeout = store.busy_timeout
+        self._folder = None if store.path is None else store.path / "durable_objects" / quote(name, safe="")
+        # In memory an object's database must outlive its instance.
+        self._databases: dict[str, Database] = {}
+        # A fake in a test is closed by nobody.
+        weakref.finalize(self, _close_all, self._databases).atexit = False
+        self._living: OrderedDict[str, LiveObject] = OrderedDict()
+        self.alarms: AlarmSchedule = AlarmSchedule(
+            store.database("durable_objects", f"{name}.alarms"), self.clock, self._fire_alarm
+        )
+        self._lock: int | None = None
+        self._started = False
+
+    @property
+    def location(self) -> str:
+        """Where they are stored, for errors."""
+        return ":memory:" if self._folder is None else str(self._folder)
+
+    def start(self) -> None:
+        """Lock the namespace for this process, and take up the alarms that were set before."""
+        if self._started:
+            return
+        if self._folder is not None:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._lock = lock_file(str(self._folder / "namespace.lock"))
+            if self._lock is None:
+                raise DurableObjectError(
+                    f"the Durable Objects in {self.location} belong to another process that is still running. "
+                    "An object lives in one process: end that one, or give this one another state directory"
+                )
+        self._started = True
+        self.alarms.start()
+
+    async def close(self) -> None:
+        """End every object, after the calls that are running."""
+        self.alarms.stop()
+        while self._living:
+            _, living = self._living.popitem()
+            await living.end()
+        if self._folder is not None:
+            _close_all(self._databases)
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+        self._started = False
+
+    def object(self, id: ObjectId) -> LiveObject:
+        """The one object of an id. It comes into being with its first call."""
+        self.start()
+        living = self._living.get(id.digits)
+        if living is None:
+            self._make_room()
+            living = self._living[id.digits] = LiveObject(self, id)
+        else:
+            self._living.move_to_end(id.digits)
+            living.id = living.id if living.id.name is not None else id
+        return living
+
+    def _fire_alarm(self, id: ObjectId) -> None:
+        self.object(id).alarm.fire()
+
+    def forget(self, living: LiveObject) -> None:
+        """An object was reset: the next call makes it anew."""
+        if self._living.get(living.id.digits) is living:
+            del self._living[living.id.digits]
+
+    def _make_room(self) -> None:
+        if self._folder is None or len(self._living) < _KEPT:
+            return
+        for digits, living in self._living.items():
+            if living.is_idle:
+                del self._living[digits]
+                database = self._databases.pop(digits, None)
+                if database is not None:
+                    database.close()
+                return
+
+    def database(self, id: ObjectId) -> Database:
+        """The database of an object."""
+        database = self._databases.get(id.digits)
+        if database is None:
+            path = None if self._folder is None else self._folder / f"{id.digits}.sqlite"
+            database = Database(path, timeout=self._timeout)
+            database.insist(lambda: _create(database))
+            # Now, outside of any transaction: within one SQLite would not begin to look at foreign keys.
+            engine_of(database, self.clock, keeps_infinity=True)
+            # The engine's limit is one of whole rows, and this one of a key and its value.
+            database.connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE + _ROW)
+            self._databases[id.digits] = database
+        return database
+
+    def make(self, state: ObjectState) -> DurableObject[Any]:
+        """A new instance."""
+        env = self.env() if inspect.isroutine(self.env) else self.env
+        return self.cls(state, env)
+
+
+def _close_all(databases: dict[str, Database]) -> None:
+    while databases:
+        databases.popitem()[1].close()
+
+
+def _create(database: Database) -> None:
+    with database.transaction() as connection:
+        run_script(connection, _SCHEMA)

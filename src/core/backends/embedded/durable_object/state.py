@@ -1,0 +1,55 @@
+"""What an object has for itself: its id, its storage, and a hand on its own life."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+from core.backends.embedded.durable_object.ids import ObjectId
+from core.backends.embedded.durable_object.storage import ObjectStorage
+from core.errors import DurableObjectError
+
+if TYPE_CHECKING:
+    from core.backends.embedded.durable_object.life import LiveObject
+
+__all__ = ["ObjectState"]
+
+T = TypeVar("T")
+_log = logging.getLogger("core.durable_object")
+
+
+class ObjectState:
+    """What an object has for itself. See `DurableObjectState`."""
+
+    def __init__(self, living: LiveObject) -> None:
+        self._object = living
+        self.storage: ObjectStorage = living.storage
+
+    @property
+    def id(self) -> ObjectId:
+        """The object's id."""
+        return self._object.id
+
+    def wait_until(self, awaitable: Awaitable[Any], /) -> None:
+        """Let `awaitable` run on. See `DurableObjectState.wait_until`."""
+        task = asyncio.ensure_future(awaitable)
+        self._object.background.add(task)
+        task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Future[Any]) -> None:
+        self._object.background.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _log.error("a task of the object %s failed", self.id.name or self.id, exc_info=error)
+
+    def block_concurrency_while(self, callback: Callable[[], Awaitable[T]], /) -> Awaitable[T]:
+        """Run `callback` alone. See `DurableObjectState.block_concurrency_while`."""
+        return self._object.block(callback)
+
+    def abort(self, reason: str | None = None) -> NoReturn:
+        """Reset the object. See `DurableObjectState.abort`."""
+        error = DurableObjectError(reason or "Application called abort() to reset Durable Object.")
+        self._object.reset(error)
+        # Every call has its answer. No Exception, so that what handles errors does not go on as if nothing were.
+        raise asyncio.CancelledError(str(error))

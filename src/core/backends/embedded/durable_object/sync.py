@@ -1,0 +1,104 @@
+"""The storage without waiting: keys and values (`storage.kv`), and the object's own SQL (`storage.sql`)."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from core.backends.embedded.d1 import Refused
+from core.backends.embedded.durable_object.arguments import encode_key, encode_value
+from core.bindings.durable_object import SqlStorageValue, sql_binding
+from core.errors import DurableObjectError
+
+if TYPE_CHECKING:
+    from core.backends.embedded.durable_object.storage import ObjectStorage
+
+__all__ = ["Sql", "SyncKv"]
+
+
+class SyncKv:
+    """The keys and values, without waiting. See `SyncKvStorage`."""
+
+    def __init__(self, storage: ObjectStorage) -> None:
+        self._storage = storage
+
+    def get(self, key: str, /) -> Any:
+        """Return a value, or None. See `SyncKvStorage.get`."""
+        return self._storage.read(encode_key(key))
+
+    def list(
+        self,
+        *,
+        start: str | None = None,
+        start_after: str | None = None,
+        end: str | None = None,
+        prefix: str | None = None,
+        reverse: bool = False,
+        limit: int | None = None,
+    ) -> Iterator[tuple[str, Any]]:
+        """Return a range of keys and values. See `SyncKvStorage.list`."""
+        return self._storage.scan(start, start_after, end, prefix, reverse, limit)
+
+    def put(self, key: str, value: Any, /) -> None:
+        """Store a value. See `SyncKvStorage.put`."""
+        self._storage.write([(encode_key(key), encode_value(value))])
+
+    def delete(self, key: str, /) -> bool:
+        """Delete a key. See `SyncKvStorage.delete`."""
+        return self._storage.remove([encode_key(key)]) > 0
+
+
+class Cursor:
+    """The rows of one `exec`. See `SqlStorageCursor`."""
+
+    def __init__(self, columns: list[str], rows: list[Any], written: int) -> None:
+        self.column_names = columns
+        self.rows_read: int = len(rows)
+        self.rows_written = written
+        self._rows = iter(rows)
+
+    def __iter__(self) -> Iterator[dict[str, SqlStorageValue]]:
+        return self
+
+    def __next__(self) -> dict[str, SqlStorageValue]:
+        return dict(zip(self.column_names, next(self._rows), strict=True))
+
+    def to_array(self) -> list[dict[str, SqlStorageValue]]:
+        return [*self]
+
+    def one(self) -> dict[str, SqlStorageValue]:
+        rows = self.to_array()
+        if len(rows) != 1:
+            got = "no" if not rows else "multiple"
+            raise DurableObjectError(f"Expected exactly one result from SQL query, but got {got} results.")
+        return rows[0]
+
+    def raw(self) -> Iterator[list[SqlStorageValue]]:
+        return ([*row] for row in self._rows)
+
+
+class Sql:
+    """The object's own SQL database. See `SqlStorage`."""
+
+    def __init__(self, storage: ObjectStorage) -> None:
+        self._storage = storage
+
+    @property
+    def database_size(self) -> int:
+        """The size of the database in bytes. See `SqlStorage.database_size`."""
+        (pages,), (size,) = (self._storage.rows(f"PRAGMA page_{name}")[0] for name in ("count", "size"))
+        return int(pages) * int(size)
+
+    def exec(self, query: str, /, *bindings: SqlStorageValue) -> Cursor:
+        """Run SQL. See `SqlStorage.exec`."""
+        values = tuple([sql_binding(value) for value in bindings])
+        self._storage.writing()
+        # A statement that fails undoes itself; those before it, in the same text too, stay done.
+        try:
+            columns, rows, numbers = self._storage.engine.inside(query, values)
+        except Refused as error:
+            raise DurableObjectError(str(error)) from error
+        except sqlite3.Error as error:
+            raise self._storage.failed(error) from error
+        return Cursor(columns, rows, numbers[1])

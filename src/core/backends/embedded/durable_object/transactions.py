@@ -1,0 +1,157 @@
+"""One object's database: what is written without waiting in between is kept together, or lost together.
+
+Storage never lets another call in between, since no storage method waits for anything (the platform's input gate, by
+construction). Where what was written cannot be kept, the object is reset: every call that runs fails, whatever it
+would have answered, and the object is made anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sqlite3
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from core.backends.embedded.d1 import Engine
+from core.backends.embedded.durable_object.errors import reset_error
+from core.backends.embedded.store import Database, StoreBusyError, is_busy, store_error
+from core.errors import DurableObjectError
+
+if TYPE_CHECKING:
+    from core.backends.embedded.durable_object.life import LiveObject
+
+__all__ = ["ObjectDatabase"]
+
+_log = logging.getLogger("core.durable_object")
+
+
+class ObjectDatabase:
+    """The database of a live object, and the transactions that are open in it."""
+
+    def __init__(self, living: LiveObject) -> None:
+        self._object = living
+        self._open: Database | None = None
+        self._commit_soon: asyncio.Handle | None = None
+        self._transactions = 0
+        # True while something is written that is not kept yet, as far as SQLite has not undone it by itself.
+        self.is_writing: bool = False
+
+    @property
+    def _database(self) -> Database:
+        if self._object.broken is not None:
+            raise reset_error(self._object.broken)
+        if self._open is None:
+            self._open = self._object.objects.database(self._object.id)
+        return self._open
+
+    @property
+    def engine(self) -> Engine:
+        """What runs the object's own SQL."""
+        engine: Engine = self._database.engine
+        return engine
+
+    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
+        """The rows of a statement of ours that only reads."""
+        try:
+            return self._database.connection.execute(sql, values).fetchall()
+        except sqlite3.Error as error:
+            raise self.failed(error) from error
+
+    def change(self, sql: str, *values: Sequence[Any]) -> int:
+        """Run a statement of ours that writes, once for each of `values`, and return how many rows changed."""
+        self.writing()
+        try:
+            return max(0, self._database.connection.executemany(sql, values).rowcount)
+        except sqlite3.Error as error:
+            raise self.failed(error) from error
+
+    def writing(self) -> None:
+        """Begin the transaction that keeps together what is written without waiting in between, unless it has begun."""
+        if not self.is_writing:
+            try:
+                self._database.connection.execute("BEGIN IMMEDIATE")
+            except sqlite3.Error as error:
+                raise self.failed(error) from error
+            self.is_writing = True
+            self._commit_soon = asyncio.get_running_loop().call_soon(self.commit_idle)
+
+    def commit_idle(self) -> None:
+        """Keep what was written, with nobody waiting for it but the calls that a failure ends."""
+        try:
+            self.commit()
+        except DurableObjectError:
+            _log.exception("what the object %s wrote is lost", self._object.id.name or self._object.id)
+
+    def commit(self) -> None:
+        """Keep what was written, unless a transaction of the application's is still open.
+
+        Raises DurableObjectError where that is not possible: the object is reset then, and all of it is gone.
+        """
+        if self._commit_soon is not None:
+            self._commit_soon.cancel()
+            self._commit_soon = None
+        if self.is_writing and not self._transactions:
+            try:
+                self._database.connection.execute("COMMIT")
+            except sqlite3.Error as error:
+                raise self.lost(error) from error
+            self.is_writing = False
+
+    def failed(self, error: sqlite3.Error) -> DurableObjectError:
+        """The error to raise for one of SQLite's. Where SQLite gave up the whole transaction, the object is reset."""
+        if self.is_writing and not self._database.connection.in_transaction:
+            return self.lost(error)
+        return DurableObjectError(self.explain(error))
+
+    def lost(self, error: sqlite3.Error) -> DurableObjectError:
+        """Reset the object, whose writes are gone. Returns the error to raise."""
+        why = self.explain(error)
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_CONSTRAINT:
+            lost = DurableObjectError(
+                "Durable Object was reset and rolled back to its last known good state because the application left "
+                f"the database in a state where constraints were violated: {why}"
+            )
+        else:
+            lost = DurableObjectError(f"Durable Object was reset because what it wrote could not be kept: {why}")
+        self._object.reset(lost)
+        return lost
+
+    def explain(self, error: sqlite3.Error) -> str:
+        """The message for an error of SQLite's."""
+        location = self._database.location
+        found = StoreBusyError(location, self._database.timeout) if is_busy(error) else store_error(location, error)
+        return self.engine.explain(error) if found is None else f"{found.reason}: {found.code}. {found}"
+
+    def discard(self) -> None:
+        """Undo what was written and not kept, and close for good."""
+        if self._commit_soon is not None:
+            self._commit_soon.cancel()
+            self._commit_soon = None
+        database, self._open = self._open, None
+        self.is_writing = False
+        self._transactions = 0
+        if database is not None and database.connection.in_transaction:
+            database.connection.execute("ROLLBACK")
+
+    def begin(self) -> str:
+        """Begin a transaction of the application's, within those there are, and return its savepoint."""
+        self.writing()
+        savepoint = f"_cf_savepoint_{self._transactions + 1}"
+        self._run(f"SAVEPOINT {savepoint}")
+        self._transactions += 1
+        return savepoint
+
+    def end(self, savepoint: str, *, undo: bool) -> None:
+        """Keep or undo what was written since the savepoint."""
+        release = f"RELEASE {savepoint}"
+        self._run(*((f"ROLLBACK TO {savepoint}", release) if undo else (release,)))
+        self._transactions -= 1
+        self.commit()
+
+    def _run(self, *statements: str) -> None:
+        try:
+            for statement in statements:
+                self._database.connection.execute(statement)
+        except sqlite3.Error as error:
+            raise self.failed(error) from error

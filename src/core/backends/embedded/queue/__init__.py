@@ -1,0 +1,25 @@
+"""The embedded queues: messages in SQLite, and a broker that hands them to consumers in batches.
+
+When a batch goes, in which order, and what ack and retry do follows the recordings in `tests/traces`; where the
+platform's documentation says otherwise, the documentation.
+"""
+
+from __future__ import annotations
+
+from core.backends.embedded.queue.broker import QueueBroker, broker_of
+from core.backends.embedded.queue.consumer import Consumer, ConsumerSettings
+from core.backends.embedded.queue.delivery import DeliveredMessage, Delivery
+from core.backends.embedded.queue.messages import StoredMessage, request_of
+from core.backends.embedded.queue.sending import EmbeddedQueue
+
+__all__ = [
+    "Consumer",
+    "ConsumerSettings",
+    "DeliveredMessage",
+    "Delivery",
+    "EmbeddedQueue",
+    "QueueBroker",
+    "StoredMessage",
+    "broker_of",
+    "request_of",
+]

@@ -1,0 +1,277 @@
+"""The broker of a store: its queues' messages in SQLite, and which consumer gets them.
+
+One database holds all queues of a store, so that a move to a dead letter queue is one transaction and no message
+is ever in none of them. A send returns when its row is committed; a message's row goes when its handler is done
+with it. So every message is delivered at least once, whatever ends the process, and twice only when it ended
+between the handler's last line and the commit. Of two processes with one state directory the first one consumes;
+when it ends, however it ends, the other takes over within a second.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import secrets
+import sqlite3
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
+from weakref import WeakKeyDictionary
+
+from typing_extensions import TypeVar
+
+from core.backends.embedded.queue.consumer import LOOK_EVERY, Consumer, ConsumerSettings, Handler
+from core.backends.embedded.queue.messages import MessageRow, OutgoingMessage, StoredMessage, to_datetime
+from core.backends.embedded.store import Store, StoreError, run_script
+from core.bindings.queue import QueueMetrics, QueueSendMetadata, QueueSendResponse
+from core.context import Clock
+from core.errors import QueueError
+
+__all__ = ["QueueBroker", "broker_of"]
+
+T = TypeVar("T")
+
+Arrival: TypeAlias = tuple[int, int]
+"""The number of a stored message, and when it is due."""
+
+RETENTION: Final = 14 * 86_400
+
+
+_SCHEMA: Final = """
+CREATE TABLE IF NOT EXISTS queue_messages (
+  seq INTEGER PRIMARY KEY AUTOINCREMENT,
+  queue TEXT NOT NULL,
+  id TEXT NOT NULL,
+  content_type TEXT NOT NULL,
+  body BLOB NOT NULL,
+  sent INTEGER NOT NULL,
+  due INTEGER NOT NULL,
+  failures INTEGER NOT NULL
+);
+CREATE INDEX IF NOT EXISTS queue_messages_queue ON queue_messages (queue, sent);
+CREATE TABLE IF NOT EXISTS queue_backlog (
+  queue TEXT NOT NULL PRIMARY KEY,
+  count INTEGER NOT NULL,
+  bytes INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TRIGGER IF NOT EXISTS queue_message_added AFTER INSERT ON queue_messages
+BEGIN
+  INSERT INTO queue_backlog VALUES (new.queue, 1, length(new.body))
+  ON CONFLICT (queue) DO UPDATE SET count = count + 1, bytes = bytes + length(new.body);
+END;
+CREATE TRIGGER IF NOT EXISTS queue_message_removed AFTER DELETE ON queue_messages
+BEGIN
+  UPDATE queue_backlog SET count = count - 1, bytes = bytes - length(old.body) WHERE queue = old.queue;
+END;
+"""
+
+_INSERT: Final = (
+    "INSERT INTO queue_messages (queue, id, content_type, body, sent, due, failures) VALUES (?, ?, ?, ?, ?, ?, ?)"
+)
+
+_brokers: WeakKeyDictionary[Store, QueueBroker] = WeakKeyDictionary()
+
+
+def broker_of(store: Store) -> QueueBroker:
+    """The broker of a store: every queue of the store is in the one."""
+    broker = _brokers.get(store)
+    if broker is None:
+        broker = _brokers[store] = QueueBroker(store)
+    return broker
+
+
+class QueueBroker:
+    """All queues of a store, and who consumes them. `broker_of(store)` gives the one there is."""
+
+    def __init__(self, store: Store) -> None:
+        self.clock: Clock = store.clock
+        self._database = store.database("queues", "messages")
+        self._connection = self._database.connection
+        self._consumers: dict[str, Consumer] = {}
+        self._looking: asyncio.Task[None] | None = None
+        self._data_version = 0
+        self._database.insist(self._set_up)
+
+    @property
+    def location(self) -> str:
+        """Where the messages are, for errors."""
+        return self._database.location
+
+    def consume(self, name: str, handler: Handler, settings: ConsumerSettings | None = None) -> None:
+        """Hand the messages of a queue to `handler`, from now on. Call it with the event loop running.
+
+        Messages that wait already, from before a restart too, come first. Raises ValueError when the queue has a
+        consumer in this process.
+        """
+        if name in self._consumers:
+            raise ValueError(f"the queue {name!r} has a consumer already. A queue has one consumer")
+        consumer = self._consumers[name] = Consumer(self, name, handler, settings or ConsumerSettings())
+        consumer.start()
+        if self._database.path is not None and self._looking is None:
+            self._looking = asyncio.get_running_loop().create_task(self._look())
+
+    async def cancel(self, name: str) -> None:
+        """Stop consuming a queue, once its running handler has ended. What was not delivered stays."""
+        consumer = self._consumers.pop(name, None)
+        if consumer is not None:
+            await consumer.stop()
+
+    async def close(self) -> None:
+        """Stop consuming every queue, once the running handlers have ended. What was not delivered stays."""
+        if self._looking is not None:
+            self._looking.cancel()
+            self._looking = None
+        for name in [*self._consumers]:
+            await self.cancel(name)
+
+    async def idle(self) -> None:
+        """Return when no handler is running. Batches that wait for their time do not count."""
+        while running := [consumer.running for consumer in self._consumers.values() if consumer.running is not None]:
+            await asyncio.wait(running)
+
+    async def send(self, verb: str, name: str, messages: Sequence[OutgoingMessage]) -> QueueSendResponse:
+        """Store checked messages, all or none, and wake the consumer."""
+        now = self.now()
+
+        def store() -> tuple[list[Arrival], QueueMetrics]:
+            with self._database.transaction() as connection:
+                rows = [
+                    (
+                        name,
+                        secrets.token_hex(16),
+                        message.content_type,
+                        message.body,
+                        now,
+                        now + message.delay * 1000,
+                        0,
+                    )
+                    for message in messages
+                ]
+                return [_insert(connection, row) for row in rows], self.metrics(name)
+
+        stored, metrics = await self.wait(verb, store)
+        consumer = self._consumers.get(name)
+        if consumer is not None:
+            consumer.arrived(stored)
+        return QueueSendResponse(QueueSendMetadata(metrics))
+
+    def metrics(self, name: str, *, without: int = 0, bytes_without: int = 0) -> QueueMetrics:
+        """How much waits in a queue, leaving out what is being delivered."""
+        found = self._connection.execute("SELECT count, bytes FROM queue_backlog WHERE queue = ?", (name,)).fetchone()
+        if found is None or found[0] <= without:
+            return QueueMetrics()
+        oldest = None
+        if not without:
+            (sent,) = self._connection.execute(
+                "SELECT min(sent) FROM queue_messages WHERE queue = ?", (name,)
+            ).fetchone()
+            oldest = None if sent is None else to_datetime(sent)
+        return QueueMetrics(found[0] - without, found[1] - bytes_without, oldest)
+
+    def now(self) -> int:
+        """Milliseconds since 1970."""
+        return math.floor(self.clock.time() * 1000)
+
+    # ------------------------------------------------------------------ for its consumers
+
+    def waiting(self, name: str) -> list[Arrival]:
+        """Number and time of every message of a queue, in the order in which they are due."""
+        return self._connection.execute(
+            "SELECT seq, due FROM queue_messages WHERE queue = ? ORDER BY due, seq", (name,)
+        ).fetchall()
+
+    def rows(self, seqs: Sequence[int]) -> list[StoredMessage]:
+        """The messages of these numbers that are still there, in this order."""
+        found = {
+            row[0]: StoredMessage(*row)
+            for row in self._connection.execute(
+                "SELECT seq, id, content_type, body, sent, failures FROM queue_messages"
+                f" WHERE seq IN ({','.join('?' * len(seqs))})",
+                seqs,
+            )
+        }
+        return [found[seq] for seq in seqs if seq in found]
+
+    def begin(self, rows: Sequence[StoredMessage]) -> None:
+        """Count an attempt of each message. Committed before its handler runs, which may end the process."""
+        with self._database.transaction() as connection:
+            connection.execute(
+                f"UPDATE queue_messages SET failures = failures + 1 WHERE seq IN ({','.join('?' * len(rows))})",
+                [row.seq for row in rows],
+            )
+
+    def settle(
+        self,
+        name: str,
+        done: Sequence[StoredMessage],
+        again: Sequence[tuple[StoredMessage, int]],
+        dead: Sequence[StoredMessage],
+        letters: str | None,
+    ) -> tuple[list[Arrival], list[Arrival]]:
+        """Write down what became of a batch, as one transaction. Returns the new arrivals: the retried, and the dead ones."""
+        now = self.now()
+        with self._database.transaction() as connection:
+            gone = [*done, *dead, *(row for row, _ in again)]
+            connection.executemany("DELETE FROM queue_messages WHERE seq = ?", [(row.seq,) for row in gone])
+            # A new number puts a retried message behind all that is there now, as a new arrival.
+            retried = [
+                _insert(connection, row.stored_in(name, now + delay * 1000, row.failures + 1)) for row, delay in again
+            ]
+            moved = [] if letters is None else [_insert(connection, row.stored_in(letters, now, 0)) for row in dead]
+        return retried, moved
+
+    def put_back(self, name: str, rows: Sequence[StoredMessage]) -> None:
+        """Store messages again that were delivered and acknowledged, with their id, time and attempts."""
+        now = self.now()
+        with self._database.transaction() as connection:
+            stored = [_insert(connection, row.stored_in(name, now, row.failures)) for row in rows]
+        self.arrived(name, stored)
+
+    def arrived(self, name: str, stored: Sequence[Arrival]) -> None:
+        """Tell the consumer of a queue, if it has one here, what came into it."""
+        consumer = self._consumers.get(name)
+        if consumer is not None and stored:
+            consumer.arrived(stored)
+
+    async def wait(self, verb: str, action: Callable[[], T]) -> T:
+        """Do it as soon as no other process holds the database. Raises QueueError where that fails."""
+        try:
+            return await self._database.patiently(action)
+        except StoreError as error:
+            raise QueueError(f"Queue {verb} failed: {error}") from error
+        except sqlite3.Error as error:
+            raise QueueError(f"Queue {verb} failed: {error}: {self._database.location}") from error
+
+    # ------------------------------------------------------------------ other processes
+
+    async def _look(self) -> None:
+        """See what other processes sent, and take over the queues whose consumer has gone."""
+        while True:
+            # The machine's own time: other processes do not follow a test's clock.
+            await asyncio.sleep(LOOK_EVERY)
+            (version,) = self._connection.execute("PRAGMA data_version").fetchone()
+            changed, self._data_version = version != self._data_version, version
+            for consumer in [*self._consumers.values()]:
+                if not consumer.is_active:
+                    consumer.start()
+                elif changed:
+                    consumer.look()
+
+    def lock_path(self, name: str) -> str | None:
+        """The file whose lock the consumer of a queue holds, or None in memory, where there is no other process."""
+        path = self._database.path
+        if path is None:
+            return None
+        from urllib.parse import quote
+
+        return str(path.with_name(f"consumer-{quote(name, safe='').replace('.', '%2E')}.lock"))
+
+    def _set_up(self) -> None:
+        with self._database.transaction() as connection:
+            run_script(connection, _SCHEMA)
+            connection.execute("DELETE FROM queue_messages WHERE sent < ?", (self.now() - RETENTION * 1000,))
+
+
+def _insert(connection: sqlite3.Connection, row: MessageRow) -> Arrival:
+    number = connection.execute(_INSERT, row).lastrowid
+    assert number is not None
+    return number, row[5]

@@ -1,0 +1,126 @@
+"""A batch as its consumer has it: which of ack and retry holds for each message, whatever was called in which order.
+
+The recordings in `tests/traces` decide; where the platform's documentation says otherwise (an acknowledged message
+stays so when the handler raises), the documentation does.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Generic
+
+from typing_extensions import TypeVar
+
+from core.backends.embedded.queue.messages import check_delay
+from core.bindings.queue import MessageBatchMetadata, QueueMetrics
+
+__all__ = ["DeliveredMessage", "Delivery"]
+
+T = TypeVar("T", default=Any)
+
+_log = logging.getLogger("core.queue")
+
+
+class DeliveredMessage(Generic[T]):
+    """A message of a batch, and what its consumer decided about it. See `Message`."""
+
+    __slots__ = ("_delivery", "attempts", "body", "id", "timestamp")
+
+    def __init__(self, delivery: Delivery[T], id: str, timestamp: datetime, body: T, attempts: int) -> None:
+        self._delivery = delivery
+        self.id: str = id
+        self.timestamp: datetime = timestamp
+        self.body: T = body
+        self.attempts: int = attempts
+
+    def __repr__(self) -> str:
+        return f"<Message {self.id} of {self._delivery.queue!r}, attempt {self.attempts}: {self.body!r:.80}>"
+
+    def ack(self) -> None:
+        """Be done with it. See `Message.ack`."""
+        self._delivery.ack(self.id)
+
+    def retry(self, delay_seconds: int | None = None) -> None:
+        """Have it delivered again. See `Message.retry`."""
+        self._delivery.retry(self.id, delay_seconds)
+
+
+class Delivery(Generic[T]):
+    """A batch, and what its consumer decided about it. See `MessageBatch`.
+
+    `add` fills it; afterwards `acked`, `retried`, `all_acked` and `all_retried` say what was called, the first call
+    winning wherever two contradict each other. Of several retries of one message the last one's delay holds, as on
+    the platform; a `retry_all` without a delay keeps that of the one before.
+    """
+
+    def __init__(self, queue: str, metrics: QueueMetrics | None = None) -> None:
+        self.queue = queue
+        self.metadata: MessageBatchMetadata = MessageBatchMetadata(QueueMetrics() if metrics is None else metrics)
+        self.messages: Sequence[DeliveredMessage[T]] = ()
+        self.acked: set[str] = set()
+        self.retried: dict[str, int | None] = {}
+        self.all_acked: bool = False
+        self.all_retried: bool = False
+        self.delay: int | None = None
+
+    def __repr__(self) -> str:
+        return f"<MessageBatch of {self.queue!r} with {len(self.messages)} messages>"
+
+    def add(self, id: str, timestamp: datetime, body: T, attempts: int = 1) -> None:
+        """Put a message at the end."""
+        self.messages = (*self.messages, DeliveredMessage(self, id, timestamp, body, attempts))
+
+    def ack_all(self) -> None:
+        """Be done with the batch. See `MessageBatch.ack_all`."""
+        if self.all_retried:
+            self._warn("ack_all()", "retry_all()")
+        else:
+            self.all_acked = True
+
+    def retry_all(self, delay_seconds: int | None = None) -> None:
+        """Have all delivered again. See `MessageBatch.retry_all`."""
+        delay = None if delay_seconds is None else check_delay("retryAll", delay_seconds)
+        if self.all_acked:
+            self._warn("retry_all()", "ack_all()")
+        else:
+            self.all_retried = True
+            self.delay = self.delay if delay is None else delay
+
+    def ack(self, id: str) -> None:
+        """Be done with one message."""
+        if self.all_retried:
+            self._warn(f"ack() on message {id}", "retry_all()")
+        elif id in self.retried:
+            self._warn(f"ack() on message {id}", "retry()")
+        elif not self.all_acked:
+            self.acked.add(id)
+
+    def retry(self, id: str, delay_seconds: int | None) -> None:
+        """Have one message delivered again."""
+        delay = None if delay_seconds is None else check_delay("retry", delay_seconds)
+        if self.all_acked:
+            self._warn(f"retry() on message {id}", "ack_all()")
+        elif id in self.acked:
+            self._warn(f"retry() on message {id}", "ack()")
+        else:
+            self.retried[id] = delay
+
+    def _warn(self, call: str, before: str) -> None:
+        _log.warning("%s after %s had been called has no effect (queue %s)", call, before, self.queue)
+
+    def is_retried(self, id: str, *, failed: bool) -> bool:
+        """True if a message is to come again, when the handler has `failed` or ended well."""
+        if id in self.retried:
+            return True
+        if id in self.acked or self.all_acked:
+            return False
+        return self.all_retried or failed
+
+    def delay_of(self, id: str, default: int) -> int:
+        """Seconds before a retried message comes again."""
+        own = self.retried.get(id)
+        if own is not None:
+            return own
+        return default if self.delay is None else self.delay

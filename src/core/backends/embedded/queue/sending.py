@@ -1,0 +1,116 @@
+"""The sending side of a queue: what one message and one batch may be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final, Generic
+
+from typing_extensions import TypeVar
+
+from core.backends.embedded.queue.broker import broker_of
+from core.backends.embedded.queue.messages import (
+    OutgoingMessage,
+    check_content_type,
+    check_delay,
+    request_of,
+    serialise,
+)
+from core.backends.embedded.store import Store
+from core.bindings.queue import (
+    MessageSendRequest,
+    MessageSendRequestDict,
+    QueueContentType,
+    QueueMetrics,
+    QueueSendResponse,
+)
+from core.calls import Hookable, binding_call
+from core.errors import QueueError, QueueTypeError
+
+__all__ = ["EmbeddedQueue"]
+
+T = TypeVar("T", default=Any)
+
+MAX_MESSAGE: Final = 128_000
+MAX_BATCH_COUNT: Final = 100
+MAX_BATCH_BYTES: Final = 256_000
+
+
+class EmbeddedQueue(Hookable, Generic[T]):
+    """The sending side of the queue `name` of `store`. Two objects of one name are one queue.
+
+    `delivery_delay`: seconds that a message waits when its send names no delay. `max_batch_bytes`: what `send_batch`
+    takes at most.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        name: str,
+        *,
+        delivery_delay: int = 0,
+        max_batch_bytes: int = MAX_BATCH_BYTES,
+    ) -> None:
+        self.name = name
+        self._broker = broker_of(store)
+        self._delivery_delay = delivery_delay
+        self._max_batch_bytes = max_batch_bytes
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r} in {self._broker.location}>"
+
+    @binding_call
+    async def send(
+        self, body: T, *, content_type: QueueContentType = "json", delay_seconds: int | None = None
+    ) -> QueueSendResponse:
+        """Send one message. See `Queue.send`."""
+        # A single send takes the name of a content type in any case, a batch does not: so the platform.
+        kind = check_content_type(str(content_type).lower(), content_type)
+        data = serialise(body, kind)
+        if len(data) > MAX_MESSAGE:
+            raise QueueError(f"Queue send failed: message length of {len(data)} bytes exceeds limit of {MAX_MESSAGE}")
+        delay = self._delivery_delay if delay_seconds is None else check_delay("send", delay_seconds)
+        return await self._broker.send("send", self.name, [OutgoingMessage(kind, data, delay)])
+
+    @binding_call
+    async def send_batch(
+        self,
+        messages: Iterable[MessageSendRequest[T] | MessageSendRequestDict[T]],
+        *,
+        delay_seconds: int | None = None,
+    ) -> QueueSendResponse:
+        """Send several messages, all or none. See `Queue.send_batch`."""
+        requests = [request_of(message) for message in messages]
+        if not requests:
+            raise QueueTypeError("sendBatch() requires at least one message")
+        bodies: list[tuple[QueueContentType, bytes]] = []
+        for request in requests:
+            kind = check_content_type("json" if request.content_type is None else request.content_type)
+            bodies.append((kind, serialise(request.body, kind)))
+        if len(requests) > MAX_BATCH_COUNT:
+            raise QueueError(
+                f"Queue sendBatch failed: batch message count of {len(requests)} exceeds limit of {MAX_BATCH_COUNT}"
+            )
+        largest = max(len(data) for _, data in bodies)
+        if largest > MAX_MESSAGE:
+            raise QueueError(
+                f"Queue sendBatch failed: message in batch has length {largest} bytes "
+                f"which exceeds single message size limit of {MAX_MESSAGE}"
+            )
+        total = sum(len(data) for _, data in bodies)
+        if total > self._max_batch_bytes:
+            raise QueueError(
+                f"Queue sendBatch failed: batch size of {total} bytes exceeds limit of {self._max_batch_bytes}"
+            )
+        common = self._delivery_delay if delay_seconds is None else check_delay("sendBatch", delay_seconds)
+        outgoing = [
+            OutgoingMessage(
+                kind, data, common if request.delay_seconds is None else check_delay("sendBatch", request.delay_seconds)
+            )
+            for request, (kind, data) in zip(requests, bodies, strict=True)
+        ]
+        return await self._broker.send("sendBatch", self.name, outgoing)
+
+    @binding_call
+    async def metrics(self) -> QueueMetrics:
+        """Return how much waits. See `Queue.metrics`."""
+        return await self._broker.wait("metrics", lambda: self._broker.metrics(self.name))

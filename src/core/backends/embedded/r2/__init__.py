@@ -1,0 +1,8 @@
+"""The embedded object bucket: the platform's semantics over SQLite rows and files."""
+
+from __future__ import annotations
+
+from core.backends.embedded.r2.bucket import EmbeddedR2Bucket
+from core.backends.embedded.r2.multipart import EmbeddedR2MultipartUpload
+
+__all__ = ["EmbeddedR2Bucket", "EmbeddedR2MultipartUpload"]

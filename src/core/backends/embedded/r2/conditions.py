@@ -1,0 +1,138 @@
+"""The conditions of a `get` or a `put`, however they are given, tested as RFC 9110 does (section 13)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+import attrs
+
+from core.backends.embedded.r2.arguments import is_headers, parse_http_date, to_milliseconds
+from core.bindings.r2 import R2Conditional, R2ConditionalDict
+from core.errors import R2Error, R2TypeError
+
+if TYPE_CHECKING:
+    from core.http import Headers
+
+__all__ = ["Conditions", "Preconditions"]
+
+Conditions: TypeAlias = "R2Conditional | R2ConditionalDict | Headers"
+
+Etag: TypeAlias = tuple[Literal["strong", "weak", "wildcard"], str]
+
+
+@attrs.frozen
+class Preconditions:
+    """Conditions of any spelling as the platform tests them. Dates are in milliseconds."""
+
+    match: Sequence[Etag] | None
+    none_match: Sequence[Etag] | None
+    before: int | None
+    after: int | None
+    in_seconds: bool
+
+    @classmethod
+    def of(cls, given: Conditions) -> Preconditions:
+        """Read them. Raises R2TypeError for an unknown field or a malformed etag, R2Error for a malformed header."""
+        if is_headers(given):
+            return cls._of_headers(given)
+        if not isinstance(given, R2Conditional):
+            fields = {field.name for field in attrs.fields(R2Conditional)}
+            unknown = set(given) - fields
+            if unknown:
+                raise R2TypeError(f"only_if has no {', '.join(sorted(unknown))}: it has {', '.join(sorted(fields))}")
+            given = R2Conditional(**given)
+        return cls(
+            _read_etag(given.etag_matches),
+            _read_etag(given.etag_does_not_match),
+            None if given.uploaded_before is None else to_milliseconds(given.uploaded_before),
+            None if given.uploaded_after is None else to_milliseconds(given.uploaded_after),
+            given.seconds_granularity,
+        )
+
+    @classmethod
+    def _of_headers(cls, headers: Headers) -> Preconditions:
+        after = parse_http_date(headers.get("if-modified-since"))
+        before = parse_http_date(headers.get("if-unmodified-since"))
+        return cls(
+            _parse_etags("if-match", headers.get("if-match")),
+            _parse_etags("if-none-match", headers.get("if-none-match")),
+            None if before is None else to_milliseconds(before),
+            None if after is None else to_milliseconds(after),
+            in_seconds=True,
+        )
+
+    def hold_without_object(self) -> bool:
+        """True if they hold where there is no object."""
+        return self.match is None and self.after is None
+
+    def hold(self, etag: str, uploaded: int) -> bool:
+        """True if they hold for an object."""
+        unit = 1000 if self.in_seconds else 1
+        matches = self.match is None or any(
+            kind == "wildcard" or (kind == "strong" and value == etag) for kind, value in self.match
+        )
+        differs = self.none_match is None or not any(
+            kind == "wildcard" or value == etag for kind, value in self.none_match
+        )
+        after = self.after is None or self.after // unit < uploaded // unit or (self.none_match is not None and differs)
+        before = self.before is None or uploaded // unit < self.before // unit or (self.match is not None and matches)
+        return matches and differs and after and before
+
+
+def _read_etag(etag: str | None) -> Sequence[Etag] | None:
+    if etag is None:
+        return None
+    if not isinstance(etag, str):
+        raise R2TypeError(f"An etag must be a str, not {type(etag).__name__}")
+    if etag == "*":
+        return (("wildcard", ""),)
+    if etag.startswith('"') and etag.endswith('"'):
+        raise R2TypeError(f"Conditional ETag should not be wrapped in quotes ({etag}).")
+    return (("strong", etag),)
+
+
+_ETAG_BEGINS: Final = {
+    "*": "Encountered a wildcard character '*' instead.",
+    '"': (
+        "Encountered a double quote character '\"' instead. "
+        "This would otherwise indicate the start of a new strong etag."
+    ),
+    "W": (
+        "Encountered a weak quotation character 'W' instead. "
+        "This would otherwise indicate the start of a new weak etag."
+    ),
+}
+
+
+def _parse_etags(header: str, text: str | None) -> Sequence[Etag] | None:
+    """The etags of an If-Match or If-None-Match header, with the platform's errors for those that are malformed."""
+    if text is None:
+        return None
+    etags: list[Etag] = []
+    comma_needed = False
+    while text := text.lstrip(" \t"):
+        first = text[0]
+        if first == ",":
+            text = text[1:]
+            comma_needed = False
+            continue
+        if first not in _ETAG_BEGINS:
+            # What follows is not an etag, and is ignored with all that is behind it.
+            break
+        if comma_needed:
+            raise R2Error(f"Comma was expected to separate etags. {_ETAG_BEGINS[first]}")
+        if first == "*":
+            return (("wildcard", ""),)
+        if first == "W" and not text.startswith('W/"'):
+            raise R2Error("Weak etags must start with W/ and their value must be quoted")
+        start = text.index('"') + 1
+        end = text.find('"', start)
+        if end < 0:
+            raise R2Error("Unclosed double quote for Etag")
+        etags.append(("weak" if first == "W" else "strong", text[start:end]))
+        text = text[end + 1 :]
+        comma_needed = True
+    if not etags:
+        raise R2Error(f"Invalid ETag in {header} header")
+    return etags

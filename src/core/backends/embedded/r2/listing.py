@@ -1,0 +1,111 @@
+"""One page of a list: which objects and which prefixes it has, and where the next one begins."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+from typing import Any, Final
+
+import attrs
+
+from core.backends.embedded.keys import after_prefix, decode_cursor
+from core.backends.embedded.r2.errors import refuse
+from core.backends.embedded.r2.rows import COLUMNS, Row
+from core.backends.embedded.store import Database
+from core.bindings.r2 import R2Include
+from core.errors import R2TypeError, R2ValueError
+from core.http.streams import encode
+
+__all__ = ["Page", "first_after", "page_size", "read_include", "read_page"]
+
+MAX_LIST: Final = 1000
+MAX_LIST_INCLUDE: Final = 100
+
+
+@attrs.frozen
+class Page:
+    """Objects and prefixes, and the last key that they cover when there are more."""
+
+    rows: list[Row]
+    prefixes: list[bytes]
+    last: bytes | None
+
+
+def read_include(include: Iterable[R2Include] | None) -> tuple[bool, bool, bool]:
+    """Whether HTTP metadata, custom metadata, and anything at all is wanted. Raises R2ValueError for other fields."""
+    wanted = [] if include is None else [*include]
+    http = custom = False
+    for field in wanted:
+        match field:
+            case "httpMetadata" | "http_metadata":
+                http = True
+            case "customMetadata" | "custom_metadata":
+                custom = True
+            case _:
+                raise R2ValueError(f"Unsupported include value {field}")
+    return http, custom, bool(wanted)
+
+
+def page_size(limit: object, *, with_metadata: bool) -> int:
+    """How many keys a page has at most. Raises R2TypeError or R2Error for a limit that cannot be one."""
+    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int)):
+        raise R2TypeError(f"list: limit must be an int, not {limit!r}")
+    count = MAX_LIST if limit is None else limit
+    if not 1 <= count <= MAX_LIST:
+        refuse("list", 10022)
+    return min(count, MAX_LIST_INCLUDE) if with_metadata else count
+
+
+def first_after(start_after: str | None, cursor: str | None) -> bytes | None:
+    """The key after which a page begins; of two the later one."""
+    after = None if start_after is None else encode(start_after)
+    if cursor is None:
+        return after
+    continued = decode_cursor(cursor)
+    return continued if after is None else max(after, continued)
+
+
+def read_page(database: Database, start: bytes, delimiter: bytes, after: bytes | None, count: int) -> Page:
+    """The page of at most `count` keys that begin with `start` and come after `after`."""
+    rows: list[Row] = []
+    prefixes: list[bytes] = []
+    last = after
+    with database.transaction(write=False) as connection:
+        while True:
+            wanted = count - len(rows) - len(prefixes)
+            found = _rows_after(connection, start, last, wanted + 1)
+            for index, row in enumerate(found):
+                if index == wanted:
+                    return Page(rows, prefixes, last)
+                key = row.key
+                cut = key.find(delimiter, len(start)) if delimiter else -1
+                if cut >= 0:
+                    prefixes.append(key[: cut + len(delimiter)])
+                    # The search goes on behind all that begins so.
+                    last = _last_key_of(connection, prefixes[-1])
+                    break
+                rows.append(row)
+                last = key
+            else:
+                return Page(rows, prefixes, None)
+
+
+def _rows_after(connection: sqlite3.Connection, start: bytes, after: bytes | None, count: int) -> list[Row]:
+    sql = f"SELECT {COLUMNS} FROM r2_objects WHERE key >= ?"
+    parameters: list[Any] = [start]
+    if after is not None:
+        sql += " AND key > ?"
+        parameters.append(after)
+    if (end := after_prefix(start)) is not None:
+        sql += " AND key < ?"
+        parameters.append(end)
+    found = connection.execute(f"{sql} ORDER BY key LIMIT ?", [*parameters, count])
+    return [Row._make(row) for row in found]
+
+
+def _last_key_of(connection: sqlite3.Connection, prefix: bytes) -> bytes:
+    end = after_prefix(prefix)
+    bounds = [prefix] if end is None else [prefix, end]
+    upper = "" if end is None else " AND key < ?"
+    last: bytes = connection.execute(f"SELECT max(key) FROM r2_objects WHERE key >= ?{upper}", bounds).fetchone()[0]
+    return last

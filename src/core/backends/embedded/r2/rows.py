@@ -1,0 +1,113 @@
+"""The tables of a bucket, and an object as its row has it."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from typing import Any, Final, NamedTuple
+
+from core.backends.embedded.r2.arguments import to_datetime
+from core.backends.embedded.r2.metadata import load_http_metadata
+from core.bindings.r2 import R2Checksums
+
+__all__ = ["COLUMNS", "Row", "SCHEMA", "fields", "insert", "select"]
+
+# An object's body is its pieces, in order: one, or the parts of its multipart upload. They belong to the object's
+# version, or to the upload while it lasts. A piece that goes leaves the name of its file in r2_garbage, in the same
+# transaction, so that neither a crash nor another process leaves a file that nobody would delete.
+SCHEMA: Final = """
+CREATE TABLE IF NOT EXISTS r2_objects (
+  key BLOB NOT NULL PRIMARY KEY,
+  version TEXT NOT NULL,
+  size INTEGER NOT NULL,
+  etag TEXT NOT NULL,
+  uploaded INTEGER NOT NULL,
+  checksums TEXT NOT NULL,
+  http_metadata TEXT NOT NULL,
+  custom_metadata TEXT NOT NULL,
+  storage_class TEXT NOT NULL,
+  ssec_key_md5 TEXT
+);
+CREATE TABLE IF NOT EXISTS r2_uploads (
+  upload_id TEXT NOT NULL PRIMARY KEY,
+  key BLOB NOT NULL,
+  state INTEGER NOT NULL,
+  http_metadata TEXT NOT NULL,
+  custom_metadata TEXT NOT NULL,
+  storage_class TEXT NOT NULL,
+  ssec_key_md5 TEXT
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS r2_pieces (
+  owner TEXT NOT NULL,
+  number INTEGER NOT NULL,
+  size INTEGER NOT NULL,
+  etag TEXT NOT NULL,
+  md5 BLOB NOT NULL,
+  data BLOB,
+  file TEXT,
+  PRIMARY KEY (owner, number)
+);
+CREATE TABLE IF NOT EXISTS r2_garbage (file TEXT NOT NULL PRIMARY KEY) WITHOUT ROWID;
+CREATE TRIGGER IF NOT EXISTS r2_object_replaced AFTER UPDATE ON r2_objects
+BEGIN DELETE FROM r2_pieces WHERE owner = old.version; END;
+CREATE TRIGGER IF NOT EXISTS r2_object_deleted AFTER DELETE ON r2_objects
+BEGIN DELETE FROM r2_pieces WHERE owner = old.version; END;
+CREATE TRIGGER IF NOT EXISTS r2_piece_deleted AFTER DELETE ON r2_pieces WHEN old.file IS NOT NULL
+BEGIN INSERT OR IGNORE INTO r2_garbage VALUES (old.file); END;
+"""
+
+COLUMNS: Final = (
+    "key, version, size, etag, uploaded, checksums, http_metadata, custom_metadata, storage_class, ssec_key_md5"
+)
+
+_SELECT: Final = f"SELECT {COLUMNS} FROM r2_objects WHERE key = ?"
+
+_PUT: Final = f"""
+INSERT INTO r2_objects ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET
+version = excluded.version, size = excluded.size, etag = excluded.etag, uploaded = excluded.uploaded,
+checksums = excluded.checksums, http_metadata = excluded.http_metadata, custom_metadata = excluded.custom_metadata,
+storage_class = excluded.storage_class, ssec_key_md5 = excluded.ssec_key_md5
+"""
+
+
+class Row(NamedTuple):
+    """An object without its bytes. Dates are in milliseconds since 1970, checksums and metadata JSON."""
+
+    key: bytes
+    version: str
+    size: int
+    etag: str
+    uploaded: int
+    checksums: str
+    http_metadata: str
+    custom_metadata: str
+    storage_class: str
+    ssec_key_md5: str | None
+
+
+def select(connection: sqlite3.Connection, key: bytes) -> Row | None:
+    """The row of a key."""
+    row = connection.execute(_SELECT, (key,)).fetchone()
+    return None if row is None else Row._make(row)
+
+
+def insert(connection: sqlite3.Connection, row: Row) -> None:
+    """Store a row in place of the one before."""
+    connection.execute(_PUT, row)
+
+
+def fields(row: Row, *, http: bool = True, custom: bool = True) -> dict[str, Any]:
+    """The fields of an R2Object, with the metadata that is wanted."""
+    return {
+        "key": row.key.decode(),
+        "version": row.version,
+        "size": row.size,
+        "etag": row.etag,
+        "http_etag": f'"{row.etag}"',
+        "uploaded": to_datetime(row.uploaded),
+        "checksums": R2Checksums(**{name: bytes.fromhex(value) for name, value in json.loads(row.checksums).items()}),
+        "http_metadata": load_http_metadata(row.http_metadata) if http else None,
+        "custom_metadata": json.loads(row.custom_metadata) if custom else None,
+        "storage_class": row.storage_class,
+        "ssec_key_md5": row.ssec_key_md5,
+    }

@@ -1,0 +1,517 @@
+"""What happens to a value on its way between JavaScript and Python.
+
+JavaScript has two nothings (`null` arrives as `jsnull`, `undefined` as None), its own bytes, dates, streams and
+errors, and numbers that are whole only up to 2**53. Everything a binding takes or gives goes through this file, and
+no proxy is left behind. A value that the platform's SDK has wrapped is taken out of its wrapper first, and one that
+it has already turned into Python's is left as it is.
+
+`js` and `pyodide` exist only inside a worker and only once a request has come, so they are imported on first use:
+a module that held a JavaScript object would be in the memory snapshot.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import attrs
+
+from core.bindings.numbers import MAX_SAFE_INTEGER, refuse_large_numbers
+from core.errors import BindingError, BindingTypeError
+from core.http.json import MAX_DEPTH, check_nesting, loads
+
+if TYPE_CHECKING:
+    from js import ReadableStream
+
+__all__ = [
+    "Bridge",
+    "bridge",
+    "bytes_of",
+    "call_js",
+    "chunks_of",
+    "constructor_name",
+    "date_of",
+    "from_js",
+    "is_null",
+    "js_bytes",
+    "js_date",
+    "js_json",
+    "js_number",
+    "js_stream",
+    "js_value",
+    "none_of",
+    "options",
+    "rows_of",
+    "structured",
+    "unwrap",
+]
+
+T = TypeVar("T")
+
+# The key under which an attrs instance says its class on its way.
+CLASS = "__core_class__"
+
+
+@attrs.frozen
+class Bridge:
+    """What is asked of JavaScript again and again, fetched across once in an isolate."""
+
+    js: Any
+    JsProxy: type[Any]
+    JsException: type[Exception]
+    ConversionError: type[Exception]
+    jsnull: Any
+    to_js: Callable[..., Any]
+    create_proxy: Callable[[Any], Any]
+    from_entries: Any
+    parse: Any
+    stringify: Any
+    is_array: Any
+
+
+@lru_cache(maxsize=1)
+def bridge() -> Bridge:
+    """The bridge. Call it while a request, a message or an event is handled, never at import time."""
+    import js
+    from pyodide import ffi
+
+    return Bridge(
+        js=js,
+        JsProxy=ffi.JsProxy,
+        JsException=ffi.JsException,
+        ConversionError=ffi.ConversionError,
+        # Before pyodide 0.29 there is no jsnull: null arrives as None there.
+        jsnull=getattr(ffi, "jsnull", None),
+        to_js=ffi.to_js,
+        create_proxy=ffi.create_proxy,
+        from_entries=js.Object.fromEntries,
+        parse=js.JSON.parse,
+        stringify=js.JSON.stringify,
+        is_array=js.Array.isArray,
+    )
+
+
+# Wrappers and nothings ------------------------------------------------------------------------------------------------
+
+# The attributes under which the platform's SDK keeps the JavaScript object that it wraps.
+_WRAPPED = ("_binding", "_env", "_ctx", "_js_request", "_js_response")
+
+
+def unwrap(value: Any) -> Any:
+    """The JavaScript object inside one of the SDK's wrappers, and any other value as it is."""
+    if isinstance(value, bridge().JsProxy):
+        return value
+    # Only the instance's own attributes are looked at: a wrapper answers for every name.
+    own = getattr(value, "__dict__", None)
+    if own:
+        for name in _WRAPPED:
+            if name in own:
+                return unwrap(own[name])
+    return value
+
+
+def is_null(value: Any) -> bool:
+    """Whether a value is JavaScript's null or undefined."""
+    return value is None or value is bridge().jsnull
+
+
+def none_of(value: T) -> T | None:
+    """`value`, with both of JavaScript's nothings as None."""
+    return None if value is None or value is bridge().jsnull else value
+
+
+def constructor_name(value: Any) -> str:
+    """The name of the JavaScript class of an object: `KvNamespace`, `Date`, ...; empty for what has none."""
+    value = unwrap(value)
+    if not isinstance(value, bridge().JsProxy):
+        return ""
+    constructor = getattr(value, "constructor", None)
+    return str(getattr(constructor, "name", "")) if constructor is not None else ""
+
+
+# Into Python ----------------------------------------------------------------------------------------------------------
+
+
+def from_js(value: Any) -> Any:
+    """A value as plain Python: dicts, lists, str, numbers, bool, bytes, datetimes, sets, None; to any depth.
+
+    JavaScript objects that none of these can hold (functions, streams, stubs) stay what they are. Raises
+    BindingTypeError for what is nested deeper than `core.http.json.MAX_DEPTH`.
+    """
+    across = bridge()
+    if value is None or value is across.jsnull:
+        return None
+    if not isinstance(value, across.JsProxy):
+        return _plain(value)
+    # What is further down stays a proxy, which `_checked` takes for one more level.
+    return _plain(_checked(value.to_py(depth=MAX_DEPTH + 1, default_converter=_convert)))
+
+
+def _checked(value: T) -> T:
+    """`value`, unless it is nested so deeply that pyodide, which recurses over it, ends the interpreter."""
+    try:
+        check_nesting(value)
+    except ValueError:
+        raise BindingTypeError(
+            f"a value is nested deeper than {MAX_DEPTH} levels: hand over less of it at once"
+        ) from None
+    return value
+
+
+def structured(value: Any) -> Any:
+    """A JSON-like JavaScript value as plain Python, in two crossings however large it is.
+
+    For what is known to be JSON (rows, metadata): numbers, texts, booleans, null, arrays and plain objects.
+    """
+    if not isinstance(value, bridge().JsProxy):
+        return from_js(value)
+    return loads(bridge().stringify(value))
+
+
+def rows_of(value: Any) -> Any:
+    """As `structured`, for what SQLite gave."""
+    return structured(unwrap(value))
+
+
+def _convert(value: Any, convert: Callable[[Any], Any], cache: Callable[[Any, Any], None]) -> Any:
+    match constructor_name(value):
+        case "Date":
+            return date_of(value)
+        case "ArrayBuffer" | "Uint8Array" | "DataView":
+            return bytes_of(value)
+        case "Number" | "String" | "Boolean":
+            return value.valueOf()
+        case _:
+            return value
+
+
+def _plain(value: Any) -> Any:
+    """`value` without jsnull, views of memory and other traces of the other side."""
+    match value:
+        case None | bool() | int() | float() | str() | bytes():
+            return value
+        case Mapping():
+            plain = {_plain(key): _plain(item) for key, item in cast("Mapping[str, object]", value).items()}
+            return _instance(plain) if CLASS in plain else plain
+        case set() | frozenset():
+            return {_plain(item) for item in cast("set[object]", value)}
+        case list() | tuple():
+            return [_plain(item) for item in cast("list[object]", value)]
+        case memoryview():
+            return value.tobytes()
+        case _:
+            return None if value is bridge().jsnull else value
+
+
+def _instance(plain: dict[str, Any]) -> Any:
+    """The attrs instance that was sent, where its class is loaded here; else its fields as a dict."""
+    name = plain.pop(CLASS)
+    module, _, qualname = str(name).partition(":")
+    cls: Any = sys.modules.get(module)
+    for part in qualname.split("."):
+        cls = getattr(cls, part, None)
+    if not isinstance(cls, type) or not attrs.has(cls):
+        return plain
+    given: dict[str, Any] = {}
+    for field in attrs.fields(cls):
+        if field.init and field.name in plain:
+            value = plain[field.name]
+            # JavaScript has one kind of sequence.
+            is_tuple = type(value) is list and str(field.type).removeprefix("typing.").lower().startswith("tuple")
+            given[field.alias or field.name] = tuple(cast("list[object]", value)) if is_tuple else value
+    try:
+        return cls(**given)
+    except TypeError:
+        return plain
+
+
+def bytes_of(value: Any) -> bytes:
+    """The bytes of an ArrayBuffer, a view of one, or what the SDK has made of it."""
+    if isinstance(value, bytes):
+        return value
+    if isinstance(value, (memoryview, bytearray)):
+        return bytes(cast("memoryview | bytearray", value))
+    if constructor_name(value) == "DataView":
+        return bytes(bridge().js.Uint8Array.new(value.buffer, value.byteOffset, value.byteLength).to_bytes())
+    return bytes(value.to_bytes())
+
+
+def date_of(value: Any) -> datetime:
+    """A JavaScript Date (or what the SDK has made of it) as a datetime in UTC, with its milliseconds."""
+    if isinstance(value, datetime):
+        # The SDK gives the machine's local time without saying so; workers run in UTC.
+        return value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+    milliseconds = value.getTime() if not isinstance(value, (int, float)) else value
+    seconds, rest = divmod(int(milliseconds), 1000)
+    return datetime.fromtimestamp(seconds, UTC).replace(microsecond=rest * 1000)
+
+
+async def chunks_of(stream: ReadableStream) -> AsyncIterator[bytes]:
+    """The chunks of a ReadableStream. Leaving early cancels it, so that its source stops."""
+    reader = stream.getReader()
+    ended = False
+    try:
+        while True:
+            step = await reader.read()
+            if step.done:
+                ended = True
+                return
+            chunk = step.value
+            yield chunk.encode() if isinstance(chunk, str) else bytes_of(chunk)
+    except bridge().JsException:
+        ended = True
+        raise
+    finally:
+        if not ended:
+            await reader.cancel()
+        reader.releaseLock()
+
+
+# Into JavaScript ------------------------------------------------------------------------------------------------------
+
+
+def js_value(value: Any) -> Any:
+    """A Python value as JavaScript's own: objects, arrays, Uint8Array, Date, null; to any depth.
+
+    Whole numbers beyond 2**53 become BigInt, and a dict with keys that are no texts a Map. Raises BindingTypeError for
+    what has no counterpart, and for what is nested deeper than `core.http.json.MAX_DEPTH`.
+    """
+    across = bridge()
+    match value:
+        case None:
+            return across.jsnull
+        case bool() | str() | float():
+            return value
+        case int():
+            return js_number(value)
+        case bytes() | bytearray() | memoryview():
+            return js_bytes(cast("bytes | bytearray | memoryview", value))
+        case _:
+            value = unwrap(value)
+            if isinstance(value, across.JsProxy):
+                return value
+            return across.to_js(
+                _outgoing(_checked(value)), dict_converter=across.from_entries, default_converter=_refuse
+            )
+
+
+def _outgoing(value: Any) -> Any:
+    """`value` with null for None, Date for datetime and Uint8Array for bytes, ready for `to_js`."""
+    match value:
+        case None:
+            return bridge().jsnull
+        case bool() | float() | str():
+            return value
+        case int():
+            return js_number(value)
+        case bytes() | bytearray() | memoryview():
+            return js_bytes(cast("bytes | bytearray | memoryview", value))
+        case datetime():
+            return js_date(value)
+        case Mapping():
+            pairs = cast("Mapping[object, object]", value)
+            if all(isinstance(key, str) for key in pairs):
+                return {key: _outgoing(item) for key, item in pairs.items()}
+            # An object would make texts of its keys; a Map keeps them, and comes back as a dict.
+            return _js_map([[_plain_key(key), _outgoing(item)] for key, item in pairs.items()])
+        case list() | tuple():
+            return [_outgoing(item) for item in cast("list[object]", value)]
+        case set() | frozenset():
+            return {_plain_key(item) for item in cast("set[object]", value)}
+        case _:
+            value = unwrap(value)
+            if isinstance(value, bridge().JsProxy):
+                return value
+            cls = cast("type[object]", type(value))
+            if attrs.has(cls):
+                # A plain object for whoever reads it in JavaScript, and the class's name for our own side.
+                fields = {field.name: getattr(value, field.name) for field in attrs.fields(cls)}
+                return _outgoing({CLASS: f"{cls.__module__}:{cls.__qualname__}", **fields})
+            return value
+
+
+def _js_map(pairs: list[list[Any]]) -> Any:
+    across = bridge()
+    return across.js.Map.new(across.to_js(pairs, dict_converter=across.from_entries, default_converter=_refuse))
+
+
+def _plain_key(value: object) -> Any:
+    """A key of a dict or an item of a set: what JavaScript's Map and Set find again by its value."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return _outgoing(value)
+    raise BindingTypeError(
+        f"a {type(value).__name__} is a key of a dict or an item of a set. Use None, bool, int, float or str there"
+    )
+
+
+def _refuse(value: Any, convert: Callable[[Any], Any], cache: Callable[[Any, Any], None]) -> Any:
+    # What a converter raises arrives as a ConversionError without its text.
+    raise BindingTypeError(f"a {type(value).__name__} cannot be handed to JavaScript")
+
+
+def js_number(value: int) -> int | float:
+    """A whole number as JavaScript's Number where that is exact: pyodide would make a BigInt of a large one."""
+    return float(value) if 2**31 <= abs(value) <= MAX_SAFE_INTEGER else value
+
+
+def js_json(text: str) -> Any:
+    """What JSON says, as JavaScript's own. Raises ValueError for whole numbers that a Number cannot hold."""
+    refuse_large_numbers(text)
+    value = bridge().parse(text)
+    # A number alone has come back as Python's, and would go as a BigInt.
+    return js_number(value) if type(value) is int else value
+
+
+def js_bytes(value: bytes | bytearray | memoryview) -> Any:
+    """A Uint8Array with a copy of the bytes."""
+    return bridge().to_js(value if isinstance(value, bytes) else bytes(value))
+
+
+def js_date(value: datetime) -> Any:
+    """A Date, to the millisecond. A datetime without a zone is taken as UTC."""
+    if value.tzinfo is None:
+        value = value.replace(tzinfo=UTC)
+    return bridge().js.Date.new(round(value.timestamp() * 1000))
+
+
+def options(**given: Any) -> dict[str, Any]:
+    """The keyword arguments of a JavaScript call, without those that are None.
+
+    Pyodide gives the keywords of a call as one options object, which is what the platform's methods take.
+    """
+    return {name: js_value(value) for name, value in given.items() if value is not None}
+
+
+def js_stream(chunks: AsyncIterable[bytes], *, on_end: Callable[[], None] | None = None) -> ReadableStream:
+    """A ReadableStream that asks `chunks` for the next one when its reader wants more.
+
+    When the reader goes away, the iterator is closed, so that its `finally` runs. `on_end` is called once, at the end.
+    """
+    across = bridge()
+    iterator = aiter(chunks)
+    proxies: list[Any] = []
+
+    def release() -> None:
+        for proxy in proxies:
+            proxy.destroy()
+        proxies.clear()
+        if on_end is not None:
+            on_end()
+
+    pulling: list[asyncio.Task[Any]] = []
+
+    async def pull(controller: Any) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        pulling.append(task)
+        try:
+            # An empty chunk would end a byte stream for some readers, and tells nobody anything.
+            while not (chunk := await anext(iterator)):
+                pass
+        except StopAsyncIteration:
+            controller.close()
+            release()
+        except asyncio.CancelledError:
+            return  # by `cancel`, which does the rest
+        except Exception as error:
+            controller.error(across.js.Error.new(str(error)))
+            release()
+        else:
+            controller.enqueue(js_bytes(chunk))
+        finally:
+            pulling.clear()
+
+    async def cancel(reason: Any = None) -> None:
+        # The iterator may be in the middle of making a chunk that nobody wants any more.
+        for task in pulling:
+            task.cancel()
+        await asyncio.gather(*pulling, return_exceptions=True)
+        close = getattr(iterator, "aclose", None)
+        try:
+            if close is not None:
+                await close()
+        finally:
+            release()
+
+    proxies += [across.create_proxy(pull), across.create_proxy(cancel)]
+    stream: ReadableStream = across.js.ReadableStream.new(
+        across.to_js({"pull": proxies[0], "cancel": proxies[1]}, dict_converter=across.from_entries),
+        # Nothing is made before it is asked for.
+        across.to_js({"highWaterMark": 0}, dict_converter=across.from_entries),
+    )
+    return stream
+
+
+async def fixed_length(chunks: AsyncIterable[bytes], length: int, use: Callable[[Any], Awaitable[T]]) -> T:
+    """Give `use` a stream that says beforehand how long it is, while `chunks` are written to it."""
+    across = bridge()
+    pipe = across.js.FixedLengthStream.new(length)
+    writer = pipe.writable.getWriter()
+
+    async def write() -> None:
+        try:
+            async for chunk in chunks:
+                await writer.write(js_bytes(chunk))
+            await writer.close()
+        except BaseException as error:
+            await writer.abort(across.js.Error.new(str(error)))
+            raise
+
+    writing = asyncio.ensure_future(write())
+    try:
+        result = await use(pipe.readable)
+    except BaseException as error:
+        if not writing.done():
+            writing.cancel()
+        elif writing.exception() is not None and not isinstance(writing.exception(), across.JsException):
+            # What went wrong is the source's own error, not that its reader then saw a broken stream.
+            raise writing.exception() from error  # type: ignore[misc]  # it is not None: asked above
+        raise
+    await writing
+    return result
+
+
+# Errors ---------------------------------------------------------------------------------------------------------------
+
+
+def error_parts(error: BaseException) -> tuple[str, str, str | None]:
+    """A JavaScript error's name, message and cause's message; also of one that the SDK has made its own."""
+    name = str(getattr(error, "name", "") or "Error")
+    message = getattr(error, "message", None)
+    if not isinstance(message, str):
+        text = str(error)
+        head, colon, rest = text.partition(": ")
+        if colon and head.endswith("Error") and head.isidentifier():
+            name, message = head, rest
+        else:
+            message = text
+    cause = getattr(error, "cause", None)
+    cause_message = getattr(cause, "message", None) if cause is not None else None
+    return name, message, cause_message if isinstance(cause_message, str) else None
+
+
+async def call_js(translate: Callable[[str, str], BindingError], method: Any, /, *args: Any, **given: Any) -> Any:
+    """Call a JavaScript method and await its promise; an error of either is raised as `translate(name, message)`."""
+    try:
+        return await method(*args, **given)
+    except bridge().JsException as error:
+        raise translated(error, translate) from None
+
+
+def translated(error: BaseException, translate: Callable[[str, str], BindingError]) -> BindingError:
+    """The binding's own error for one of JavaScript's."""
+    name, message, cause = error_parts(error)
+    made = translate(name, message)
+    if name != made.js_name:
+        made.js_name = name
+    made.cause_message = cause
+    return made
+
+
+def sequence_of(values: Sequence[Any]) -> Any:
+    """A JavaScript array of values that are already JavaScript's, or primitives."""
+    return bridge().to_js(list(values))

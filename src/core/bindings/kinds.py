@@ -1,0 +1,302 @@
+"""The one table of the kinds of bindings: what each is called in the configuration, and where its parts are.
+
+Everything is written as text, so that this file imports none of it: `core.config` reads it for the tables, `core.env`
+for what to write when a binding is missing, `core.backends.workerd` for its classes, `core.assembly` and `core.testing`
+for the embedded engines and the fakes. A new kind begins with a row here: `tests/bindings/test_kinds.py` then names
+every file that is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+__all__ = ["KINDS", "Kind", "PROTOCOLS", "header"]
+
+
+def header(section: Sequence[str], *, environment: str | None = None, many: bool = False, json: bool = False) -> str:
+    """A TOML header, for example `[vars]`, `[[queues.producers]]` or `[env.staging.vars]`; in JSON `"env.staging.vars"`."""
+    dotted = ".".join([*(("env", environment) if environment else ()), *section])
+    if json:
+        return f'"{dotted}"'
+    return f"[[{dotted}]]" if many else f"[{dotted}]"
+
+
+class Kind(NamedTuple):
+    """A kind of binding.
+
+    `title` is the kind in a sentence. `section` is the key of its table in the configuration; `many` says that it is an
+    array of tables; `key` holds the name of the attribute on Env, `example` such a name. `protocol` is its Protocol in
+    `core.bindings`, or None for a kind that the framework has no type for; `alias` is a second Protocol, that of an
+    attribute which is of this kind and of no other.
+
+    `module` is the name of the file that each room has for it. `workerd` is the class in `core.backends.workerd`,
+    `constructors` the JavaScript classes that are of this kind and of no other; `embedded` the class in
+    `core.backends.embedded`, `fake` the one in `core.testing`. `alone` says that workerd by itself has a service for it.
+    """
+
+    name: str
+    title: str
+    section: tuple[str, ...]
+    many: bool = True
+    key: str = "binding"
+    protocol: str | None = None
+    alias: str | None = None
+    example: str = "BINDING"
+    module: str = ""
+    workerd: str = ""
+    constructors: tuple[str, ...] = ()
+    embedded: str = ""
+    fake: str = ""
+    alone: bool = True
+
+    def table(self, environment: str | None = None, *, json: bool = False) -> str:
+        """Its header, for example `[[kv_namespaces]]` or `[[env.staging.kv_namespaces]]`; in JSON, its key path."""
+        return header(self.section, environment=environment, many=self.many, json=json)
+
+    def write(self, name: str, environment: str | None = None, *, json: bool = False) -> str:
+        """What to write to declare a binding of this kind, for example `[[kv_namespaces]] binding = "COUNTERS"`."""
+        if not json:
+            return f'{self.table(environment)} {self.key} = "{name}"'
+        entry = f'{{ "{self.key}": "{name}" }}'
+        return f"{self.table(environment, json=True)}: {f'[{entry}]' if self.many else entry}"
+
+
+KINDS: Final[Mapping[str, Kind]] = {
+    kind.name: kind
+    for kind in (
+        Kind(
+            "kv",
+            "KV namespace",
+            ("kv_namespaces",),
+            protocol="KVNamespace",
+            example="COUNTERS",
+            module="kv",
+            workerd="WorkerdKVNamespace",
+            constructors=("KvNamespace",),
+            embedded="EmbeddedKVNamespace",
+            fake="FakeKVNamespace",
+        ),
+        Kind(
+            "d1",
+            "D1 database",
+            ("d1_databases",),
+            protocol="D1Database",
+            example="DB",
+            module="d1",
+            workerd="WorkerdD1Database",
+            constructors=("D1Database",),
+            embedded="EmbeddedD1Database",
+            fake="FakeD1Database",
+        ),
+        Kind(
+            "r2",
+            "R2 bucket",
+            ("r2_buckets",),
+            protocol="R2Bucket",
+            example="FILES",
+            module="r2",
+            workerd="WorkerdR2Bucket",
+            constructors=("R2Bucket",),
+            embedded="EmbeddedR2Bucket",
+            fake="FakeR2Bucket",
+            alone=False,
+        ),
+        Kind(
+            "queue",
+            "queue producer",
+            ("queues", "producers"),
+            protocol="Queue",
+            example="JOBS",
+            module="queue",
+            workerd="WorkerdQueue",
+            constructors=("WorkerQueue",),
+            embedded="EmbeddedQueue",
+            fake="FakeQueue",
+        ),
+        Kind(
+            "ai",
+            "AI binding",
+            ("ai",),
+            many=False,
+            protocol="Ai",
+            example="AI",
+            module="ai",
+            workerd="WorkerdAi",
+            constructors=("Ai",),
+            embedded="EmbeddedAi",
+            fake="FakeAi",
+            alone=False,
+        ),
+        Kind(
+            "durable_object",
+            "Durable Object binding",
+            ("durable_objects", "bindings"),
+            key="name",
+            protocol="DurableObjectNamespace",
+            example="COUNTER",
+            module="durable_object",
+            workerd="WorkerdDurableObjectNamespace",
+            constructors=("DurableObjectNamespace",),
+            embedded="EmbeddedDurableObjectNamespace",
+            fake="FakeDurableObjectNamespace",
+        ),
+        # The JavaScript class of what merely answers requests is that of many kinds: the annotation tells which.
+        Kind(
+            "service",
+            "service binding",
+            ("services",),
+            protocol="Fetcher",
+            example="AUTH",
+            module="fetcher",
+            workerd="WorkerdFetcher",
+        ),
+        Kind(
+            "assets",
+            "assets binding",
+            ("assets",),
+            many=False,
+            protocol="Fetcher",
+            alias="Assets",
+            example="ASSETS",
+            module="assets",
+        ),
+        Kind(
+            "rate_limit",
+            "rate limit",
+            ("ratelimits",),
+            key="name",
+            protocol="RateLimit",
+            example="LIMITER",
+            module="rate_limit",
+            workerd="WorkerdRateLimit",
+            constructors=("Ratelimit",),
+            embedded="EmbeddedRateLimit",
+            alone=False,
+        ),
+        Kind(
+            "vectorize",
+            "Vectorize index",
+            ("vectorize",),
+            protocol="Vectorize",
+            example="INDEX",
+            module="vectorize",
+            workerd="WorkerdVectorize",
+            constructors=("VectorizeIndexImpl",),
+            alone=False,
+        ),
+        Kind(
+            "analytics_engine",
+            "Analytics Engine dataset",
+            ("analytics_engine_datasets",),
+            protocol="AnalyticsEngineDataset",
+            example="EVENTS",
+            module="analytics_engine",
+            workerd="WorkerdAnalyticsEngineDataset",
+            constructors=("AnalyticsEngine", "AnalyticsEngineDataset", "LocalAnalyticsEngineDataset"),
+            alone=False,
+        ),
+        Kind(
+            "hyperdrive",
+            "Hyperdrive binding",
+            ("hyperdrive",),
+            protocol="Hyperdrive",
+            example="POSTGRES",
+            module="hyperdrive",
+            workerd="WorkerdHyperdrive",
+            constructors=("Hyperdrive",),
+            alone=False,
+        ),
+        Kind(
+            "workflow",
+            "workflow",
+            ("workflows",),
+            protocol="Workflow",
+            example="ORDERS",
+            module="workflow",
+            workerd="WorkerdWorkflow",
+            constructors=("WorkflowImpl",),
+            alone=False,
+        ),
+        Kind(
+            "send_email",
+            "email binding",
+            ("send_email",),
+            key="name",
+            protocol="SendEmail",
+            example="MAIL",
+            module="email",
+            workerd="WorkerdSendEmail",
+            constructors=("SendEmail",),
+            alone=False,
+        ),
+        Kind(
+            "images",
+            "Images binding",
+            ("images",),
+            many=False,
+            protocol="Images",
+            example="IMAGES",
+            module="images",
+            workerd="WorkerdImages",
+            constructors=("ImagesBindingImpl", "HostedImagesBindingImpl"),
+            alone=False,
+        ),
+        Kind(
+            "version_metadata",
+            "version metadata",
+            ("version_metadata",),
+            many=False,
+            protocol="VersionMetadata",
+            example="VERSION",
+            module="version_metadata",
+            workerd="WorkerdVersionMetadata",
+            embedded="EmbeddedVersionMetadata",
+        ),
+        Kind(
+            "browser", "browser binding", ("browser",), many=False, protocol="Fetcher", example="BROWSER", alone=False
+        ),
+        Kind("mtls_certificate", "mTLS certificate", ("mtls_certificates",), protocol="Fetcher", example="CERTIFICATE"),
+        Kind("dispatch_namespace", "dispatch namespace", ("dispatch_namespaces",), example="DISPATCHER"),
+        Kind("unsafe", "unsafe binding", ("unsafe", "bindings"), key="name"),
+        Kind("pipeline", "pipeline", ("pipelines",)),
+        Kind(
+            "secrets_store",
+            "secret of a Secrets Store",
+            ("secrets_store_secrets",),
+            protocol="SecretsStoreSecret",
+            example="KEY",
+            module="secret_store",
+            workerd="WorkerdSecretsStoreSecret",
+        ),
+        Kind("ai_search", "AI Search instance", ("ai_search",)),
+        Kind("ai_search_namespace", "AI Search namespace", ("ai_search_namespaces",)),
+        Kind("artifacts", "Artifacts binding", ("artifacts",)),
+        Kind("agent_memory", "Agent Memory namespace", ("agent_memory",)),
+        Kind("analytics", "Analytics SQL binding", ("analytics",), many=False),
+        Kind("k2", "K2 producer", ("k2",)),
+        Kind("flagship", "Flagship binding", ("flagship",)),
+        Kind("worker_loader", "Worker Loader", ("worker_loaders",)),
+        Kind("vpc_service", "VPC service", ("vpc_services",)),
+        Kind("vpc_network", "VPC network", ("vpc_networks",)),
+        Kind("hello_world", "hello world binding", ("unsafe_hello_world",)),
+        Kind("media", "Media binding", ("media",), many=False),
+        Kind("stream", "Stream binding", ("stream",), many=False),
+        Kind("logfwdr", "log forwarder", ("logfwdr", "bindings"), key="name"),
+        Kind("var", "variable", ("vars",), many=False),
+        Kind("secret", "secret", ("secrets",), many=False, protocol="Secret", module="secret"),
+        Kind("wasm_module", "WebAssembly module", ("wasm_modules",), many=False),
+        Kind("text_blob", "text blob", ("text_blobs",), many=False),
+        Kind("data_blob", "data blob", ("data_blobs",), many=False),
+    )
+}
+"""Every kind of binding that the platform's configuration can declare, by the framework's name for it."""
+
+PROTOCOLS: Final[Mapping[str, Kind]] = {
+    protocol: kind
+    # Backwards, so that the first kind of a Protocol wins: for a `Fetcher` one writes a service binding.
+    for kind in [*KINDS.values()][::-1]
+    for protocol in (kind.alias, kind.protocol)
+    if protocol is not None and kind.name != "secret"
+}
+"""The kind to declare for an attribute that is annotated with a Protocol, by its name. `Secret` is a class, and not here."""

@@ -1,0 +1,144 @@
+"""The one place that every call of a binding passes: where a hook sees it before and after, or answers instead.
+
+A method of a binding carries `@binding_call`. Without a hook that costs one more Python call; with one, the method runs
+as the rest of the hook. Fakes record and fail calls so, `core dev` notes them. Methods that return at once (`prepare`,
+`bind`, a namespace's `get`) do not pass: what they return has the hook of the binding it came from.
+
+This file knows no binding. A worker loads it, so it stays small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from functools import wraps
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, cast
+
+__all__ = ["BindingCall", "BoundHook", "CallHook", "Hookable", "Proceed", "add_hook", "binding_call"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+Proceed: TypeAlias = Callable[[], Awaitable[Any]]
+"""Runs the rest of a call: the next hook, or the binding's own method."""
+
+
+class BindingCall(NamedTuple):
+    """A call of a binding: `args` and `options` as the caller wrote them.
+
+    `binding` is its name on the Env, `kind` one of `core.bindings.kinds`. `target` is what the method was called on,
+    where that is not the binding itself: `(sql, *values)` of a statement, `(key, upload_id)` of an upload in parts,
+    `(name,)` (or the id) of a Durable Object.
+    """
+
+    binding: str
+    kind: str
+    method: str
+    args: tuple[Any, ...]
+    options: Mapping[str, Any]
+    target: tuple[Any, ...] = ()
+    function: Callable[..., Any] | None = None
+    """The engine's method, whose signature `canonical` follows; None where the method is not the engine's own."""
+
+    def canonical(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The same arguments and options however the caller wrote them.
+
+        Every parameter that can be given by position is in the arguments, with its default; of the others, those that
+        are not None are the options.
+        """
+        function: Any = self.function
+        if function is None:
+            return self.args, dict(self.options)
+        code = function.__code__
+        named: tuple[str, ...] = code.co_varnames[1 : code.co_argcount]
+        values: tuple[Any, ...] = function.__defaults__ or ()
+        defaults = dict(zip(reversed(named), reversed(values), strict=False))
+        given: dict[str, Any] = {**(function.__kwdefaults__ or {}), **self.options}
+        rest = (name for name in named[len(self.args) :] if name in given or name in defaults)
+        args = (*self.args, *[given.pop(name) if name in given else defaults[name] for name in rest])
+        return args, {name: value for name, value in given.items() if value is not None}
+
+
+class CallHook(Protocol):
+    """Sees the calls of a binding. It returns the call's answer, which `await proceed()` gives, or raises."""
+
+    async def __call__(self, call: BindingCall, proceed: Proceed, /) -> Any:
+        """Answer `call`."""
+        ...
+
+
+class BoundHook(NamedTuple):
+    """A hook, and which binding's calls it sees."""
+
+    hook: CallHook
+    binding: str
+    kind: str
+
+    def __call__(
+        self,
+        method: str,
+        args: tuple[Any, ...],
+        options: Mapping[str, Any],
+        proceed: Proceed,
+        *,
+        target: tuple[Any, ...] = (),
+        function: Callable[..., Any] | None = None,
+    ) -> Awaitable[Any]:
+        """Pass a call through the hook."""
+        return self.hook(BindingCall(self.binding, self.kind, method, args, options, target, function), proceed)
+
+    def around(
+        self, method: str, function: Callable[..., Awaitable[Any]], target: tuple[Any, ...] = ()
+    ) -> Callable[..., Awaitable[Any]]:
+        """`function`, with its calls passed through the hook as those of `method`: one that no class declares."""
+
+        def call(*args: Any, **options: Any) -> Awaitable[Any]:
+            return self(method, args, options, lambda: function(*args, **options), target=target)
+
+        return call
+
+
+class Hookable:
+    """The base class of what has calls to pass: a binding, a statement, an upload, a stub."""
+
+    __slots__ = ()
+
+    _hook: BoundHook | None = None
+
+    def _call_target(self) -> tuple[Any, ...]:
+        """What is called, for hooks: see `BindingCall.target`."""
+        return ()
+
+
+def binding_call(method: F, /) -> F:
+    """Let calls of this method pass the hook of its instance. For `async` methods of a `Hookable`."""
+    name = method.__name__
+
+    @wraps(method)
+    def call(self: Hookable, /, *args: Any, **options: Any) -> Any:
+        hook = self._hook
+        if hook is None:
+            return method(self, *args, **options)
+        return hook(
+            name, args, options, lambda: method(self, *args, **options), target=self._call_target(), function=method
+        )
+
+    return cast("F", call)
+
+
+def add_hook(binding: object, hook: CallHook, *, name: str, kind: str) -> None:
+    """Let every later call of `binding` pass `hook` first, then the hooks that it has already.
+
+    `name` and `kind` are what `hook` sees as the binding's. What is not a `Hookable` is left as it is: a variable, a
+    secret, a stand-in of the application's own.
+    """
+    if isinstance(binding, Hookable):
+        inner = binding._hook
+        # A subclass has the slot, or a __dict__.
+        binding._hook = BoundHook(hook if inner is None else _around(hook, inner), name, kind)  # type: ignore[misc]
+
+
+def _around(outer: CallHook, inner: BoundHook) -> CallHook:
+    async def both(call: BindingCall, proceed: Proceed, /) -> Any:
+        own = call._replace(binding=inner.binding, kind=inner.kind)
+        return await outer(call, lambda: inner.hook(own, proceed))
+
+    return both

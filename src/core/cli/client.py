@@ -1,0 +1,62 @@
+"""`core client`: a typed client in Python, written from an OpenAPI document or compared with the one that is there."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import sys
+from pathlib import Path
+from typing import Any
+
+from core.errors import UsageError
+
+__all__ = ["add", "run"]
+
+_DESCRIPTION = """\
+Write a typed client of an API from its OpenAPI document (3.0, 3.1 or 3.2; JSON, or YAML with the extra `openapi`).
+Every operation is a method, every answer that the document declares a class, and a method returns the union of its
+answers, which `match`, `isinstance` and `status` narrow. The file needs the standard library alone. The same document
+gives the same file.
+
+Exit codes: 0 the client was written, or is up to date; 1 --check found a difference, or the document cannot be used;
+2 the command was wrong."""
+
+
+def add(subparsers: Any) -> None:
+    """Add the command's options."""
+    parser = subparsers.add_parser("client", help="write a typed client of an API", description=_DESCRIPTION)
+    parser.add_argument("document", metavar="DOCUMENT", type=Path, help="the OpenAPI document")
+    parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="write to FILE instead of standard output")
+    parser.add_argument("--check", action="store_true", help="write nothing; show how FILE would change")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command."""
+    from core.openapi.client import load_document, write_client
+
+    document: Path = args.document
+    file: Path | None = args.output
+    if args.check and file is None:
+        raise UsageError("--check compares with a file. Name it: core client openapi.json -o client.py --check")
+    try:
+        text = document.read_text("utf-8-sig")
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8"
+        raise UsageError(f"{document} cannot be read: {reason}. Write it: core openapi -o {document}") from None
+    new = write_client(load_document(text))
+    if file is None:
+        sys.stdout.write(new)
+        return 0
+    old = file.read_text("utf-8") if file.is_file() else ""
+    if old == new:
+        print(f"{file} is up to date.")
+        return 0
+    if args.check:
+        diff = difflib.unified_diff(old.splitlines(keepends=True), new.splitlines(keepends=True), str(file), str(file))
+        sys.stdout.writelines(diff)
+        print(f"{file} is not up to date. Run `core client {document} -o {file}`.")
+        return 1
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(new, "utf-8")
+    print(f"{file} written.")
+    return 0

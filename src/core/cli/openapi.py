@@ -1,0 +1,203 @@
+"""`core openapi`: the OpenAPI document of the application, written or compared with the one that is committed."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from core.cli.project import add_project_options, find_configuration
+from core.errors import ConfigurationError, DeveloperError, MissingExtraError
+
+if TYPE_CHECKING:
+    from core.openapi.changes import Change
+    from core.openapi.document import Described, Problem
+
+__all__ = ["add", "run"]
+
+_DESCRIPTION = """\
+Write the OpenAPI document of the application. Routes come from the application itself, answers and errors from the
+types of its code: nothing is declared twice. A value whose type is not known is {} in the document and a finding
+(core-openapi) at its line; [core.checks] in the configuration file makes these errors, or turns them off.
+
+Exit codes: 0 the document was written, or is up to date; 1 --check found a difference, or the application cannot be
+read; 2 the command or the configuration was wrong."""
+
+_FILE: Final = Path("openapi.json")
+_CODE: Final = "core-openapi"
+_IGNORE: Final = re.compile(r"#\s*core:\s*ignore\[[^\]]*\bcore-openapi\b[^\]]*\]")
+
+
+def add(subparsers: Any) -> None:
+    """Add the command's options."""
+    parser = subparsers.add_parser("openapi", help="describe the API as OpenAPI", description=_DESCRIPTION)
+    parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="write to FILE instead of standard output")
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="write nothing; say what changed for clients since FILE was written (default: openapi.json)",
+    )
+    parser.add_argument("--format", choices=("json", "yaml"), help="(default: by the file's name, else json)")
+    parser.add_argument("--openapi", choices=("3.2", "3.1"), default="3.2", help="version (default: %(default)s)")
+    parser.add_argument("--html", metavar="FILE", type=Path, help="write one static page for people to FILE too")
+    add_project_options(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command."""
+    from core.dev.report import report, to_text
+    from core.openapi.written import as_json, as_yaml
+
+    path = find_configuration(args.config)
+    try:
+        described, level = _described(path, args.environment, args.openapi)
+    except (ConfigurationError, DeveloperError):
+        raise
+    except (Exception, SystemExit) as error:  # the developer's own code may raise anything
+        sys.stderr.write(f"{to_text(report(error, root=path.parent))}\n")
+        return 1
+    file: Path | None = args.output if args.output is not None or not args.check else path.parent / _FILE
+    named = "yaml" if file is not None and file.suffix in (".yaml", ".yml") else "json"
+    text = (as_yaml if (args.format or named) == "yaml" else as_json)(described.document)
+    code = 0
+    if args.check:
+        assert file is not None
+        code = _check(file, text, described)
+    elif file is not None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, "utf-8")
+        print(f"{_relative(file)} written.")
+    else:
+        sys.stdout.write(text)
+    if args.html is not None:
+        from core.openapi.page import page
+
+        args.html.parent.mkdir(parents=True, exist_ok=True)
+        args.html.write_text(page(described.document), "utf-8")
+        print(f"{_relative(args.html)} written.", file=sys.stderr)
+    problems = [problem for problem in described.problems if level != "off" and not _is_meant(problem)]
+    for problem in problems:
+        place = _relative(Path(problem.path))
+        sys.stderr.write(f"{place}:{problem.line}: {level}: {problem.message}  [{_CODE}]\n")
+    return 1 if level == "error" and problems else code
+
+
+def _is_meant(problem: Problem) -> bool:
+    """Whether the line says itself that it is to stay as it is."""
+    try:
+        lines = Path(problem.path).read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return False
+    return 0 < problem.line <= len(lines) and _IGNORE.search(lines[problem.line - 1]) is not None
+
+
+def _described(path: Path, environment: str | None, version: str) -> tuple[Described, str]:
+    """The application of a project described, and what the project makes of findings."""
+    from core.analysis.findings import level_of
+    from core.dev.options import Options
+    from core.dev.project import find_app, import_main, module_of, read_configuration
+    from core.openapi.document import describe
+    from core.openapi.routes import application_facts
+
+    try:
+        from core.mypy_plugin.gather import gather
+    except ImportError:
+        raise MissingExtraError("core openapi reads types with mypy: pip install 'core-edge[mypy]'") from None
+    configuration = read_configuration(Options(config=path, environment=environment))
+    module = import_main(configuration)
+    app = find_app(module, configuration)
+    source, main = module_of(Path(str(module.__file__)))
+    facts = application_facts(
+        app,
+        title=configuration.worker.name or main,
+        version=_version(path.parent),
+        description=module.__doc__,
+        module=main,
+    )
+    gathered = gather(main, source=source, root=path.parent)
+    if gathered.errors:
+        count = len(gathered.errors)
+        sys.stderr.write(
+            f"note: mypy finds {count} error{'' if count == 1 else 's'} in the program. What the document says of those "
+            "lines may be wrong: run mypy, and mend them\n"
+        )
+    return describe(facts, gathered.modules, version=version), level_of(_CODE, [configuration])
+
+
+def _version(root: Path) -> str:
+    """The version of the project, where pyproject.toml has one."""
+    import tomllib
+
+    try:
+        project = tomllib.loads((root / "pyproject.toml").read_text("utf-8")).get("project", {})
+    except (OSError, ValueError):
+        return "0.1.0"
+    return str(project.get("version", "0.1.0"))
+
+
+# The lock -----------------------------------------------------------------------------------------------------------
+
+
+def _check(file: Path, text: str, described: Described) -> int:
+    """Compare with what is committed, and say what changed for a client."""
+    from core.openapi.changes import compare
+
+    name = _relative(file)
+    command = "core openapi -o " + name
+    try:
+        before = file.read_text("utf-8")
+    except FileNotFoundError:
+        raise DeveloperError(f"{name} does not exist. Write it, and commit it: {command}") from None
+    if before == text:
+        print(f"{name} is up to date.")
+        return 0
+    old = _parsed(before, name, command)
+    changes = compare(old, described.document)
+    breaking = [change for change in changes if change.breaking]
+    for change in changes:
+        print(f"{'breaking' if change.breaking else 'change'}: {change}{_place(change, described)}")
+    if not changes:
+        print("Nothing changed for a client: other words, or another order.")
+    told = f"{len(breaking)} of {len(changes)} changes break a client. " if breaking else ""
+    print(f"{name} is not up to date. {told}Write it anew: {command}")
+    return 1
+
+
+def _parsed(text: str, name: str, command: str) -> Mapping[str, Any]:
+    from core.openapi.facts import is_object
+
+    try:
+        document = json.loads(text)
+    except ValueError:
+        try:
+            import yaml  # type: ignore[import-untyped, unused-ignore]  # stubs are there in some environments only
+        except ImportError:
+            raise DeveloperError(
+                f"{name} is not up to date. What changed can be told for JSON, or with PyYAML installed. Write it anew: "
+                f"{command}"
+            ) from None
+        try:
+            document = yaml.safe_load(text)
+        except yaml.YAMLError as error:
+            raise DeveloperError(f"{name} cannot be read: {error}. Write it anew: {command}") from None
+    if not is_object(document) or "openapi" not in document:
+        raise DeveloperError(f"{name} is not an OpenAPI document. Write it anew: {command}")
+    return document
+
+
+def _place(change: Change, described: Described) -> str:
+    """Where the change stands in the code: at the answer, or at the handler."""
+    places = described.places
+    found = places.get((change.operation, change.status or "")) or places.get((change.operation, ""))
+    return f", {_relative(Path(found[0]))}:{found[1]}" if found is not None and found[0] else ""
+
+
+def _relative(file: Path) -> str:
+    try:
+        return str(file.resolve().relative_to(Path.cwd()))
+    except ValueError:
+        return str(file)

@@ -1,0 +1,136 @@
+"""Rules that types cannot express: ranges, names, dates, and names that are given twice."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from typing import Any, Final
+
+from core.config.bindings import named_bindings
+from core.config.checks import CODES, LEVELS
+from core.config.document import Document, Problems, Table, as_list, as_table
+from core.config.toml_text import KeyPath
+from core.config.words import and_list, dotted, section_of, type_name
+
+__all__ = ["check_level"]
+
+_BINDING_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+_WORKER_NAME: Final = re.compile(r"[a-z0-9_][a-z0-9_-]*")
+
+
+_DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
+
+
+_RANGES: Final[Mapping[tuple[str, ...], tuple[float, float, str]]] = {
+    ("queues", "producers", "delivery_delay"): (0, 86_400, "seconds"),
+    ("queues", "consumers", "max_batch_size"): (1, 100, "messages"),
+    ("queues", "consumers", "max_batch_timeout"): (0, 60, "seconds"),
+    ("queues", "consumers", "max_retries"): (0, 100, "retries"),
+    ("queues", "consumers", "retry_delay"): (0, 86_400, "seconds"),
+    ("queues", "consumers", "max_concurrency"): (1, 250, "invocations"),
+    ("ratelimits", "simple", "limit"): (1, 2**31 - 1, "requests"),
+    ("observability", "head_sampling_rate"): (0, 1, "of all requests"),
+    ("observability", "logs", "head_sampling_rate"): (0, 1, "of all requests"),
+    ("observability", "traces", "head_sampling_rate"): (0, 1, "of all requests"),
+    ("dev", "port"): (0, 65_535, "as a port"),
+    ("dev", "inspector_port"): (0, 65_535, "as a port"),
+}
+
+
+def check_level(document: Document, environment: str | None, problems: Problems) -> None:
+    """What types cannot say, on the raw data, so that one mistake does not hide another."""
+    level, data = document.level(environment)
+    if environment is not None and not _WORKER_NAME.fullmatch(environment.lower()):
+        problems.add(level, f"env.{environment}: an environment is called by letters, digits, - and _. Rename it.")
+    _check_names(document, level, data, problems)
+    for path, value in _walk(data, level):
+        section = section_of(path)
+        limits = _RANGES.get(section)
+        if limits is not None and type(value) in (int, float) and not limits[0] <= value <= limits[1]:
+            low, high, unit = limits
+            problems.add(path, f"{dotted(path)} = {value} must be {low:g} to {high:,} {unit}.")
+        match section:
+            case ("name",) if isinstance(value, str) and not _WORKER_NAME.fullmatch(value):
+                fixed = re.sub(r"[^a-z0-9_-]+", "-", value.lower()).strip("-") or "my-worker"
+                problems.add(
+                    path,
+                    f'{dotted(path)} = "{value}" must be lower-case letters, digits, - and _. Write "{fixed}".',
+                )
+            case ("core", "checks", code) if code not in CODES:
+                near = get_close_matches(code, CODES, n=1)
+                hint = f"Did you mean {near[0]}?" if near else f"There are {and_list(CODES)}."
+                problems.add(path, f"{dotted(path)}: there is no finding of that code. {hint}")
+            case ("core", "checks", _) if isinstance(value, str) and value not in LEVELS:
+                problems.add(path, f'{dotted(path)} = "{value}" must be "off", "warning" or "error".')
+            case ("compatibility_date",) if isinstance(value, str) and not _is_date(value):
+                problems.add(
+                    path, f'{dotted(path)} = "{value}" is not a date. Write YYYY-MM-DD, for example "2026-04-01".'
+                )
+            case ("ratelimits", "simple", "period") if type(value) is int and value not in (10, 60):
+                problems.add(path, f"{dotted(path)} = {value} must be 10 or 60 seconds.")
+            case ("triggers", "crons") if isinstance(value, str) and len(value.split()) != 5:
+                problems.add(
+                    path,
+                    f'{dotted(path)} = "{value}" must have five fields. Write "*/5 * * * *" for every five minutes.',
+                )
+            case ("vars", *_) if isinstance(value, dt.date | dt.time | float) and not _is_json(value):
+                problems.add(path, f"{dotted(path)} is {type_name(value)}, which JSON does not have. Put it in quotes.")
+            case _:
+                pass
+    if "route" in data and "routes" in data:
+        problems.add((*level, "route"), f"{dotted((*level, 'route'))} and routes say the same. Keep routes.")
+    seen: dict[str, int] = {}
+    for index, consumer in enumerate(as_list(as_table(data.get("queues")).get("consumers"))):
+        queue = as_table(consumer).get("queue")
+        if isinstance(queue, str):
+            if queue in seen:
+                path = (*level, "queues", "consumers", index)
+                first = document.line((*level, "queues", "consumers", seen[queue]))
+                problems.add(
+                    path, f'{dotted(path)}: the queue "{queue}" has a consumer on line {first} already. Remove one.'
+                )
+            seen.setdefault(queue, index)
+
+
+def _walk(value: Any, path: KeyPath) -> Iterator[tuple[KeyPath, Any]]:
+    items: Iterable[tuple[str | int, Any]] = [*as_table(value).items(), *enumerate(as_list(value))]
+    for key, item in items:
+        if path == () and key == "env":
+            continue
+        yield (*path, key), item
+        yield from _walk(item, (*path, key))
+
+
+def _check_names(document: Document, level: KeyPath, data: Table, problems: Problems) -> None:
+    """Binding names: such as an attribute can have, and each but once in an environment."""
+    first: dict[str, KeyPath] = {}
+    for _, name, path, _ in sorted(named_bindings(data, level), key=lambda item: document.line(item[2]) or 0):
+        if not _BINDING_NAME.fullmatch(name):
+            fixed = re.sub(r"\W", "_", name, flags=re.ASCII).lstrip("0123456789") or "BINDING"
+            problems.add(
+                path, f'{dotted(path)}: "{name}" cannot be the name of an attribute on Env. Write {fixed} instead.'
+            )
+        elif name in first:
+            line = document.line(first[name])
+            where = f"line {line}" if line is not None else dotted(first[name])
+            problems.add(
+                path, f"{dotted(path)}: {name} is the name of another binding on {where} already. Rename one of them."
+            )
+        else:
+            first[name] = path
+
+
+def _is_date(text: str) -> bool:
+    try:
+        dt.date.fromisoformat(text)
+    except ValueError:
+        return False
+    return _DATE.fullmatch(text) is not None
+
+
+def _is_json(value: Any) -> bool:
+    return isinstance(value, float) and value == value and abs(value) != float("inf")

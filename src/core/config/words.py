@@ -1,0 +1,67 @@
+"""Words for messages: key paths, tables and types as people who write the file call them."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+
+from core.config.toml_text import KeyPath
+
+__all__ = ["and_list", "dotted", "header_of", "or_list", "section_of", "type_name"]
+
+
+def section_of(path: KeyPath) -> tuple[str, ...]:
+    """A key path without environment and without indexes: the section it is in."""
+    names = [key for key in path if isinstance(key, str)]
+    return tuple(names[2:] if names[:1] == ["env"] else names)
+
+
+def header_of(path: KeyPath, is_json: bool) -> str:
+    """The table at a path, as it is written."""
+    names = [str(key) for key in path if isinstance(key, str)]
+    if is_json:
+        return f'"{".".join(names)}"'
+    dotted = ".".join(names)
+    return f"[[{dotted}]]" if path and isinstance(path[-1], int) else f"[{dotted}]"
+
+
+def dotted(path: KeyPath) -> str:
+    """A key path in words: `kv_namespaces[1].binding`."""
+    text = ""
+    for key in path:
+        if isinstance(key, int):
+            text += f"[{key}]"
+        else:
+            text += f".{key}" if text else key
+    return text
+
+
+def type_name(value: object) -> str:
+    """The type of a value, as people who write the file call it."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return "a whole number"
+        case float():
+            return "a number"
+        case str():
+            return "a string"
+        case list():
+            return "a list"
+        case dict():
+            return "a table"
+        case dt.datetime() | dt.date() | dt.time():
+            return "a date or time"
+        case _:
+            return "null"
+
+
+def and_list(words: Sequence[str]) -> str:
+    """The words with commas, and `and` before the last."""
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def or_list(words: Sequence[str]) -> str:
+    """The words with commas, and `or` before the last."""
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"

@@ -1,0 +1,320 @@
+"""What stands before the application while it is developed: a line for each request, error pages, the explorer.
+
+An ASGI application around the ASGI host. It changes one kind of answer only: where the application failed unexpectedly
+and a developer is looking, it says why. Answers that the application chose, error or not, pass as they are.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import logging
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+
+from core.app import App
+from core.dev.record import Exchange, Recorder, current
+from core.dev.report import Report, facts_of, report, to_html, to_json, to_text
+from core.dev.terminal import Style
+from core.errors import CoreError
+from core.handlers import ErrorHandler, Next
+from core.hosts.asgi import AsgiApplication, BackgroundContext, Receive, Scope, Send, asgi
+from core.request import Request
+from core.response import Response
+
+__all__ = ["DevApplication", "Failed", "LineHandler", "note_errors", "printable", "request_line"]
+
+EXPLORER: Final = "/_core"
+
+
+@attrs.frozen
+class Failed:
+    """An application that could not be loaded."""
+
+    error: BaseException
+
+
+class DevApplication:
+    """`app` with the bindings `env`, and around it what a developer wants to see.
+
+    `explain` says whether error pages and the explorer are for whoever asks: on a public address they are not, unless
+    one was told. `write` takes the lines for the terminal.
+    """
+
+    def __init__(
+        self,
+        app: App[Any] | Failed,
+        env: object = None,
+        *,
+        root: Path,
+        recorder: Recorder,
+        context: BackgroundContext,
+        names: Mapping[str, str] | None = None,
+        explorer: AsgiApplication | None = None,
+        explain: bool = True,
+        may_read_errors: Callable[[str, str | None], bool] = lambda host, origin: True,
+        write: Callable[[str], None] = print,
+        style: Style | None = None,
+    ) -> None:
+        self.failed: Failed | None = app if isinstance(app, Failed) else None
+        self.recorder = recorder
+        self._root = root
+        self._names = names or {}
+        self._explorer = explorer
+        self._explain = explain
+        self._may_read_errors = may_read_errors
+        self._write = write
+        self._style = style or Style(sys.stdout)
+        self._inner: AsgiApplication | None = None
+        # One line for a request: an application that has a logger of its own writes it.
+        self._logs_itself = False
+        if not isinstance(app, Failed):
+            self._inner = asgi(app, env, context=context)
+            note_errors(app)
+            routes = app.routes
+            self._logs_itself = bool(routes) and all("logger" in route.middleware for route in routes)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one connection event."""
+        if scope["type"] == "websocket":
+            await self._socket(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            if self._inner is not None:
+                await self._inner(scope, receive, send)
+            return
+        path: str = scope["path"]
+        if self._explorer is not None and (path == EXPLORER or path.startswith(f"{EXPLORER}/")):
+            await self._explorer(scope, receive, send)
+            return
+        exchange = self.recorder.begin("request", scope["method"], _target(scope))
+        token = current.set(exchange)
+        answer = _Answer(self, exchange, scope, send)
+        try:
+            if self.failed is not None:
+                await answer.explain(self._report(self.failed.error, scope))
+            elif self._inner is not None:
+                await self._inner(scope, receive, answer.send)
+        finally:
+            current.reset(token)
+            self.recorder.end(exchange)
+            if not answer.written and not self._logs_itself:
+                self._write(request_line(exchange, self._style))
+
+    async def _socket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a WebSocket: one line when it opens, or is refused, and one exchange for all of its life."""
+        exchange = self.recorder.begin("request", "WS", _target(scope))
+
+        async def noted(message: Any) -> None:
+            match message["type"]:
+                case "websocket.accept":
+                    exchange.status = 101
+                case "websocket.http.response.start":
+                    exchange.status = message["status"]
+                case "websocket.close" if exchange.status is None:
+                    exchange.status = 403
+                case _:
+                    pass
+            if exchange.status is not None and exchange.duration is None:
+                exchange.duration = self.recorder.elapsed(exchange)
+                self._write(request_line(exchange, self._style))
+            await send(message)
+
+        token = current.set(exchange)
+        try:
+            if self._inner is not None:
+                await self._inner(scope, receive, noted)
+            else:
+                await receive()
+                await noted({"type": "websocket.close", "code": 1011})
+        finally:
+            current.reset(token)
+            self.recorder.end(exchange)
+
+    def _report(self, error: BaseException, scope: Scope) -> Report:
+        headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
+        return report(
+            error, root=self._root, names=self._names, facts=facts_of(scope["method"], _target(scope), headers)
+        )
+
+    def _tells(self, scope: Scope) -> bool:
+        host = _header(scope, b"host") or ""
+        return self._explain and self._may_read_errors(host, _header(scope, b"origin"))
+
+
+class _Answer:
+    """The answer to one request on its way out."""
+
+    def __init__(self, outer: DevApplication, exchange: Exchange, scope: Scope, send: Send) -> None:
+        self._outer = outer
+        self._exchange = exchange
+        self._scope = scope
+        self._send = send
+        self._replaced = False
+        self.written = False
+
+    async def send(self, message: Any) -> None:
+        """Let a message through, or put the error page in its place."""
+        exchange = self._exchange
+        if message["type"] == "http.response.start":
+            exchange.status = message["status"]
+            error = exchange.error
+            if error is not None and message["status"] >= 500 and self._outer._tells(self._scope):
+                page = self._outer._report(error, self._scope)
+                if _is_browser(self._scope) or "default answer" in exchange.notes:
+                    self._replaced = True
+                    await self.explain(page, headers=message["headers"])
+                    return
+        elif self._replaced:
+            return
+        elif message["type"] == "http.response.body":
+            if not message.get("more_body", False):
+                exchange.duration = self._outer.recorder.elapsed(exchange)
+            elif not self.written:
+                # A stream may go on for hours: its line is written when it begins.
+                exchange.duration = self._outer.recorder.elapsed(exchange)
+                exchange.notes.append("streams")
+                self._line()
+        await self._send(message)
+
+    async def explain(self, page: Report, headers: Any = ()) -> None:
+        """Answer 500 with the report, as the client likes it best."""
+        exchange = self._exchange
+        exchange.status = 500
+        tells = self._outer._tells(self._scope)
+        if not tells:
+            content, body = b"application/json", b'{"error":"Internal Server Error"}'
+        elif _is_browser(self._scope):
+            content, body = b"text/html; charset=utf-8", to_html(page).encode()
+        else:
+            content, body = b"application/json", json.dumps(to_json(page), ensure_ascii=False).encode()
+        replaced = (b"content-type", b"content-length", b"content-security-policy", b"content-encoding", b"etag")
+        kept = [(name, value) for name, value in headers if name not in replaced]
+        kept += [
+            (b"content-type", content),
+            (b"content-length", b"%d" % len(body)),
+            (b"content-security-policy", b"default-src 'none'; style-src 'unsafe-inline'"),
+            (b"cache-control", b"no-store"),
+        ]
+        exchange.duration = self._outer.recorder.elapsed(exchange)
+        await self._send({"type": "http.response.start", "status": 500, "headers": kept})
+        await self._send({"type": "http.response.body", "body": b"" if self._scope["method"] == "HEAD" else body})
+
+    def _line(self) -> None:
+        self.written = True
+        if not self._outer._logs_itself:
+            self._outer._write(request_line(self._exchange, self._outer._style))
+
+
+# -- errors
+
+
+def note_errors(app: App[Any]) -> None:
+    """Let every error that the application answers be noted in its exchange, whatever its own handler makes of it."""
+    own: ErrorHandler[Any] | None = app.dispatcher.on_error
+
+    async def noted(err: Exception, req: Request[Any, Any, Any], res: Response, next: Next, /) -> Response | None:
+        exchange = current.get()
+        if exchange is not None and _is_unexpected(err):
+            exchange.error = err
+        if own is None:
+            if exchange is not None:
+                exchange.notes.append("default answer")
+            await next(err)
+            return None
+
+        async def noted_next(error: BaseException | None = None, /) -> None:
+            if exchange is not None:
+                exchange.notes.append("default answer")
+            await next(error)
+
+        return await own(err, req, res, noted_next)
+
+    app.dispatcher.on_error = noted if own is None else functools.wraps(own)(noted)
+
+
+def _is_unexpected(error: Exception) -> bool:
+    if isinstance(error, CoreError):
+        return error.status >= 500 and error.__cause__ is not None
+    status = getattr(error, "status", None)
+    return not (type(status) is int and 400 <= status <= 499)
+
+
+class LineHandler(logging.Handler):
+    """Writes log records as lines, and the errors in them as reports whose first frames are the developer's own."""
+
+    def __init__(self, root: Path, *, write: Callable[[str], None] = print, style: Style | None = None) -> None:
+        super().__init__()
+        self._root = root
+        self._write = write
+        self._style = style or Style(sys.stdout)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one record."""
+        paint = self._style
+        colour = "red" if record.levelno >= logging.ERROR else "yellow" if record.levelno >= logging.WARNING else "dim"
+        try:
+            text = f"{paint.paint(record.levelname.lower(), colour)} {printable(record.getMessage())}"
+            error = record.exc_info[1] if record.exc_info else None
+            if error is not None:
+                found = to_text(report(error, root=self._root), paint)
+                text += "\n" + "\n".join(f"  {line}" for line in found.splitlines())
+            self._write(text)
+        except Exception:
+            self.handleError(record)
+
+
+# -- words
+
+
+def request_line(exchange: Exchange, style: Style) -> str:
+    """The line of one exchange: time of day, method, path, status, duration, and what it called."""
+    import time
+
+    clock = time.strftime("%H:%M:%S", time.localtime(exchange.time))
+    duration = "" if exchange.duration is None else f"{exchange.duration:.1f} ms"
+    status = style.status(exchange.status) if exchange.status is not None else style.dim("---")
+    if exchange.kind != "request":
+        status = style.green("ok ") if exchange.outcome == "ok" else style.red("err")
+    calls: dict[str, int] = {}
+    for call in exchange.calls:
+        calls[call.binding] = calls.get(call.binding, 0) + 1
+    called = "  ".join(f"{name}×{count}" for name, count in calls.items())
+    notes = "streams" if "streams" in exchange.notes else ""
+    if exchange.status is None and exchange.kind == "request":
+        notes = "the client went away"
+    parts = [style.dim(clock), f"{exchange.method:<6}", printable(exchange.path), status, style.dim(duration)]
+    parts += [style.dim(text) for text in (called, notes) if text]
+    return " ".join(part for part in parts if part)
+
+
+def printable(text: str) -> str:
+    """`text` without what would move the cursor or begin a line of its own."""
+    return "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in text)
+
+
+def _target(scope: Scope) -> str:
+    raw: bytes = scope.get("raw_path") or scope["path"].encode()
+    path = raw.partition(b"?")[0].decode("latin-1")
+    query = scope.get("query_string", b"").decode("latin-1")
+    return f"{path}?{query}" if query else path
+
+
+def _header(scope: Scope, name: bytes) -> str | None:
+    for key, value in scope["headers"]:
+        if key == name:
+            text: str = value.decode("latin-1")
+            return text
+    return None
+
+
+def _is_browser(scope: Scope) -> bool:
+    """Whether a person looks at the answer: their browser loads it as a page."""
+    mode = _header(scope, b"sec-fetch-dest")
+    if mode is not None:
+        return mode in ("document", "iframe")
+    return "text/html" in (_header(scope, b"accept") or "")

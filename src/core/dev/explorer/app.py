@@ -1,0 +1,219 @@
+"""The explorer's page and its API: an application of this framework, in front of the developer's own.
+
+Every answer of `/_core/api/` is for the page alone: Host, Origin and token are checked before anything else. The page
+and its files need no token on a loopback address, and carry the token to the page there; where other machines could
+reach the host, the page itself asks for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator
+from importlib import resources
+from typing import Any, Final
+
+import attrs
+
+from core.app import App
+from core.dev.background import Background, consumers_of
+from core.dev.explorer.bindings import BindingPages
+from core.dev.findings import findings_of
+from core.dev.guard import Guard
+from core.dev.options import Options
+from core.dev.project import Loaded
+from core.dev.record import Recorder
+from core.dev.report import report
+from core.errors import BindingError, CoreError
+from core.handlers import Next
+from core.hosts.asgi import AsgiApplication, asgi
+from core.http import json as strict_json
+from core.request import Request
+from core.response import Response
+from core.router import Router
+
+__all__ = ["Explorer"]
+
+_FILES: Final = {
+    "explorer.css": "text/css; charset=utf-8",
+    "explorer.js": "text/javascript; charset=utf-8",
+}
+
+
+class Explorer:
+    """The explorer of one serving process. `loaded` is None while the application cannot be loaded."""
+
+    def __init__(
+        self,
+        options: Options,
+        guard: Guard,
+        recorder: Recorder,
+        loaded: Loaded | None,
+        failed: BaseException | None,
+        background: Background | None,
+    ) -> None:
+        self._options = options
+        self._guard = guard
+        self._recorder = recorder
+        self._loaded = loaded
+        self._failed = failed
+        self._background = background
+        # Exchanges are numbered from 1 in each process: the page tells them apart by this.
+        self._process = secrets.token_hex(4)
+        app: App[Any] = App()
+        app.use(self._only_from_here)
+        app.get("/_core", self._page)
+        for name in _FILES:
+            app.get(f"/_core/{name}", self._file)
+        api: Router[Any, Any] = Router()
+        app.use("/_core/api", api)
+        self._routes(api)
+        app.on_error(self._failed_call)
+        self.asgi: AsgiApplication = asgi(app)
+        """The ASGI application."""
+
+    def _routes(self, api: Router[Any, Any]) -> None:
+        api.use(self._only_with_token)
+        api.get("/overview", self._overview)
+        api.get("/exchanges", self._exchanges)
+        api.get("/live", self._live)
+        BindingPages(self._loaded, self._recorder).add_to(api)
+        api.get("/cron", self._cron)
+        api.post("/cron/run", self._cron_run)
+        api.get("/configuration", self._configuration)
+
+    # -- who may
+
+    async def _only_from_here(self, req: Request[Any], res: Response, next: Next) -> None:
+        host = req.header("host") or ""
+        if not self._guard.allows_host(host):
+            raise CoreError(403, "The explorer answers to this server's own address only")
+        if not self._guard.allows_origin(req.header("origin"), host):
+            raise CoreError(403, "The explorer answers to its own page only")
+        if req.header("sec-fetch-site") not in (None, "none", "same-origin"):
+            raise CoreError(403, "The explorer answers to its own page only")
+        res.header("cache-control", "no-store")
+        res.header("x-content-type-options", "nosniff")
+        res.header("x-frame-options", "DENY")
+        res.header("referrer-policy", "no-referrer")
+        res.header("cross-origin-resource-policy", "same-origin")
+        res.header("cross-origin-opener-policy", "same-origin")
+        await next()
+
+    async def _only_with_token(self, req: Request[Any], res: Response, next: Next) -> None:
+        if not self._guard.allows_token(req.header("x-core-token")):
+            raise CoreError(
+                403, "The token is missing or wrong. Open the explorer from the address that `core dev` shows"
+            )
+        await next()
+
+    async def _failed_call(self, err: Exception, req: Request[Any], res: Response, next: Next) -> Response | None:
+        if isinstance(err, BindingError):
+            return res.status(400).json({"error": str(err)})
+        await next(err)
+        return None
+
+    # -- the page
+
+    async def _page(self, req: Request[Any], res: Response) -> None:
+        token = req.query.get("token")
+        if self._guard.public and not self._guard.allows_token(token):
+            raise CoreError(403, "Open the explorer from the address that `core dev` shows: it has a token")
+        html = (resources.files("core.dev.explorer") / "explorer.html").read_text("utf-8")
+        res.header(
+            "content-security-policy",
+            "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
+            "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+        )
+        # Only a page of this origin can read it.
+        res.html(html.replace("{{token}}", self._options.token))
+
+    async def _file(self, req: Request[Any], res: Response) -> None:
+        name = req.path.rpartition("/")[2]
+        res.header("content-type", _FILES[name])
+        res.send((resources.files("core.dev.explorer") / name).read_bytes())
+
+    # -- what there is
+
+    async def _overview(self, req: Request[Any], res: Response) -> None:
+        loaded = self._loaded
+        if loaded is None:
+            problem = None
+            if self._failed is not None:
+                found = report(self._failed, root=self._options.root)
+                problem = {"kind": found.kind, "message": found.message, "problems": found.problems, "fix": found.fix}
+            res.json({"name": self._options.root.name, "failed": problem, "process": self._process})
+            return
+        worker = loaded.configuration.worker
+        res.json(
+            {
+                "name": worker.name or self._options.root.name,
+                "environment": loaded.configuration.environment,
+                "failed": None,
+                "process": self._process,
+                "state": str(self._options.state_folder),
+                "bindings": [
+                    {
+                        "name": name,
+                        "kind": binding.kind,
+                        "place": binding.place,
+                        "absent": loaded.bindings.absent.get(name),
+                    }
+                    for name, binding in loaded.configuration.bindings.items()
+                ],
+                "routes": [attrs.asdict(route) for route in loaded.app.routes],
+                "queues": list(consumers_of(loaded)),
+                "crons": loaded.crons,
+                "notices": list(loaded.notices),
+            }
+        )
+
+    async def _exchanges(self, req: Request[Any], res: Response) -> None:
+        res.json([exchange.as_json() for exchange in self._recorder.exchanges])
+
+    async def _live(self, req: Request[Any], res: Response) -> None:
+        async def lines() -> AsyncIterator[bytes]:
+            yield b"\n"
+            async for exchange in self._recorder.follow():
+                yield strict_json.dumps(exchange.as_json()).encode() + b"\n"
+
+        res.stream(lines(), content_type="application/x-ndjson")
+
+    async def _configuration(self, req: Request[Any], res: Response) -> None:
+        loaded = self._loaded
+        text = await asyncio.to_thread(self._options.config.read_text, "utf-8", "replace")
+        findings = await asyncio.to_thread(findings_of, self._options.config)
+        res.json(
+            {
+                "file": str(self._options.config),
+                "text": text,
+                "findings": findings,
+                "unchecked": []
+                if loaded is None
+                else [
+                    {"key": part.key, "line": part.line, "reason": part.reason}
+                    for part in loaded.configuration.unchecked
+                ],
+            }
+        )
+
+    # -- times
+
+    async def _cron(self, req: Request[Any], res: Response) -> None:
+        loaded = self._loaded
+        times = self._background.next_times() if self._background is not None else {}
+        res.json(
+            []
+            if loaded is None
+            else [
+                {"cron": cron, "next": times.get(cron), "handled": cron in loaded.app.crons or None in loaded.app.crons}
+                for cron in loaded.crons
+            ]
+        )
+
+    async def _cron_run(self, req: Request[Any], res: Response) -> None:
+        cron = (await req.json()).get("cron")
+        if self._background is None or self._loaded is None or cron not in self._loaded.crons:
+            raise CoreError(404, "There is no such trigger")
+        exchange = await self._background.trigger(cron)
+        res.json(exchange.as_json())

@@ -1,0 +1,49 @@
+"""The options of `core dev`, and why it starts: values that travel from the watching process to the serving one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import attrs
+
+__all__ = ["Options", "Start"]
+
+
+@attrs.frozen
+class Options:
+    """The options of `core dev`.
+
+    `config`: the configuration file. `environment`: a named environment of it. `state`: the folder of the embedded
+    bindings. `host`, `port`: the address; port 0 takes a free one. `reload`: start again on a change. `explorer`:
+    whether the explorer and error pages are there; None means on loopback addresses only. `migrate`: apply pending
+    migrations by itself. `token`: what the explorer asks of its page.
+    """
+
+    config: Path
+    environment: str | None = None
+    state: Path | None = None
+    host: str = "127.0.0.1"
+    port: int = 8787
+    reload: bool = True
+    explorer: bool | None = None
+    migrate: bool = True
+    token: str = ""
+
+    @property
+    def root(self) -> Path:
+        """The folder of the application."""
+        return self.config.parent
+
+    @property
+    def state_folder(self) -> Path:
+        """Where the embedded bindings keep their state."""
+        return self.state if self.state is not None else self.root / ".core" / "state"
+
+
+@attrs.frozen
+class Start:
+    """Why a serving process starts: for the first time, or because files changed. `since` is when that was, in epoch seconds."""
+
+    first: bool = True
+    changed: tuple[str, ...] = ()
+    since: float = 0.0

@@ -1,0 +1,256 @@
+"""From a configuration file to an application with its bindings: what `core dev` loads, once for each process.
+
+`main` names a file. The folder above its outermost package is put on the path, and the file imported by its dotted
+name, so that `src/users/main.py` with `src/users/__init__.py` beside it is `users.main`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final, cast
+
+import attrs
+
+from core.app import App
+from core.assembly.embedded import EmbeddedBindings, d1_name, embed
+from core.backends.embedded import migrations
+from core.backends.embedded.store import Store
+from core.calls import CallHook
+from core.config.model import Configuration
+from core.dev.options import Options
+from core.dev.record import Recorder
+from core.env import inject
+from core.errors import ConfigurationError, DeveloperError
+from core.sql.migrations import Migration, read_migrations
+
+__all__ = [
+    "Loaded",
+    "changed_locally",
+    "changed_note",
+    "find_app",
+    "import_main",
+    "load",
+    "migrations_of",
+    "module_of",
+    "open_bindings",
+    "read_configuration",
+]
+
+_TAKE_OVER: Final = 300
+"""Tenths of a second that a process waits for the one before it to give up the Durable Objects."""
+
+
+@attrs.frozen
+class Loaded:
+    """An application, its bindings on their store, and what a developer should hear about them."""
+
+    root: Path
+    configuration: Configuration
+    app: App[Any]
+    env: object
+    store: Store
+    bindings: EmbeddedBindings
+    notices: Sequence[str]
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """The kind of each binding by its name."""
+        return {name: binding.kind for name, binding in self.configuration.bindings.items()}
+
+    @property
+    def crons(self) -> list[str]:
+        """The cron expressions of the configuration."""
+        return list(self.configuration.worker.triggers.crons)
+
+    async def start(self) -> None:
+        """Take up what was going on. Waits while the process before this one still has the Durable Objects."""
+        from core.errors import DurableObjectError
+
+        for pause in (*(0.1,) * _TAKE_OVER, None):
+            try:
+                self.bindings.start()
+                return
+            except DurableObjectError:
+                if pause is None:
+                    raise
+            await asyncio.sleep(pause)
+
+    async def close(self) -> None:
+        """Give the state back."""
+        await self.bindings.close()
+        self.store.close()
+
+
+async def load(options: Options, recorder: Recorder | None = None) -> Loaded:
+    """Read the configuration, import the application, open the bindings, apply migrations and build the Env.
+
+    With a `recorder`, every call of a binding is noted in it. Raises DeveloperError, and whatever the application's
+    own modules raise.
+    """
+    configuration = read_configuration(options)
+    module = import_main(configuration)
+    app = find_app(module, configuration)
+    app.check()
+    hook = None if recorder is None else recorder.hook
+    store, bindings = open_bindings(options, configuration, classes=vars(module), hook=hook)
+    try:
+        notices = [f"{name}: {reason}" for name, reason in bindings.absent.items()]
+        notices += await _migrate(configuration, bindings, apply=options.migrate)
+        env = inject(app.env_class, bindings.values)
+        bindings.attach(env)
+    except BaseException:
+        store.close()
+        raise
+    return Loaded(options.root, configuration, app, env, store, bindings, notices)
+
+
+def read_configuration(options: Options) -> Configuration:
+    """The configuration of the environment that was asked for. Raises ConfigurationError with every mistake."""
+    from core.config.load import load as load_configuration
+
+    return load_configuration(options.config, environment=options.environment)
+
+
+def open_bindings(
+    options: Options,
+    configuration: Configuration,
+    *,
+    classes: Mapping[str, object] | None = None,
+    hook: CallHook | None = None,
+) -> tuple[Store, EmbeddedBindings]:
+    """The embedded bindings on the state folder. Close the store when done.
+
+    `classes` has the classes of Durable Objects; without them the rest is there. `hook` sees every call.
+    """
+    from core.config.secrets import read_local_secrets
+
+    folder = options.state_folder
+    folder.mkdir(parents=True, exist_ok=True)
+    ignore = folder / ".gitignore"
+    if not ignore.exists():
+        ignore.write_text("*\n", "utf-8")
+    store = Store(folder)
+    try:
+        local = read_local_secrets(configuration.directory, configuration.environment)
+        secrets = {name: secret.reveal() for name, secret in local.values.items()}
+        return store, embed(configuration, store, secrets=secrets, classes=classes, hook=hook)
+    except BaseException:
+        store.close()
+        raise
+
+
+async def _migrate(configuration: Configuration, bindings: EmbeddedBindings, *, apply: bool) -> list[str]:
+    said: list[str] = []
+    for name, binding in configuration.bindings.items():
+        if binding.kind != "d1":
+            continue
+        database: Any = bindings.values[name]
+        files = migrations_of(configuration, name)
+        table = binding.entry.migrations_table
+        if apply:
+            done = await migrations.apply(database, files, table=table)
+            if done:
+                said.append(f"{name}: applied {', '.join(file.name for file in done)}")
+        else:
+            left = await migrations.pending(database, files, table=table)
+            if left:
+                names = ", ".join(file.name for file in left)
+                said.append(f"{name}: pending {names}. Apply with `core migrate apply`")
+        differing = await migrations.changed(database, files, table=table)
+        if differing:
+            said.append(changed_note(name, differing))
+    return said
+
+
+def changed_note(name: str, files: Sequence[Migration]) -> str:
+    """What to say of migrations that were edited after they had been applied to the database `name`."""
+    return (
+        f"{name}: changed since applied: {', '.join(file.name for file in files)}. The database is as they were then. Write "
+        "the change as a migration of its own (`core migrate new`), or begin with empty local databases (`core migrate reset`)"
+    )
+
+
+def changed_locally(configuration: Configuration) -> list[str]:
+    """`changed_note` for each local database, as far as there is one. Opens nothing for writing."""
+    store = Store(configuration.directory / configuration.worker.core.state)
+    said: list[str] = []
+    for name, binding in configuration.bindings.items():
+        if binding.kind == "d1":
+            file = store.file("d1", d1_name(binding.entry))
+            table = binding.entry.migrations_table
+            differing = (
+                [] if file is None else migrations.changed_in(file, migrations_of(configuration, name), table=table)
+            )
+            if differing:
+                said.append(changed_note(name, differing))
+    return said
+
+
+def migrations_of(configuration: Configuration, name: str) -> list[Migration]:
+    """The migrations of a database by its binding's name; none where it has no folder of them."""
+    folder = configuration.migrations_directory(configuration.bindings[name].entry)
+    return read_migrations(folder) if folder.is_dir() else []
+
+
+# -- importing
+
+
+def import_main(configuration: Configuration) -> ModuleType:
+    """Import the module that `main`, or `[core] app`, names. Raises ConfigurationError where there is none."""
+    worker = configuration.worker
+    directory = configuration.directory
+    named = worker.core.app.partition(":")[0] if worker.core.app is not None else None
+    if worker.main is None:
+        if named is None:
+            raise ConfigurationError(
+                [f'{configuration.path.name}: main is missing. Write the entry file, as in main = "src/main.py"']
+            )
+        _put_on_path(directory / "src" if (directory / "src").is_dir() else directory)
+        own_name = named
+    else:
+        file = (directory / worker.main).resolve()
+        if not file.is_file():
+            raise ConfigurationError(
+                [f'{configuration.path.name}: main = "{worker.main}" is no file. Write the path of the entry file']
+            )
+        folder, own_name = module_of(file)
+        _put_on_path(folder)
+    importlib.invalidate_caches()
+    return importlib.import_module(named or own_name)
+
+
+def find_app(module: ModuleType, configuration: Configuration) -> App[Any]:
+    """The application of a module. Raises DeveloperError where it is missing or something else."""
+    attribute = (configuration.worker.core.app or "").partition(":")[2] or "app"
+    app = getattr(module, attribute, None)
+    name = module.__name__
+    if isinstance(app, App):
+        return cast("App[object]", app)
+    if app is None:
+        others = [key for key, value in vars(module).items() if isinstance(value, App)]
+        hint = f'. There is {others[0]}: write [core] app = "{name}:{others[0]}"' if others else ""
+        raise DeveloperError(f"{name} has no `{attribute}`. Write `{attribute} = create_app(Env)` in it{hint}")
+    raise DeveloperError(
+        f"{name}.{attribute} is a {type(app).__name__} and no App. Write `{attribute} = create_app(Env)`"
+    )
+
+
+def module_of(file: Path) -> tuple[Path, str]:
+    """The folder to put on the path, and the dotted name, of the module in `file`."""
+    parts = [file.stem] if file.stem != "__init__" else []
+    folder = file.parent
+    while (folder / "__init__.py").is_file():
+        parts.insert(0, folder.name)
+        folder = folder.parent
+    return folder, ".".join(parts) or file.parent.name
+
+
+def _put_on_path(folder: Path) -> None:
+    text = str(folder)
+    if text not in sys.path:
+        sys.path.insert(0, text)

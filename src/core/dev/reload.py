@@ -1,0 +1,181 @@
+"""One process that watches and, below it, one that serves: on a change the second is replaced by a fresh one.
+
+The listening socket belongs to the watching process, so that no connection is refused between the two: it waits until
+the new one has loaded. The old one finishes what it has begun meanwhile. They speak through a pipe, whose end tells the
+serving process that the watching one is gone, however it went.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from core.dev.options import Options, Start
+from core.dev.terminal import Style, write_lines_at_once
+from core.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+    from multiprocessing.context import SpawnProcess
+
+__all__ = ["PATIENCE", "listen", "supervise", "wanted"]
+
+PATIENCE: Final = 30.0
+"""Seconds that a process that was replaced may take to finish its background work."""
+
+_IGNORED: Final = frozenset(
+    {".core", ".git", ".hg", ".venv", "venv", "node_modules", "__pycache__", ".mypy_cache", ".ruff_cache"}
+    | {".pytest_cache", ".wrangler", ".idea", ".vscode", "dist", "build", "htmlcov"}
+)
+_SUFFIXES: Final = frozenset({".py", ".toml", ".json", ".jsonc", ".sql", ".env", ".html", ".jinja", ".txt", ".yaml"})
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Open the listening socket. Raises OSError where the address is taken."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # With its protocol: on a socket that does not name it the event loop sets no TCP_NODELAY, and every answer of two
+    # packets waits for the client's delayed acknowledgement, 40 ms.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        if os.name == "posix":
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(2048)
+        listener.set_inheritable(True)
+    except BaseException:
+        listener.close()
+        raise
+    return listener
+
+
+def wanted(root: Path, path: Path) -> bool:
+    """Whether a change of `path` is one of the application's."""
+    try:
+        parts = path.relative_to(root).parts
+    except ValueError:
+        return False
+    if not parts or any(part in _IGNORED for part in parts[:-1]):
+        return False
+    name = parts[-1]
+    return path.suffix in _SUFFIXES or name.startswith((".dev.vars", ".env"))
+
+
+def supervise(options: Options, listener: socket.socket, *, write: Callable[[str], None] = print) -> int:
+    """Serve, and serve again on every change, until a signal comes. Returns the exit code."""
+    try:
+        from watchfiles import watch
+    except ImportError:
+        raise MissingExtraError("core dev: pip install 'core-edge[dev]' (or --no-reload)") from None
+    style = Style(sys.stdout)
+    stop = threading.Event()
+    forced = threading.Event()
+
+    def on_signal(number: int, frame: object) -> None:
+        if stop.is_set():
+            forced.set()
+        stop.set()
+
+    previous = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
+    child = _Child(options, listener, Start())
+    retired: list[_Child] = []
+    try:
+        changes = watch(
+            options.root,
+            watch_filter=lambda change, path: wanted(options.root, Path(path)),
+            debounce=400,
+            step=40,
+            rust_timeout=200,
+            yield_on_timeout=True,
+            stop_event=stop,
+            raise_interrupt=False,
+            ignore_permission_denied=True,
+        )
+        reported = False
+        for found in changes:
+            if stop.is_set():
+                break
+            retired = [old for old in retired if not old.gone()]
+            if found:
+                names = sorted({str(Path(path).relative_to(options.root)) for _, path in found})
+                child.ask("stop")
+                retired.append(child)
+                child = _Child(options, listener, Start(False, tuple(names), time.time()))
+                reported = False
+            elif child.gone() and not reported:
+                reported = True
+                write(style.red("The application's process ended by itself. It starts again when a file is saved."))
+        for old in [*retired, child]:
+            old.ask("stop")
+        while not all(old.gone() for old in [*retired, child]):
+            if forced.is_set():
+                for old in [*retired, child]:
+                    old.force()
+            time.sleep(0.02)
+        return 130 if forced.is_set() else 0
+    finally:
+        for old in [*retired, child]:
+            old.force()
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+class _Child:
+    """A serving process, and this end of its pipe."""
+
+    def __init__(self, options: Options, listener: socket.socket, start: Start) -> None:
+        context = multiprocessing.get_context("spawn")
+        ours, theirs = context.Pipe()
+        self._pipe: Connection = ours
+        self._asked = 0.0
+        stdin: int | None
+        try:
+            stdin = sys.stdin.fileno()
+        except (OSError, ValueError, AttributeError):
+            stdin = None
+        self.process: SpawnProcess = context.Process(
+            target=_serve, args=(options, listener, start, theirs, stdin), name="core dev"
+        )
+        self.process.start()
+        theirs.close()
+
+    def ask(self, what: str) -> None:
+        if what == "stop" and not self._asked:
+            self._asked = time.monotonic()
+        with contextlib.suppress(OSError):  # it may be gone already
+            self._pipe.send(what)
+
+    def gone(self) -> bool:
+        if self._asked and time.monotonic() - self._asked > PATIENCE:
+            self.force()
+        return not self.process.is_alive()
+
+    def force(self) -> None:
+        if self.process.is_alive():
+            self.ask("force")
+            self.process.join(1.0)
+            if self.process.is_alive():
+                self.process.kill()
+        self.process.join()
+        self._pipe.close()
+
+
+def _serve(options: Options, listener: socket.socket, start: Start, pipe: Any, stdin: int | None) -> None:
+    """Run in the serving process."""
+    # The terminal sends Ctrl-C to both processes; the watching one decides what it means.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    write_lines_at_once()
+    if stdin is not None:
+        # So that breakpoint() works.
+        sys.stdin = os.fdopen(os.dup(stdin))
+    from core.dev.server import serve
+
+    sys.exit(serve(options, listener, start, pipe))

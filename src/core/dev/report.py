@@ -1,0 +1,265 @@
+"""An error as a developer wants to see it: their own frames first, the request, and how to fix it.
+
+One `Report` is made of an exception, and written three ways: a page for a browser, JSON for an API client, text for
+a terminal. Nothing of it ever leaves a development host, and what is secret in a request is left out even there.
+"""
+
+from __future__ import annotations
+
+import linecache
+import sys
+import traceback
+from collections.abc import Iterable, Mapping
+from html import escape
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, cast
+
+import attrs
+
+import core
+from core.dev.terminal import Style
+from core.errors import ConfigurationError, D1Error, DeveloperError, EnvError, MissingExtraError
+
+__all__ = ["Frame", "Report", "facts_of", "report", "to_html", "to_json", "to_text"]
+
+_CORE: Final = Path(core.__file__).parent
+_AROUND: Final = 5
+_HIDDEN_HEADERS: Final = frozenset({"authorization", "cookie", "proxy-authorization", "x-api-key", "x-core-token"})
+
+
+@attrs.frozen
+class Frame:
+    """One step of a traceback. `source` has the lines around it with their numbers; `own` is the application's code."""
+
+    file: str
+    line: int
+    function: str
+    source: tuple[tuple[int, str], ...]
+    own: bool
+
+
+@attrs.frozen
+class Report:
+    """What went wrong. `problems` has one entry for each mistake, `fix` what to do about it, as far as it is known."""
+
+    kind: str
+    message: str
+    frames: tuple[Frame, ...]
+    problems: tuple[str, ...] = ()
+    fix: str | None = None
+    causes: tuple[str, ...] = ()
+    facts: tuple[tuple[str, str], ...] = ()
+
+
+def report(
+    error: BaseException, *, root: Path, facts: Iterable[tuple[str, str]] = (), names: Mapping[str, str] | None = None
+) -> Report:
+    """Describe `error`. `root` is the folder of the application; `names` its bindings with their kinds."""
+    shown = traceback.TracebackException.from_exception(error, capture_locals=False)
+    lines = "".join(shown.format_exception_only()).rstrip().splitlines()
+    message = str(error) if isinstance(error, DeveloperError) else _message(lines, error)
+    problems: tuple[str, ...] = ()
+    if isinstance(error, (ConfigurationError, EnvError)):
+        problems = tuple(error.problems)
+        message = f"{len(problems)} mistakes" if len(problems) != 1 else "1 mistake"
+        message += (
+            " in the configuration" if isinstance(error, ConfigurationError) else " between Env and configuration"
+        )
+    return Report(
+        kind=type(error).__name__,
+        message=message,
+        frames=tuple(_frames(error, root)),
+        problems=problems,
+        fix=_fix(error, names or {}),
+        causes=tuple(_causes(error)),
+        facts=tuple(facts),
+    )
+
+
+def _message(lines: list[str], error: BaseException) -> str:
+    # Python's own words, suggestions ("Did you mean") and the caret under a syntax error included.
+    text = "\n".join(lines)
+    prefix = f"{type(error).__name__}: "
+    last = text.rpartition(f"\n{prefix}")[2] if f"\n{prefix}" in text else text.removeprefix(prefix)
+    for qualified in (f"{type(error).__module__}.{prefix}",):
+        last = last.removeprefix(qualified)
+    return last.strip() or type(error).__name__
+
+
+def _causes(error: BaseException) -> Iterable[str]:
+    seen = {id(error)}
+    cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    while cause is not None and id(cause) not in seen:
+        seen.add(id(cause))
+        yield f"{type(cause).__name__}: {cause}"
+        cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
+    if isinstance(error, BaseExceptionGroup):
+        for inner in cast("BaseExceptionGroup[BaseException]", error).exceptions:
+            yield f"{type(inner).__name__}: {inner}"
+
+
+def _frames(error: BaseException, root: Path) -> Iterable[Frame]:
+    if isinstance(error, SyntaxError) and error.filename and error.lineno:
+        yield _frame(error.filename, error.lineno, "", root)
+        return
+    steps: list[Frame] = []
+    step: TracebackType | None = error.__traceback__
+    while step is not None:
+        code = step.tb_frame.f_code
+        steps.append(_frame(code.co_filename, step.tb_lineno, code.co_qualname, root))
+        step = step.tb_next
+    # The last step is where it happened: it comes first.
+    yield from reversed(steps)
+
+
+def _frame(file: str, line: int, function: str, root: Path) -> Frame:
+    lines = [(number, linecache.getline(file, number)) for number in range(max(1, line - _AROUND), line + _AROUND + 1)]
+    path = Path(file)
+    own = path.is_relative_to(root) and not any(part in (".venv", "venv", "site-packages") for part in path.parts)
+    if own:
+        shown = str(path.relative_to(root))
+    elif path.is_relative_to(_CORE):
+        shown = f"core/{path.relative_to(_CORE)}"
+        own = False
+    else:
+        shown = file
+    return Frame(shown, line, function, tuple((number, text.rstrip("\n")) for number, text in lines if text), own)
+
+
+def _fix(error: BaseException, names: Mapping[str, str]) -> str | None:
+    match error:
+        case MissingExtraError():
+            return str(error)
+        case EnvError() | ConfigurationError():
+            return "Each line above ends with what to write. The server goes on as soon as the file is saved."
+        case DeveloperError():
+            # Their messages end with the way out.
+            return str(error).rstrip(".").rpartition(". ")[2] + "."
+        case D1Error() if "no such table" in str(error) or "no such column" in str(error):
+            return "Does a migration make it? List them with `core migrate list`, apply them with `core migrate apply`."
+        case ModuleNotFoundError() if error.name is not None:
+            package = error.name.partition(".")[0]
+            return f"Install the package that has the module `{package}`, or correct the import."
+        case AttributeError() if type(getattr(error, "obj", None)).__name__.endswith("Env") and error.name:
+            known = ", ".join(sorted(names)) or "none"
+            return (
+                f"Add the attribute {error.name} to the Env class and declare the binding in the configuration file. "
+                f"Bindings there are: {known}."
+            )
+        case KeyError() if error.args and "the path has no parameter" in str(error.args[0]):
+            return "Use one of the names that the route's path has, or add the parameter to the path."
+        case _:
+            return None
+
+
+# -- the three ways to write it
+
+
+def to_json(found: Report) -> dict[str, Any]:
+    """For an API client: what the application would answer, and beside it what it would never say in production."""
+    return {
+        "error": "Internal Server Error",
+        "development": {
+            "type": found.kind,
+            "message": found.message,
+            "problems": list(found.problems),
+            "fix": found.fix,
+            "causes": list(found.causes),
+            "frames": [
+                {"file": frame.file, "line": frame.line, "function": frame.function}
+                for frame in found.frames
+                if frame.own
+            ],
+        },
+    }
+
+
+def to_text(found: Report, style: Style | None = None) -> str:
+    """For a terminal."""
+    paint = style or Style(sys.stderr)
+    lines = [f"{paint.paint(found.kind, 'bold', 'red')}: {found.message}"]
+    lines += [f"  {number}. {problem}" for number, problem in enumerate(found.problems, 1)]
+    own = [frame for frame in found.frames if frame.own]
+    for frame in own[:6]:
+        lines.append(f"  {paint.cyan(f'{frame.file}:{frame.line}')} {paint.dim(frame.function)}")
+        for number, text in frame.source:
+            if number == frame.line:
+                lines.append(f"    {text.strip()}")
+    if not own and not found.problems:
+        lines += [f"  {frame.file}:{frame.line} {frame.function}" for frame in found.frames[:6]]
+    lines += [f"  caused by {cause}" for cause in found.causes]
+    if found.fix and not found.problems and found.fix.rstrip(".") not in found.message:
+        lines.append(f"  {paint.bold('How to fix:')} {found.fix}")
+    return "\n".join(lines)
+
+
+def to_html(found: Report) -> str:
+    """For a browser: one page that needs nothing else."""
+    parts = [f"<h1><span>{escape(found.kind)}</span> {escape(found.message)}</h1>"]
+    if found.problems:
+        items = "".join(f"<li>{escape(problem)}</li>" for problem in found.problems)
+        parts.append(f"<ol class=problems>{items}</ol>")
+    if found.fix:
+        parts.append(f"<section class=fix><h2>How to fix</h2><p>{escape(found.fix)}</p></section>")
+    if found.causes:
+        items = "".join(f"<li>{escape(cause)}</li>" for cause in found.causes)
+        parts.append(f"<section><h2>Caused by</h2><ul>{items}</ul></section>")
+    own = [frame for frame in found.frames if frame.own]
+    others = [frame for frame in found.frames if not frame.own]
+    if own:
+        parts.append("<section><h2>Your code, the last step first</h2>")
+        parts += [_frame_html(frame, is_open=index < 3) for index, frame in enumerate(own)]
+        parts.append("</section>")
+    if others:
+        parts.append(f"<details><summary>{len(others)} more steps, inside libraries</summary>")
+        parts += [_frame_html(frame, is_open=False) for frame in others]
+        parts.append("</details>")
+    if found.facts:
+        rows = "".join(f"<tr><th scope=row>{escape(name)}<td>{escape(value)}" for name, value in found.facts)
+        parts.append(f"<section><h2>The request</h2><table>{rows}</table></section>")
+    body = "\n".join(parts)
+    return (
+        f"<!doctype html><html lang=en><meta charset=utf-8><title>{escape(found.kind)}</title>"
+        f'<meta name=viewport content="width=device-width"><style>{_STYLE}</style><main>{body}'
+        "<footer>This page is shown by <code>core dev</code> only. It goes away when the code is saved and the page "
+        "is loaded again.</footer></main>"
+    )
+
+
+def _frame_html(frame: Frame, *, is_open: bool) -> str:
+    lines = "".join(
+        f'<span class="{"at" if number == frame.line else "by"}"><b>{number}</b>{escape(text)}\n</span>'
+        for number, text in frame.source
+    )
+    return (
+        f"<details{' open' if is_open else ''}><summary><code>{escape(frame.file)}:{frame.line}</code> "
+        f"{escape(frame.function)}</summary><pre tabindex=0>{lines}</pre></details>"
+    )
+
+
+def facts_of(method: str, url: str, headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """What a page says of the request. Secrets are left out."""
+    facts = [("method", method), ("url", url)]
+    facts += [(name, "(left out)" if name.lower() in _HIDDEN_HEADERS else value) for name, value in headers]
+    return facts
+
+
+_STYLE: Final = """
+:root{color-scheme:light dark;--line:light-dark(#d8d4cc,#3a3d42);--soft:light-dark(#f4f1ea,#1d2024);
+--red:light-dark(#a3162b,#ff8d9b);--green:light-dark(#0b5d34,#7fdca6);--dim:light-dark(#5c5a55,#a9adb3)}
+body{margin:0;font:16px/1.5 system-ui,sans-serif;background:light-dark(#fffdf8,#131518);color:light-dark(#1c1b19,#e9e7e2)}
+main{max-width:62rem;margin:0 auto;padding:2rem 1.25rem}
+h1{font-size:1.35rem;white-space:pre-wrap;overflow-wrap:anywhere}h1 span{color:var(--red)}
+h2{font-size:1rem;margin:1.5rem 0 .4rem}
+.fix{border-left:4px solid var(--green);padding:.1rem 1rem;background:var(--soft)}.fix h2{margin-top:.6rem}
+.problems li{margin:.4rem 0;overflow-wrap:anywhere}
+details{border:1px solid var(--line);border-radius:6px;margin:.5rem 0;padding:.3rem .8rem}
+summary{cursor:pointer;overflow-wrap:anywhere}
+pre{overflow:auto;margin:.5rem 0;font:14px/1.45 ui-monospace,monospace}
+pre b{display:inline-block;width:3.5em;color:var(--dim);font-weight:400}
+.at{display:block;background:light-dark(#ffe3e3,#4a1f25)}.by{display:block}
+table{border-collapse:collapse;width:100%}th{text-align:left;font-weight:500;vertical-align:top;padding-right:1.5rem}
+td{overflow-wrap:anywhere}th,td{border-bottom:1px solid var(--line);padding:.25rem .5rem .25rem 0}
+footer{margin-top:2rem;color:var(--dim);font-size:.9rem}code{font-family:ui-monospace,monospace}
+"""

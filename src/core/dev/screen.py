@@ -1,0 +1,121 @@
+"""The start-up screen: the address, the bindings and where they live, the routes, and what wants a look."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from core.dev.options import Options
+from core.dev.project import Loaded
+from core.dev.terminal import Style, table
+
+__all__ = ["address_of", "finding_lines", "start_screen"]
+
+_MOST_ROUTES = 40
+
+
+def start_screen(
+    options: Options,
+    address: tuple[Any, ...],
+    loaded: Loaded | None,
+    explains: bool,
+    findings: Sequence[str],
+    style: Style,
+) -> list[str]:
+    """The lines of the screen."""
+    name = (loaded.configuration.worker.name if loaded is not None else None) or options.root.name
+    environment = f" ({options.environment})" if options.environment else ""
+    url = address_of(options.host, address[1])
+    lines = [
+        "",
+        f"  {style.bold(name)}{environment}  {style.dim(f'core {_version()}, Python {platform.python_version()}')}",
+        "",
+    ]
+    lines.append(f"  {style.bold('Address')}    {style.cyan(url)}")
+    if explains:
+        lines.append(f"  {style.bold('Explorer')}   {style.cyan(explorer_url(options, url))}")
+    lines.append(f"  {style.bold('State')}      {options.state_folder}")
+    if loaded is not None:
+        lines += _bindings(loaded, style)
+        lines += _routes(loaded, style)
+        if loaded.app.queues or loaded.crons:
+            lines += _background(loaded, style)
+        if loaded.notices:
+            lines += ["", *(f"  {style.yellow('!')} {notice}" for notice in loaded.notices)]
+        if findings:
+            lines += ["", *finding_lines(findings, style)]
+    if not explains:
+        lines += [
+            "",
+            f"  {style.yellow('!')} {options.host} is reached from other machines, so there is no explorer and no ",
+        ]
+        lines[-1] += "error page. --explorer turns them on, behind a token"
+    keys = "Ctrl-C stops" + (", and saving a file loads it again" if options.reload else "")
+    lines += ["", style.dim(f"  {keys}"), ""]
+    return lines
+
+
+def address_of(host: str, port: int) -> str:
+    """The address as a browser takes it."""
+    shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
+    return f"http://{shown}:{port}"
+
+
+def explorer_url(options: Options, url: str) -> str:
+    """Where the explorer is. Where other machines could reach it, its address has the token."""
+    from core.dev.guard import is_loopback
+
+    return f"{url}/_core/" if is_loopback(options.host) else f"{url}/_core/?token={options.token}"
+
+
+def _bindings(loaded: Loaded, style: Style) -> list[str]:
+    rows: list[tuple[str, ...]] = []
+    for name, binding in loaded.configuration.bindings.items():
+        if binding.kind in ("var", "secret"):
+            continue
+        place = "not embedded" if name in loaded.bindings.absent else "embedded"
+        rows.append((name, binding.kind, place))
+    plain = [name for name, binding in loaded.configuration.bindings.items() if binding.kind in ("var", "secret")]
+    if not rows and not plain:
+        return []
+    lines = ["", f"  {style.bold('Bindings')}", *table(rows, indent="    ")]
+    if plain:
+        lines.append(f"    {style.dim('vars and secrets: ' + ', '.join(plain))}")
+    return lines
+
+
+def _routes(loaded: Loaded, style: Style) -> list[str]:
+    routes = loaded.app.routes
+    rows = [(route.method, route.path, route.handler) for route in routes[:_MOST_ROUTES]]
+    if not rows:
+        return ["", f"  {style.bold('Routes')}", '    none yet: @app.get("/") over an async function makes one']
+    lines = ["", f"  {style.bold('Routes')}", *table(rows, indent="    ")]
+    if len(routes) > _MOST_ROUTES:
+        lines.append(style.dim(f"    and {len(routes) - _MOST_ROUTES} more: core routes"))
+    return lines
+
+
+def _background(loaded: Loaded, style: Style) -> list[str]:
+    rows = [("queue", name, "consumed here") for name in loaded.app.queues]
+    rows += [("cron", cron, "in UTC") for cron in loaded.crons]
+    return ["", f"  {style.bold('In the background')}", *table(rows, indent="    ")]
+
+
+def finding_lines(found: Sequence[str], style: Style) -> list[str]:
+    """What `core check` finds, as lines of the screen."""
+    if not found:
+        return []
+    lines = [f"  {style.bold('core check')}"]
+    lines += [f"    {style.yellow(finding)}" for finding in found[:10]]
+    if len(found) > 10:
+        lines.append(style.dim(f"    and {len(found) - 10} more: core check"))
+    return lines
+
+
+def _version() -> str:
+    try:
+        return version("core-edge")
+    except PackageNotFoundError:
+        return "from source"

@@ -1,0 +1,275 @@
+"""The process that serves: it loads the application, listens, drives queues and times, and stops in good order.
+
+Good order is: no new connection, the requests that are there are answered, consumers finish their batch, and then
+everything that was given to `wait_until` runs to its end. A second Ctrl-C cuts all of that short.
+
+The server is uvicorn, for reasons that benchmarks/README.md gives in numbers. It never believes a client about where
+it comes from: the address is the connection's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Generator
+from typing import Any, Final
+
+from core.dev.application import DevApplication, Failed, LineHandler
+from core.dev.background import Background
+from core.dev.explorer.app import Explorer
+from core.dev.findings import findings_of
+from core.dev.guard import Guard, is_loopback
+from core.dev.options import Options, Start
+from core.dev.project import Loaded, load
+from core.dev.record import Recorder
+from core.dev.report import report, to_text
+from core.dev.screen import finding_lines, start_screen
+from core.dev.terminal import Style
+from core.errors import ConfigurationError, MissingExtraError
+from core.hosts.asgi import BackgroundContext
+
+__all__ = ["serve"]
+
+_GRACE: Final = 5
+"""Seconds that open requests may still take when the server stops."""
+
+_ARRIVALS: Final = 25
+"""Hundredths of a second that a new connection has to send its request when the server stops."""
+
+
+def serve(options: Options, listener: socket.socket, start: Start, pipe: Any = None) -> int:
+    """Serve until asked to stop: by `pipe`, or without one by a signal. Returns the exit code."""
+    return asyncio.run(_Serving(options, listener, start, pipe).run())
+
+
+class _Serving:
+    def __init__(self, options: Options, listener: socket.socket, start: Start, pipe: Any) -> None:
+        self._options = options
+        self._listener = listener
+        self._start = start
+        self._pipe = pipe
+        self._style = Style(sys.stdout)
+        self._recorder = Recorder()
+        self._stop = asyncio.Event()
+        self._force = asyncio.Event()
+
+    async def run(self) -> int:
+        try:
+            import uvicorn
+        except ImportError:
+            raise MissingExtraError("core dev: pip install 'core-edge[dev]'") from None
+        options, style = self._options, self._style
+        self._listen_to_signals()
+        logger = self._set_up_logging()
+        recorder = self._recorder
+        context = BackgroundContext()
+        loaded, failed = await self._load()
+        if failed is not None and not options.reload:
+            _write(to_text(report(failed, root=options.root), style))
+            return 2 if isinstance(failed, ConfigurationError) else 1
+        address = self._listener.getsockname()
+        guard = Guard(options.host, address[1], options.token)
+        explains = options.explorer if options.explorer is not None else is_loopback(options.host)
+        background = None if loaded is None else Background(loaded, context, recorder, write=_write, style=style)
+        explorer = Explorer(options, guard, recorder, loaded, failed, background) if explains else None
+        application = DevApplication(
+            Failed(failed) if loaded is None and failed is not None else loaded.app if loaded else Failed(_NOTHING),
+            None if loaded is None else loaded.env,
+            root=options.root,
+            recorder=recorder,
+            context=context,
+            names={} if loaded is None else loaded.kinds,
+            explorer=None if explorer is None else explorer.asgi,
+            explain=explains,
+            may_read_errors=guard.may_read_errors,
+            write=_write,
+            style=style,
+        )
+        config = uvicorn.Config(
+            application,
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            # An X-Forwarded-For from this machine is a client's word like any other.
+            proxy_headers=False,
+            server_header=False,
+            ws="websockets-sansio",
+            timeout_graceful_shutdown=_GRACE,
+        )
+        server = _server(config)
+        # A broken file was told already, by what could not be loaded.
+        findings = [] if loaded is None else await asyncio.to_thread(findings_of, options.config)
+        self._announce(address, loaded, failed, explains, findings)
+        if background is not None:
+            background.start()
+        serving = asyncio.ensure_future(server.serve(sockets=[self._listener]))
+        stopping = asyncio.ensure_future(self._stop.wait())
+        try:
+            await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
+            return await self._finish(server, serving, background, context)
+        finally:
+            stopping.cancel()
+            logging.getLogger().removeHandler(logger)
+            if loaded is not None:
+                await loaded.close()
+
+    async def _load(self) -> tuple[Loaded | None, BaseException | None]:
+        """The application, if it could be loaded, and the error that kept it from being loaded or started."""
+        loaded: Loaded | None = None
+        try:
+            loaded = await load(self._options, self._recorder)
+            await loaded.start()
+        except Exception as error:  # the developer's own code may raise anything
+            return loaded, error
+        except SystemExit as error:
+            return loaded, RuntimeError(
+                f"the application ended its process with exit code {error.code} while it was loaded"
+            )
+        return loaded, None
+
+    def _announce(
+        self,
+        address: tuple[Any, ...],
+        loaded: Loaded | None,
+        failed: BaseException | None,
+        explains: bool,
+        findings: list[str],
+    ) -> None:
+        """Write the start screen, or the line of a reload, and the error that there was."""
+        options, style = self._options, self._style
+        if self._start.first:
+            _write("\n".join(start_screen(options, address, loaded, explains, findings, style)))
+        else:
+            changed = ", ".join(self._start.changed[:3]) + (" …" if len(self._start.changed) > 3 else "")
+            took = (time.time() - self._start.since) * 1000
+            verb = "reloaded" if failed is None else "could not reload"
+            _write(f"{style.cyan(verb)} {style.dim(f'in {took:.0f} ms')} {changed}")
+            if loaded is not None:
+                for line in loaded.notices:
+                    _write(f"  {style.yellow('!')} {line}")
+                for line in finding_lines(findings, style):
+                    _write(line)
+        if failed is not None:
+            _write(to_text(report(failed, root=options.root), style))
+            _write(style.dim("The server goes on as soon as a file is saved."))
+
+    # -- stopping
+
+    async def _finish(
+        self,
+        server: Any,
+        serving: asyncio.Future[None],
+        background: Background | None,
+        context: BackgroundContext,
+    ) -> int:
+        forced = asyncio.ensure_future(self._force.wait())
+        work = asyncio.ensure_future(self._wind_up(server, serving, background, context))
+        await asyncio.wait((work, forced), return_when=asyncio.FIRST_COMPLETED)
+        if work.done():
+            forced.cancel()
+            work.result()
+            return 0
+        server.force_exit = True
+        left = [*context.tasks, serving, work]
+        for task in left:
+            task.cancel()
+        await asyncio.wait(left, timeout=1.0)
+        _write(self._style.yellow(f"stopped at once; {len(context.tasks)} background tasks were cut short"))
+        return 130
+
+    async def _wind_up(
+        self,
+        server: Any,
+        serving: asyncio.Future[None],
+        background: Background | None,
+        context: BackgroundContext,
+    ) -> None:
+        server.should_exit = True
+        self._recorder.close()
+        await serving
+        if background is not None:
+            await background.stop()
+        if context.tasks:
+            count = len(context.tasks)
+            noun = "task" if count == 1 else "tasks"
+            if self._pipe is None or self._options.reload:
+                _write(self._style.dim(f"waiting for {count} background {noun}; Ctrl-C again ends at once"))
+            await context.drain()
+
+    # -- being asked to
+
+    def _ask(self, what: str) -> None:
+        if what == "force" or (self._stop.is_set() and what == "signal"):
+            self._force.set()
+        self._stop.set()
+
+    def _listen_to_signals(self) -> None:
+        loop = asyncio.get_running_loop()
+        if self._pipe is not None:
+            threading.Thread(target=self._listen_to_pipe, args=(loop,), daemon=True).start()
+            return
+
+        def heard(_number: int, _frame: object) -> None:
+            loop.call_soon_threadsafe(self._ask, "signal")
+
+        for number in (signal.SIGINT, signal.SIGTERM):
+            try:
+                loop.add_signal_handler(number, self._ask, "signal")
+            except NotImplementedError:  # Windows
+                signal.signal(number, heard)
+
+    def _listen_to_pipe(self, loop: asyncio.AbstractEventLoop) -> None:
+        while True:
+            try:
+                what = self._pipe.recv()
+            except (EOFError, OSError):
+                what = "gone"  # the watching process is
+            # The loop may be closed already.
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(self._ask, what)
+            if what != "stop":
+                return
+
+    def _set_up_logging(self) -> logging.Handler:
+        handler = LineHandler(self._options.root, write=_write, style=self._style)
+        root = logging.getLogger()
+        root.addHandler(handler)
+        root.setLevel(logging.INFO)
+        for name in ("uvicorn", "asyncio", "watchfiles"):
+            logging.getLogger(name).setLevel(logging.WARNING)
+        return handler
+
+
+_NOTHING: Final = RuntimeError("the application was not loaded")
+
+
+def _write(text: str) -> None:
+    print(text, flush=True)
+
+
+def _server(config: Any) -> Any:
+    """The server: uvicorn, whose signals are ours, and which drops nobody who has just arrived."""
+    import uvicorn
+
+    class Server(uvicorn.Server):
+        @contextlib.contextmanager
+        def capture_signals(self) -> Generator[None]:
+            yield
+
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            for server in self.servers:
+                server.close()
+            # A connection that was accepted a moment ago has not said yet what it wants; uvicorn would reset it.
+            for _ in range(_ARRIVALS):
+                await asyncio.sleep(0.01)
+                if all(getattr(one, "cycle", one) is not None for one in self.server_state.connections):
+                    break
+            await super().shutdown(sockets)
+
+    return Server(config)

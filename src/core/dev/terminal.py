@@ -1,0 +1,95 @@
+"""How lines look on a terminal: colours where there is one, plain text everywhere else.
+
+`NO_COLOR` turns colours off and `FORCE_COLOR` on, as https://no-color.org and https://force-color.org say.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Sequence
+from typing import Final, TextIO
+
+__all__ = ["Style", "table", "write_lines_at_once"]
+
+_CODES: Final = {
+    "bold": "1",
+    "dim": "2",
+    "red": "31",
+    "green": "32",
+    "yellow": "33",
+    "blue": "34",
+    "magenta": "35",
+    "cyan": "36",
+}
+
+
+class Style:
+    """Paints text, or leaves it alone: `Style(sys.stdout).green("ok")`."""
+
+    __slots__ = ("on",)
+
+    def __init__(self, stream: TextIO) -> None:
+        self.on: bool = wants_colour(stream)
+
+    def paint(self, text: str, *names: str) -> str:
+        """`text` in the colours and weights of these names."""
+        if not self.on or not text:
+            return text
+        return f"\x1b[{';'.join(_CODES[name] for name in names)}m{text}\x1b[0m"
+
+    def bold(self, text: str) -> str:
+        """Heavy."""
+        return self.paint(text, "bold")
+
+    def dim(self, text: str) -> str:
+        """Faint."""
+        return self.paint(text, "dim")
+
+    def red(self, text: str) -> str:
+        """For what failed."""
+        return self.paint(text, "red")
+
+    def green(self, text: str) -> str:
+        """For what went well."""
+        return self.paint(text, "green")
+
+    def yellow(self, text: str) -> str:
+        """For what wants a look."""
+        return self.paint(text, "yellow")
+
+    def cyan(self, text: str) -> str:
+        """For addresses and commands."""
+        return self.paint(text, "cyan")
+
+    def status(self, status: int) -> str:
+        """A status code in the colour of its class."""
+        colour = "red" if status >= 500 else "yellow" if status >= 400 else "cyan" if status >= 300 else "green"
+        return self.paint(str(status), colour)
+
+
+def write_lines_at_once() -> None:
+    """Keep no line back, also where the output is a file or a container's log: whoever reads it reads along."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(line_buffering=True)
+
+
+def wants_colour(stream: TextIO) -> bool:
+    """Whether colours are wanted on `stream`."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def table(rows: Sequence[tuple[str, ...]], *, indent: str = "  ", gap: str = "  ") -> list[str]:
+    """Rows as lines of aligned columns. Cells are plain text: paint the lines, or paint nothing."""
+    if not rows:
+        return []
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return [
+        indent + gap.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    ]

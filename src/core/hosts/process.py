@@ -1,0 +1,105 @@
+"""The parts of a host that runs in a process of its own, whichever protocol its server speaks.
+
+Decided here: where work given to `wait_until` runs, how several headers of one name are joined, how a decoded path is
+encoded again, which responses have no length, and that a streamed body ends with its client.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from typing import Any
+
+from core import http
+
+__all__ = ["BackgroundContext", "CLIENT_IP", "has_no_length", "join_headers", "quote_path", "stream_until_gone"]
+
+log: logging.Logger = logging.getLogger("core")
+
+CLIENT_IP = "edge-connecting-ip"
+
+
+class BackgroundContext:
+    """The execution context of a process: work given to `wait_until` runs on its event loop until `drain`."""
+
+    def __init__(self) -> None:
+        self.tasks: set[asyncio.Future[Any]] = set()
+
+    def wait_until(self, awaitable: Awaitable[Any], /) -> None:
+        """Run `awaitable` to its end beside everything else. What it raises is logged."""
+        task = asyncio.ensure_future(awaitable)
+        self.tasks.add(task)
+        task.add_done_callback(self._done)
+
+    def pass_through_on_exception(self) -> None:
+        """There is no origin behind this host: nothing to fall back to."""
+
+    def _done(self, task: asyncio.Future[Any]) -> None:
+        self.tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("background work given to wait_until failed", exc_info=error)
+
+    async def drain(self) -> None:
+        """Wait until nothing is left, work that is added meanwhile included."""
+        while self.tasks:
+            await asyncio.wait(set(self.tasks))
+
+
+def join_headers(pairs: Iterable[tuple[str, str]], ip: str | None) -> http.HeadersView:
+    """The headers of a request, by name in lower case. The client's address is `ip`, whatever the client sent."""
+    values: dict[str, str] = {}
+    for name, text in pairs:
+        if name == CLIENT_IP:
+            continue
+        if name in values:
+            values[name] = f"{values[name]}{'; ' if name == 'cookie' else ', '}{text}"
+        else:
+            values[name] = text
+    if ip is not None:
+        values[CLIENT_IP] = ip
+    return http.HeadersView.trusted(values, [])
+
+
+def quote_path(path: str) -> str:
+    """A decoded path encoded again."""
+    from urllib.parse import quote
+
+    return quote(path, safe="/~!$&'()*+,;=:@-._")
+
+
+def has_no_length(status: int, method: str) -> bool:
+    """Whether a response without a body has no length: 101, 204, 304 (RFC 9110, section 8.6) and answers to HEAD."""
+    return status in (101, 204, 304) or method == "HEAD"
+
+
+async def stream_until_gone(
+    chunks: AsyncIterator[bytes], send: Callable[[bytes], Awaitable[object]], gone: Callable[[], Awaitable[object]]
+) -> bool:
+    """Send the chunks until what `gone` returns is done. Returns whether the client got them all; raises what they raise."""
+
+    async def write() -> None:
+        async for chunk in chunks:
+            if chunk:
+                await send(chunk)
+
+    async def watch() -> None:
+        await gone()
+
+    writer: asyncio.Future[Any] = asyncio.ensure_future(write())
+    watcher: asyncio.Future[Any] = asyncio.ensure_future(watch())
+    try:
+        await asyncio.wait((writer, watcher), return_when=asyncio.FIRST_COMPLETED)
+        if writer.done():
+            writer.result()
+            return True
+        return False
+    finally:
+        for task in (writer, watcher):
+            if not task.done():
+                task.cancel()
+        await asyncio.gather(writer, watcher, return_exceptions=True)
+        # The generator ends with the response, so that what it holds is given back.
+        close = getattr(chunks, "aclose", None)
+        if close is not None:
+            await close()

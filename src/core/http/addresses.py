@@ -1,0 +1,95 @@
+"""IP addresses as hosts of a URL, normalised as the WHATWG URL standard writes them.
+
+A file of its own, loaded when the first address comes: the hosts of most requests have names.
+https://url.spec.whatwg.org/#host-parsing
+"""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["normalise_ipv4", "normalise_ipv6"]
+
+
+def normalise_ipv4(host: str) -> str:
+    """A host that ends in a number as four decimal ones. Raises ValueError for one that is not an address."""
+    parts = host.removesuffix(".").split(".")
+    if len(parts) > 4:
+        raise ValueError(host)
+    numbers = [_ipv4_number(part) for part in parts]
+    if any(number > 255 for number in numbers[:-1]) or numbers[-1] >= 256 ** (5 - len(numbers)):
+        raise ValueError(host)
+    address = numbers[-1] + sum(number << 8 * (3 - place) for place, number in enumerate(numbers[:-1]))
+    return ".".join(str(byte) for byte in address.to_bytes(4, "big"))
+
+
+def _ipv4_number(text: str) -> int:
+    if not text:
+        raise ValueError(text)
+    if text[:2] in ("0x", "0X"):
+        digits, base = text[2:], 16
+    elif len(text) > 1 and text[0] == "0":
+        digits, base = text[1:], 8
+    else:
+        digits, base = text, 10
+    if not digits:
+        return 0
+    digits = digits.lstrip("0") or "0"
+    # int() takes signs, blanks and underscores, and refuses what is very long.
+    if not re.fullmatch(r"[0-9A-Fa-f]{1,12}", digits):
+        raise ValueError(text)
+    return int(digits, base)
+
+
+def normalise_ipv6(text: str) -> str:
+    """An address without its brackets, in its shortest form. Raises ValueError for what is not one."""
+    return _write_ipv6(_parse_ipv6(text))
+
+
+def _parse_ipv6(text: str) -> list[int]:
+    head, gap, tail = text.partition("::")
+    if "::" in tail:
+        raise ValueError(text)
+    left = _ipv6_pieces(head, last=not gap)
+    right = _ipv6_pieces(tail, last=True) if gap else []
+    missing = 8 - len(left) - len(right)
+    if missing < 0 or (gap and missing < 1) or (not gap and missing):
+        raise ValueError(text)
+    return [*left, *[0] * missing, *right]
+
+
+def _ipv6_pieces(text: str, *, last: bool) -> list[int]:
+    if not text:
+        return []
+    pieces: list[int] = []
+    parts = text.split(":")
+    for place, part in enumerate(parts):
+        if last and place == len(parts) - 1 and "." in part:
+            numbers = part.split(".")
+            if len(numbers) != 4 or not all(re.fullmatch(r"0|[1-9][0-9]{0,2}", n) and int(n) < 256 for n in numbers):
+                raise ValueError(text)
+            a, b, c, d = map(int, numbers)
+            pieces += [a << 8 | b, c << 8 | d]
+        elif re.fullmatch(r"[0-9A-Fa-f]{1,4}", part):
+            pieces.append(int(part, 16))
+        else:
+            raise ValueError(text)
+    return pieces
+
+
+def _write_ipv6(pieces: list[int]) -> str:
+    # The first of the longest runs of zeros, if it is longer than one, becomes `::`.
+    best_start, best_length = -1, 1
+    start = 0
+    while start < 8:
+        length = 0
+        while start + length < 8 and pieces[start + length] == 0:
+            length += 1
+        if length > best_length:
+            best_start, best_length = start, length
+        start += length + 1
+    if best_start < 0:
+        return ":".join(f"{piece:x}" for piece in pieces)
+    left = ":".join(f"{piece:x}" for piece in pieces[:best_start])
+    right = ":".join(f"{piece:x}" for piece in pieces[best_start + best_length :])
+    return f"{left}::{right}"

@@ -1,0 +1,89 @@
+"""Percent-encoding, and the query strings made of it, as the WHATWG URL standard has them.
+
+https://url.spec.whatwg.org/#percent-encoded-bytes
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from core.http.streams import encode
+
+__all__ = ["decode_leniently", "encode_query", "hex_table", "parse_query", "percent_encode"]
+
+_IN_FORM = r"[^*\-._0-9A-Za-z]+"
+
+
+def parse_query(text: str) -> list[tuple[str, str]]:
+    """The names and values of a query string, in order.
+
+    `+` and `%20` are blanks, escapes that are none stay, bytes that are not UTF-8 become U+FFFD. Empty pieces between
+    two `&` are left out.
+    """
+    if not text:
+        return []
+    pairs: list[tuple[str, str]] = []
+    if "%" not in text and "+" not in text:
+        for piece in text.split("&"):
+            if piece:
+                name, _, value = piece.partition("=")
+                pairs.append((name, value))
+        return pairs
+    for piece in text.split("&"):
+        if piece:
+            name, _, value = piece.replace("+", " ").partition("=")
+            pairs.append(
+                (
+                    decode_leniently(name, "replace") if "%" in name else name,
+                    decode_leniently(value, "replace") if "%" in value else value,
+                )
+            )
+    return pairs
+
+
+def encode_query(pairs: Iterable[tuple[str, str]]) -> str:
+    """Write a query string: blanks as `+`, everything but letters, digits and `*-._` percent-encoded as UTF-8."""
+    return "&".join([f"{_encode_form(name)}={_encode_form(value)}" for name, value in pairs])
+
+
+def _encode_form(text: str) -> str:
+    return percent_encode(_IN_FORM, text).replace("%20", "+")
+
+
+def decode_leniently(text: str, errors: str) -> str:
+    """Decode the escapes that are whole and leave the others.
+
+    Bytes that are not UTF-8 become U+FFFD with `errors="replace"`; with `"strict"` the whole text stays as it was.
+    """
+    first, *rest = encode(text).split(b"%")
+    table = hex_table()
+    pieces = [first]
+    for piece in rest:
+        byte = table.get(piece[:2])
+        pieces += (b"%", piece) if byte is None else (byte, piece[2:])
+    try:
+        return b"".join(pieces).decode("utf-8", errors)
+    except UnicodeDecodeError:
+        return text
+
+
+_hex: dict[bytes, bytes] = {}
+
+
+def hex_table() -> dict[bytes, bytes]:
+    """Every byte by the two digits of its escape."""
+    # 484 spellings of 256 bytes, made when the first escape is met.
+    if not _hex:
+        digits = b"0123456789abcdefABCDEF"
+        _hex.update({bytes([a, b]): bytes([int(bytes([a, b]), 16)]) for a in digits for b in digits})
+    return _hex
+
+
+def percent_encode(pattern: str, text: str) -> str:
+    """Encode what `pattern` matches in `text` as UTF-8, each byte as an escape; a lone surrogate as U+FFFD."""
+    return re.sub(pattern, _percent, text)
+
+
+def _percent(match: re.Match[str]) -> str:
+    return "".join([f"%{byte:02X}" for byte in encode(match[0])])

@@ -1,0 +1,246 @@
+"""Responses held against a document: what does not fit, and which of the declared answers were never given."""
+
+# A document is JSON of somebody else's: what is found in it is looked at before it is used, and has no type before.
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from core.errors import DeveloperError, MissingExtraError
+
+__all__ = ["Contract", "ContractError", "Declared"]
+
+_METHODS = frozenset(["get", "put", "post", "delete", "patch", "head", "options", "trace", "query"])
+_JSON = re.compile(r"application/([\w.!#$&^+-]+\+)?json|text/json").fullmatch
+
+
+class ContractError(AssertionError):
+    """A response that the document does not allow: either the code is wrong, or the document is not up to date."""
+
+
+@attrs.frozen
+class Declared:
+    """One answer that a document declares: an operation and a status."""
+
+    operation: str
+    status: str
+
+    def __str__(self) -> str:
+        return f"{self.operation} {self.status}"
+
+
+@attrs.frozen(eq=False)
+class _Operation:
+    name: str
+    method: str
+    pattern: re.Pattern[str]
+    responses: Mapping[str, Any]
+    literal: int
+    """How many characters of its path are no parameters: of two that match, the one with more is meant."""
+
+
+class Contract:
+    """A document to hold responses against.
+
+    contract = Contract.read("openapi.json")
+    problems = contract.problems("GET", "/users/1", 200, {"content-type": "application/json"}, b"{}")
+
+    Raises DeveloperError for a file that is missing or not an OpenAPI document.
+    """
+
+    def __init__(self, document: Mapping[str, Any], *, path: Path | None = None) -> None:
+        try:
+            self._schemas: Any = import_module("jsonschema")
+        except ImportError:
+            raise MissingExtraError(
+                "comparing responses with openapi.json needs jsonschema: pip install 'core-edge[openapi]'"
+            ) from None
+        if not str(document.get("openapi", "")).startswith("3."):
+            raise DeveloperError("the contract is not an OpenAPI document. Write one: core openapi -o openapi.json")
+        self.document: Mapping[str, Any] = document
+        self.path: Path | None = path
+        self.reached: set[Declared] = set()
+        self._operations: list[_Operation] = list(_operations(document))
+        self._validators: dict[int, Any] = {}
+
+    @classmethod
+    def read(cls, path: str | Path) -> Contract:
+        """The contract of a file."""
+        try:
+            document = json.loads(Path(path).read_text("utf-8"))
+        except FileNotFoundError:
+            raise DeveloperError(f"{path} does not exist. Write it: core openapi -o {path}") from None
+        except ValueError as error:
+            raise DeveloperError(f"{path} is not JSON: {error}. Write it anew: core openapi -o {path}") from None
+        if not isinstance(document, dict):
+            raise DeveloperError(f"{path} is not an OpenAPI document. Write it anew: core openapi -o {path}")
+        return cls(document, path=Path(path))
+
+    def check(self, method: str, path: str, status: int, headers: Mapping[str, str], body: bytes | None) -> None:
+        """Compare a response, and remember what it was. A `body` of None is not looked at: it is a stream.
+
+        Raises ContractError with everything that does not fit.
+        """
+        problems = self.problems(method, path, status, headers, body)
+        if problems:
+            raise ContractError(
+                "\n".join(problems)
+                + f"\nWrite the document anew if the response is meant: core openapi -o {self.path or 'openapi.json'}"
+            )
+
+    @property
+    def declared(self) -> Sequence[Declared]:
+        """Every answer with a status of its own, in the document's order."""
+        return [
+            Declared(operation.name, status)
+            for operation in self._operations
+            for status in operation.responses
+            if status != "default"
+        ]
+
+    @property
+    def unreached(self) -> Sequence[Declared]:
+        """The declared answers that no response was one of."""
+        return [answer for answer in self.declared if answer not in self.reached]
+
+    def problems(
+        self, method: str, path: str, status: int, headers: Mapping[str, str], body: bytes | None
+    ) -> list[str]:
+        """What is wrong with a response, by the document: nothing, mostly. `path` is without the query."""
+        operation = self._find(method, path)
+        if operation is None:
+            return (
+                [] if status in (404, 405) else [f"{method} {path} answers {status}, but the document has no such path"]
+            )
+        where = f"{operation.name} ({method} {path})"
+        key = str(status)
+        response = operation.responses.get(key)
+        if response is None:
+            key = f"{status // 100}XX"
+            response = operation.responses.get(key)
+        if response is None:
+            key = "default"
+            # What nobody foresaw is a failure of the server; any other status has to be declared.
+            response = operation.responses.get(key) if status >= 500 else None
+            if response is None:
+                return [f"{where} answers {status}, which is not declared"]
+        self.reached.add(Declared(operation.name, key))
+        if method == "HEAD":
+            return []
+        return [
+            f"{where} {status}: {problem}" for problem in self._body(_target(response, self.document), headers, body)
+        ]
+
+    def _body(self, response: Mapping[str, Any], headers: Mapping[str, str], body: bytes | None) -> Iterator[str]:
+        content = response.get("content", {})
+        given = {name.lower(): value for name, value in headers.items()}
+        media = given.get("content-type", "").partition(";")[0].strip().lower()
+        if not content:
+            if body is None or body:
+                yield f"has a body ({media or 'without a content type'}), but none is declared"
+            return
+        known = {name.partition(";")[0].strip().lower(): described for name, described in content.items()}
+        names = (media, f"{media.partition('/')[0]}/*", "*/*")
+        described = next((known[name] for name in names if name in known), None)
+        if described is None:
+            yield f"is {media or 'without a content type'}, but {', '.join(content)} is declared"
+            return
+        if body is None or not _JSON(media):
+            return
+        try:
+            value = json.loads(body)
+        except ValueError:
+            yield "has a body that is not JSON"
+            return
+        schema = described.get("schema", {})
+        for error in self._validator(schema).iter_errors(value):
+            place = error.json_path.removeprefix("$").removeprefix(".")
+            best = min(error.context, key=lambda inner: len(list(inner.path))) if error.context else None
+            detail = f"{error.message}" + (f" ({best.message})" if best is not None else "")
+            yield f"{place + ': ' if place else ''}{_short(detail)}"
+        yield from _unknown(value, schema, self.document, "")
+
+    def _validator(self, schema: Mapping[str, Any]) -> Any:
+        validator = self._validators.get(id(schema))
+        if validator is None:
+            whole = {**schema, "components": self.document.get("components", {})}
+            kind = self._schemas.Draft202012Validator
+            validator = self._validators[id(schema)] = kind(whole, format_checker=kind.FORMAT_CHECKER)
+        return validator
+
+    def _find(self, method: str, path: str) -> _Operation | None:
+        found = [
+            operation
+            for operation in self._operations
+            if operation.method == ("GET" if method == "HEAD" else method) and operation.pattern.fullmatch(path)
+        ]
+        return max(found, key=lambda operation: operation.literal, default=None)
+
+
+def _operations(document: Mapping[str, Any]) -> Iterator[_Operation]:
+    for path, given in document.get("paths", {}).items():
+        item = _target(given, document)
+        literal = re.sub(r"\{[^}]*\}", "", path)
+        parts = re.split(r"(\{[^}]*\})", path.rstrip("/"))
+        rest = {
+            parameter["name"]
+            for operation in item.values()
+            if isinstance(operation, dict)
+            for parameter in (_target(one, document) for one in operation.get("parameters", ()))
+            if "slashes included" in parameter.get("description", "")
+        }
+        pattern = "".join(
+            (".*" if part[1:-1] in rest else "[^/]*") if part.startswith("{") else re.escape(part) for part in parts
+        )
+        for method, operation in item.items():
+            if method in _METHODS:
+                name = operation.get("operationId") or f"{method.upper()} {path}"
+                compiled = re.compile(f"{pattern}/?")
+                yield _Operation(name, method.upper(), compiled, operation.get("responses", {}), len(literal))
+
+
+def _target(value: Mapping[str, Any], document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a reference stands for."""
+    for _ in range(20):
+        reference = value.get("$ref")
+        if not isinstance(reference, str):
+            break
+        found: Any = document
+        for part in reference.removeprefix("#/").split("/"):
+            found = found.get(part.replace("~1", "/").replace("~0", "~"), {})
+        value = found
+    return value
+
+
+def _unknown(value: Any, schema: Mapping[str, Any], document: Mapping[str, Any], place: str) -> Iterator[str]:
+    """Fields that the document does not have: a schema allows them, but a document that leaves them out is behind."""
+    schema = _target(schema, document)
+    alternatives = schema.get("anyOf") or schema.get("oneOf")
+    if alternatives:
+        yield from min((list(_unknown(value, part, document, place)) for part in alternatives), key=len)
+        return
+    if "allOf" in schema:  # its parts know of each other's fields nothing
+        return
+    if isinstance(value, dict) and "properties" in schema and "additionalProperties" not in schema:
+        properties = schema["properties"]
+        for name, inner in value.items():
+            where = f"{place}.{name}" if place else name
+            if name not in properties:
+                yield f"{where} is not declared"
+            else:
+                yield from _unknown(inner, properties[name], document, where)
+    elif isinstance(value, list):
+        for number, inner in enumerate(value):
+            yield from _unknown(inner, schema.get("items", {}), document, f"{place}[{number}]")
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 300 else text[:299] + "…"

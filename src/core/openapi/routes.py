@@ -1,0 +1,184 @@
+"""The application's own table of routes, with the functions that stand behind it.
+
+An application registers its routes by running, so it is imported and asked: that gives every mount, every router
+made in a loop and every authenticator exactly as requests meet them. Facts are then found by the functions' names.
+What a middleware of the framework answers is written here, since no type says it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+import attrs
+
+from core.app import App
+from core.dispatch import Entry
+from core.handlers import info_of
+from core.openapi.document import ApplicationFacts, RouteFacts, Security, StepFacts
+from core.openapi.facts import Answer, Raise, Schema, StagedHeader
+from core.openapi.failures import error
+
+__all__ = ["application_facts", "full_name"]
+
+_BEARER: Final = {"type": "http", "scheme": "bearer"}
+_COUNTS: Final = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
+_TEXT: Final[Schema] = {"type": "string"}
+_SAFE: Final = frozenset(["GET", "HEAD", "OPTIONS"])
+
+
+def application_facts(
+    app: App[Any], *, title: str, version: str = "0.1.0", description: str | None = None, module: str = ""
+) -> ApplicationFacts:
+    """The routes of an application, in order, with the steps before each of them. `module` is the application's own."""
+    routes: list[RouteFacts] = []
+    before: list[Entry] = []
+    for entry in app.entries():
+        if entry.method is None:
+            before.append(entry)
+            continue
+        if entry.handler is None:
+            continue  # it goes on to the next route that matches
+        steps = [step for scope in before if scope.pattern.covers(entry.pattern) for step in scope.middleware]
+        steps += entry.middleware
+        handler, websocket = _handler(entry.handler)
+        own = getattr(inspect.unwrap(handler), "__module__", "")
+        found = [fact for step in steps if (fact := _step(step, entry.method)) is not None]
+        routes.append(
+            RouteFacts(
+                entry.method,
+                entry.pattern.text,
+                full_name(handler),
+                tuple(found),
+                own if own != module else None,
+                websocket,
+                any((info := info_of(step)) is not None and info.public for step in steps),
+                _place(handler),
+            )
+        )
+    dispatcher = app.dispatcher
+    return ApplicationFacts(
+        routes,
+        title,
+        version,
+        description,
+        None if dispatcher.on_error is None else full_name(dispatcher.on_error),
+        None if dispatcher.not_found is None else full_name(dispatcher.not_found),
+    )
+
+
+def full_name(function: Callable[..., Any]) -> str:
+    """A function's name as facts have it: its module and its qualified name."""
+    inner = _innermost(function)
+    return f"{inner.__module__}.{inner.__qualname__}"
+
+
+def _innermost(function: Callable[..., Any]) -> Any:
+    """The function that somebody wrote: behind `functools.partial`, `functools.wraps`, or an object that is called."""
+    inner: Any = function
+    while hasattr(inner, "func"):  # functools.partial
+        inner = inner.func
+    inner = inspect.unwrap(inner)
+    return inner if hasattr(inner, "__qualname__") else type(inner).__call__
+
+
+def _place(function: Callable[..., Any]) -> tuple[str, int]:
+    code = getattr(_innermost(function), "__code__", None)
+    return (code.co_filename, code.co_firstlineno) if code is not None else ("", 0)
+
+
+def _handler(handler: Callable[..., Any]) -> tuple[Callable[..., Any], bool]:
+    """The function that was registered: a WebSocket's handler stands inside the one that opens it."""
+    inside = _closure(handler)
+    if getattr(handler, "__module__", "") == "core.upgrade" and "handler" in inside:
+        return inside["handler"], True
+    return handler, False
+
+
+def _closure(function: Any) -> Mapping[str, Any]:
+    """The variables that a function has of the functions around it."""
+    try:
+        return inspect.getclosurevars(function).nonlocals
+    except (TypeError, ValueError):
+        return {}
+
+
+def _step(middleware: Any, method: str) -> StepFacts | None:
+    info = info_of(middleware)
+    if info is None:
+        return StepFacts(full_name(middleware))
+    if info.public:
+        return None
+    inside = _closure(middleware)
+    if info.authenticates and "authenticator" in inside:
+        return _authenticator(inside["authenticator"])
+    made = info.before if info.before is not None else middleware
+    home = getattr(_innermost(made), "__module__", "")
+    if not home.startswith("core."):
+        return StepFacts(full_name(made), authenticates=info.authenticates)
+    if info.authenticates:
+        return _authenticator(middleware)
+    if info.placed is not None:
+        inside = {**_closure(info.placed), **inside}
+    return _declared(info.name, {**_closure(made), **inside}, method)
+
+
+def _authenticator(authenticator: Any) -> StepFacts:
+    declared = info_of(authenticator)
+    if declared is None:
+        return StepFacts(full_name(authenticator), authenticates=True)
+    inside = _closure(getattr(authenticator, "_authenticate", None))
+    match declared.name:
+        case "jwt_auth":
+            facts = _authentication("jwt", {**_BEARER, "bearerFormat": "JWT"})
+            if any(type(value).__name__ == "KeySet" for value in inside.values()):
+                facts = attrs.evolve(facts, answers=(*facts.answers, error(503, "Service Unavailable")))
+        case "bearer_auth":
+            facts = _authentication("bearer", _BEARER)
+        case "basic_auth":
+            facts = _authentication("basic", {"type": "http", "scheme": "basic"})
+        case _:
+            return StepFacts(full_name(authenticator), authenticates=True)
+    return facts
+
+
+def _authentication(name: str, scheme: Mapping[str, Any]) -> StepFacts:
+    refusal = Raise(0, (401,), {"const": "Unauthorized"}, headers={"WWW-Authenticate": _TEXT})
+    return StepFacts(answers=(refusal,), security=Security(name, scheme), authenticates=True)
+
+
+def _declared(name: str, options: Mapping[str, Any], method: str) -> StepFacts | None:
+    """What a middleware of the framework answers by itself, with the options that it was built with."""
+
+    def option(key: str, otherwise: Any) -> Any:
+        value = options.get(key, otherwise)
+        return value if isinstance(value, type(otherwise)) else otherwise
+
+    def refuses(status: int, message: str, headers: Iterable[str] = (), **metadata: Schema) -> Raise:
+        return attrs.evolve(error(status, message), headers=dict.fromkeys(headers, _TEXT), metadata=metadata)
+
+    match name:
+        case "rate_limit":
+            answers: list[Answer | Raise | StagedHeader] = [StagedHeader(0, count) for count in _COUNTS]
+            answers.append(refuses(429, option("message", "Too Many Requests"), (*_COUNTS, "Retry-After")))
+            if option("on_store_error", "open") == "closed":
+                answers.append(refuses(503, "Service Unavailable"))
+            return StepFacts(answers=tuple(answers))
+        case "timeout":
+            return StepFacts(answers=(refuses(option("status", 408), option("message", "Request Timeout")),))
+        case "body_limit":
+            refusal = refuses(option("status", 413), option("message", "Payload Too Large"))
+            return StepFacts(answers=(refusal,), limits_bodies=True)
+        case "ip_restriction":
+            return StepFacts(answers=(refuses(option("status", 403), option("message", "Forbidden")),))
+        case "csrf" if method not in _SAFE:
+            code: Schema = {"const": "CROSS_SITE_REQUEST"}
+            return StepFacts(answers=(refuses(option("status", 403), option("message", "Forbidden"), code=code),))
+        case "etag" if method in ("GET", "*"):
+            return StepFacts(answers=(Answer(0, (304,), None, headers={"ETag": _TEXT}),))
+        case "sessions":
+            scheme = {"type": "apiKey", "in": "cookie", "name": option("cookie", "session")}
+            return StepFacts(security=Security("session", scheme), optional=True)
+        case _:
+            return None

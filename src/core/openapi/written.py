@@ -1,0 +1,62 @@
+"""A document as text: JSON as it is committed, and YAML (1.2) that every reader takes for the same."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from core.openapi.facts import is_array, is_object
+
+__all__ = ["as_json", "as_yaml"]
+
+_PLAIN: Final = re.compile(r"[A-Za-z_/$][A-Za-z0-9_/{}$.-]*").fullmatch
+_ODD: Final = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
+_WORDS: Final = frozenset(["true", "false", "null", "yes", "no", "on", "off", "y", "n"])
+"""What a YAML reader, an old one at least, takes for no text."""
+
+
+def as_json(document: Mapping[str, Any]) -> str:
+    """The document as JSON, one value a line, so that a change is a change of few lines."""
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def as_yaml(document: Mapping[str, Any]) -> str:
+    """The document as YAML. Texts are in double quotes, as JSON has them; names of fields are plain where they can be."""
+    return "\n".join(_mapping(document, "")) + "\n"
+
+
+def _mapping(value: Mapping[str, Any], indent: str) -> Iterator[str]:
+    for name, inner in value.items():
+        yield from _entry(f"{indent}{_name(name)}:", inner, indent)
+
+
+def _entry(head: str, value: Any, indent: str) -> Iterator[str]:
+    if is_object(value) and value:
+        yield head
+        yield from _mapping(value, f"{indent}  ")
+    elif is_array(value) and value:
+        yield head
+        yield from _items(value, indent)
+    else:
+        yield f"{head} {_scalar(value)}"
+
+
+def _items(values: Sequence[Any], indent: str) -> Iterator[str]:
+    for value in values:
+        lines = list(_mapping(value, f"{indent}  ")) if is_object(value) and value else []
+        if lines:
+            yield f"{indent}- {lines[0].lstrip()}"
+            yield from lines[1:]
+        else:
+            yield f"{indent}- {_scalar(value)}"
+
+
+def _name(name: str) -> str:
+    return name if _PLAIN(name) and name.lower() not in _WORDS else _scalar(name)
+
+
+def _scalar(value: object) -> str:
+    # What JSON leaves as it is ends a line in YAML, or is not allowed there at all.
+    return _ODD.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False))

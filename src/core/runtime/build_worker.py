@@ -1,0 +1,98 @@
+"""What a build asks of a worker that runs for it alone: pyodide's adapters, a look at the application, the snapshot."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import tempfile
+import urllib.error
+import urllib.request
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from core.runtime.bundle import Bundle, BundleError, write_bundle
+from core.runtime.capnp import Plan, Raw, Socket, Storage, storage_folders, worker_config
+from core.runtime.process import Workerd
+from core.runtime.toolchain import Toolchain
+
+__all__ = ["ask", "glue_of"]
+
+_SECONDS = 120.0
+
+
+async def glue_of(toolchain: Toolchain) -> Sequence[str]:
+    """Pyodide's call adapters, in hexadecimal: captured once for each installation and kept beside it."""
+    kept = toolchain.root / f"glue-{toolchain.key}.json"
+    try:
+        glue: list[str] = json.loads(kept.read_bytes())
+        return glue
+    except (OSError, ValueError):
+        pass
+    with tempfile.TemporaryDirectory(prefix="core-glue-") as folder:
+        bundle = write_bundle(
+            Path(folder) / "bundle", toolchain, name="app", main="", files={}, glue=(), classes={}, build_worker=True
+        )
+        glue = json.loads(
+            await ask(
+                toolchain, bundle, "/adapters", Plan(), extra=[{"name": "UNSAFE_EVAL", "unsafeEval": Raw("void")}]
+            )
+        )
+    beside = kept.with_suffix(f".{os.getpid()}")
+    beside.write_text(json.dumps(glue), "utf-8")
+    beside.rename(kept)
+    return glue
+
+
+async def ask(
+    toolchain: Toolchain,
+    bundle: Bundle,
+    job: str,
+    plan: Plan,
+    *,
+    extra: Sequence[Mapping[str, Any]] = (),
+    env: Mapping[str, str] | None = None,
+) -> bytes:
+    """Start the bundle's build worker, have it do one job, and stop it. Its state lives in a folder that is thrown away.
+
+    Raises BundleError with what the job said when it failed.
+    """
+    said: list[str] = []
+    with tempfile.TemporaryDirectory(prefix="core-build-worker-") as state:
+        for name in storage_folders(plan):
+            (Path(state) / name).mkdir(parents=True)
+        config = worker_config(
+            plan,
+            bundle.modules,
+            storage=Storage(state),
+            sockets={"http": Socket("127.0.0.1:0")},
+            extra_bindings=extra,
+        )
+        file = bundle.folder / "build-worker.capnp"
+        file.write_text(config, "utf-8")
+        workerd = await Workerd.start(
+            toolchain.workerd, file, cwd=bundle.folder, env=env, on_line=lambda stream, line: said.append(line)
+        )
+        try:
+            return await asyncio.to_thread(_get, f"http://127.0.0.1:{workerd.ports['http']}{job}")
+        except _Failed as failure:
+            lines = "\n".join(f"  {line}" for line in (*str(failure).splitlines(), *said[-20:]))
+            raise BundleError(f"workerd could not do {job} for this application:\n{lines}") from None
+        finally:
+            await workerd.kill()
+
+
+class _Failed(Exception):
+    """The job answered with an error, or the process went away."""
+
+
+def _get(url: str) -> bytes:
+    try:
+        with urllib.request.urlopen(url, timeout=_SECONDS) as answer:
+            content: bytes = answer.read()
+            return content
+    except urllib.error.HTTPError as error:
+        raise _Failed(error.read().decode("utf-8", "replace")) from error
+    except OSError as error:
+        raise _Failed(str(error)) from error

@@ -1,0 +1,269 @@
+"""What a bundle is: a folder that workerd can run by itself, and a manifest that says what is in it.
+
+    config.capnp    start it with: workerd serve --experimental config.capnp
+    migrations.json the SQL migrations of its D1 databases
+    assets/         static files
+    manifest.json   name, main module, Durable Object classes, sizes
+    modules/        the worker: JavaScript, pyodide, glue, Python files in one piece, the memory snapshot
+
+Writes and reads the folder. How its parts are found or made is decided elsewhere.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from core.errors import DeveloperError
+from core.runtime.capnp import Consumer, Module, Plan
+from core.runtime.toolchain import PINNED, Toolchain
+
+__all__ = [
+    "Bundle",
+    "BundleError",
+    "HOST",
+    "PackageSize",
+    "write_bundle",
+]
+
+FORMAT = 1
+# The Python module that answers the worker's events.
+HOST = "core.hosts.workers.isolate"
+
+_PYODIDE = (
+    ("pyodide.mjs", "esModule"),
+    ("pyodide.asm.mjs", "esModule"),
+    ("pyodide.asm.wasm", "wasm"),
+    ("python_stdlib.zip", "data"),
+)
+
+
+class BundleError(DeveloperError):
+    """A bundle that cannot be made or read; the message says why and what to do."""
+
+
+@attrs.frozen
+class PackageSize:
+    """How much of a bundle one package is, in bytes: as it lies there, and compressed with gzip."""
+
+    name: str
+    version: str
+    files: int
+    size: int
+    compressed: int
+
+
+@attrs.frozen
+class Migrations:
+    """The migrations of a database: each file's name and statements, the table that records them, and their hashes."""
+
+    table: str
+    files: Sequence[tuple[str, Sequence[str]]]
+    hashes: Mapping[str, str] = attrs.field(factory=dict[str, str])
+
+
+@attrs.frozen
+class Bundle:
+    """A bundle on disk. `classes` has the methods of each Durable Object class."""
+
+    folder: Path
+    name: str
+    main: str
+    classes: Mapping[str, Sequence[str]]
+    modules: Sequence[Module]
+    packages: Sequence[PackageSize]
+    manifest: Mapping[str, Any]
+
+    @property
+    def root(self) -> Path:
+        """Where the application's files were when the bundle was made."""
+        return Path(self.manifest.get("root", "."))
+
+    @property
+    def plan(self) -> Plan:
+        """What the configuration asked for when the bundle was made. Raises BundleError for a bundle without it."""
+        data = self.manifest.get("plan")
+        if data is None:
+            raise BundleError(f"{self.folder} says nothing of the bindings it needs. Run `core build` again.")
+        assets = data["assets"]
+        settings: dict[str, Any] = {
+            **data,
+            "consumers": [Consumer(**consumer) for consumer in data["consumers"]],
+            "assets": None if assets is None else (assets[0], str(self.folder.resolve() / assets[1]), assets[2]),
+        }
+        return Plan(**settings)
+
+    @property
+    def migrations(self) -> Mapping[str, Migrations]:
+        """The SQL migrations of each D1 binding."""
+        try:
+            data = json.loads((self.folder / "migrations.json").read_bytes())
+        except OSError:
+            return {}
+        return {
+            binding: Migrations(
+                found["table"], [(name, tuple(sql)) for name, sql in found["files"]], found.get("hashes", {})
+            )
+            for binding, found in data.items()
+        }
+
+    @classmethod
+    def read(cls, folder: Path) -> Bundle:
+        """The bundle in `folder`. Raises BundleError if there is none, or one made by another version."""
+        try:
+            manifest = json.loads((folder / "manifest.json").read_bytes())
+            if manifest["format"] != FORMAT or manifest["pyodide"] != PINNED["pyodide"]:
+                raise BundleError(f"{folder} was made by another version of core. Run `core build` again.")
+        except (OSError, ValueError, KeyError) as error:
+            raise BundleError(f"{folder} is not a bundle. Run `core build` first.") from error
+        return cls(
+            folder=folder,
+            name=manifest["name"],
+            main=manifest["main"],
+            classes=manifest["classes"],
+            modules=[Module(**module) for module in manifest["modules"]],
+            packages=[PackageSize(**package) for package in manifest["packages"]],
+            manifest=manifest,
+        )
+
+
+def write_bundle(
+    folder: Path,
+    toolchain: Toolchain,
+    *,
+    name: str,
+    main: str,
+    files: Mapping[str, bytes],
+    glue: Sequence[str],
+    classes: Mapping[str, Sequence[str]],
+    packages: Sequence[PackageSize] = (),
+    snapshot: bytes | None = None,
+    host: str = HOST,
+    build_worker: bool = False,
+    migrations: Mapping[str, Migrations] | None = None,
+    details: Mapping[str, Any] | None = None,
+) -> Bundle:
+    """Write the modules and the manifest into `folder`, which is emptied first.
+
+    `files` are the Python files by their path below the bundle's own `sys.path` entry. `glue` are pyodide's call
+    adapters, in hexadecimal. With `build_worker` the worker is one that `core build` asks about the application.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    place = folder / "modules"
+    place.mkdir(parents=True)
+    modules: list[Module] = []
+
+    def add(module: str, kind: str, content: bytes | Path) -> None:
+        _put(place / module, content)
+        modules.append(Module(name=module, kind=kind, path=f"modules/{module}"))
+
+    if build_worker:
+        add("build_worker.mjs", "esModule", _worker_file("build_worker.mjs"))
+        add("inspection.py", "text", _worker_file("inspection.py"))
+    add("entry.mjs", "esModule", _entry(classes))
+    for script in ("worker.mjs", "boot.mjs", "shim.mjs"):
+        add(script, "esModule", _worker_file(script))
+    for file, kind in _PYODIDE:
+        add(file, kind, toolchain.pyodide / file)
+    adapters = {code: f"glue-{index:02}.wasm" for index, code in enumerate(glue)}
+    for code, file in adapters.items():
+        add(file, "wasm", bytes.fromhex(code))
+    site, index, folders = _packed(files)
+    add("site.bin", "data", site)
+    if snapshot is not None:
+        add("snapshot.bin", "data", snapshot)
+    lock = json.loads((toolchain.pyodide / "pyodide-lock.json").read_bytes())["info"]
+    described: dict[str, Any] = {
+        "host": host,
+        "main": main,
+        "folders": folders,
+        "files": index,
+        "lock": {"info": lock, "packages": {}},
+    }
+    add("bundle.mjs", "esModule", _bundle_module(described, adapters, snapshot is not None))
+    manifest = {
+        "format": FORMAT,
+        "name": name,
+        "main": main,
+        "classes": {cls: list(methods) for cls, methods in classes.items()},
+        "snapshot": snapshot is not None,
+        "pyodide": PINNED["pyodide"],
+        "workerd": PINNED["workerd"],
+        "packages": [attrs.asdict(package) for package in packages],
+        "modules": [attrs.asdict(module) for module in modules],
+        **(details or {}),
+    }
+    if migrations:
+        listed = {binding: attrs.asdict(found) for binding, found in migrations.items()}
+        (folder / "migrations.json").write_text(json.dumps(listed, indent=1), "utf-8")
+    (folder / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n", "utf-8")
+    return Bundle(
+        folder=folder, name=name, main=main, classes=classes, modules=modules, packages=packages, manifest=manifest
+    )
+
+
+def _put(path: Path, content: bytes | Path) -> None:
+    """Write a file, or make it a second name of another where the file system has that: 20 MB that never change."""
+    if not isinstance(content, Path):
+        path.write_bytes(content)
+        return
+    try:
+        path.hardlink_to(content)
+    except OSError:
+        shutil.copyfile(content, path)
+
+
+def compressed_size(content: bytes) -> int:
+    """The size of `content` after gzip, as a platform that limits the size of a worker counts it."""
+    return len(gzip.compress(content, 6))
+
+
+def _packed(files: Mapping[str, bytes]) -> tuple[bytes, list[tuple[str, int, int]], list[str]]:
+    """All files end to end, where each begins and how long it is, and the folders they are in, parents first."""
+    index: list[tuple[str, int, int]] = []
+    folders: dict[str, None] = {}
+    whole = bytearray()
+    for path, content in sorted(files.items()):
+        parts = path.split("/")[:-1]
+        for depth in range(1, len(parts) + 1):
+            folders["/".join(parts[:depth])] = None
+        index.append((path, len(whole), len(content)))
+        whole += content
+    return bytes(whole), index, list(folders)
+
+
+def _entry(classes: Mapping[str, Sequence[str]]) -> bytes:
+    lines = [
+        "// Generated by `core build`: the worker's exports. Durable Object classes have the methods that Python's have.",
+        "export { default, Health } from './worker.mjs';",
+        "import { durableObject } from './worker.mjs';",
+    ]
+    lines += [
+        f"export const {cls} = durableObject({json.dumps(cls)}, {json.dumps(list(methods))});"
+        for cls, methods in classes.items()
+    ]
+    return ("\n".join(lines) + "\n").encode()
+
+
+def _bundle_module(described: Mapping[str, Any], adapters: Mapping[str, str], has_snapshot: bool) -> bytes:
+    lines = ["// Generated by `core build`: what boot.mjs is told about this bundle."]
+    lines += [f"import glue{number} from './{file}';" for number, file in enumerate(adapters.values())]
+    lines.append("import snapshot from './snapshot.bin';" if has_snapshot else "const snapshot = null;")
+    pairs = ", ".join(f"{json.dumps(code)}: glue{number}" for number, code in enumerate(adapters))
+    lines += [
+        f"export const glue = {{ {pairs} }};",
+        "export { snapshot };",
+        f"export const bundle = {json.dumps(described, ensure_ascii=False)};",
+    ]
+    return ("\n".join(lines) + "\n").encode()
+
+
+def _worker_file(name: str) -> bytes:
+    return (resources.files("core.runtime") / "worker" / name).read_bytes()

@@ -1,0 +1,224 @@
+"""`core dev --runtime workerd`: the application in the real runtime on this machine, again after every change.
+
+The state is kept between runs, beside the configuration file. The listening socket stays open while workerd is
+started anew, so that a request meanwhile waits instead of being refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import socket
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+from core.errors import DeveloperError
+from core.runtime.build_worker import glue_of
+from core.runtime.bundle import Bundle, write_bundle
+from core.runtime.collect import collect, main_module
+from core.runtime.logs import LogReader
+from core.runtime.make import inspect
+from core.runtime.node import Node, ask_health, open_node, start_node, until_unwell
+from core.runtime.process import WorkerdError
+from core.runtime.project import Project, open_project
+from core.runtime.service import apply_migrations
+from core.runtime.toolchain import Toolchain, toolchain
+
+__all__ = ["serve_dev"]
+
+_LOOK_EVERY = 0.3
+# How long it may be busy before it counts as hanging.
+_HANG_SECONDS = 60.0
+
+Stamps: TypeAlias = dict[Path, tuple[int, int]]
+
+
+def serve_dev(
+    config: Path,
+    *,
+    environment: str | None = None,
+    listener: socket.socket,
+    state: Path | None = None,
+    reload: bool = True,
+    migrate: bool = True,
+    write: Callable[[str], None] = lambda line: print(line, file=sys.stderr, flush=True),
+) -> int:
+    """Serve the project whose configuration file is `config` on `listener`, until it is interrupted; the exit code.
+
+    `state` is where KV, D1, queues, Durable Objects and cron are kept (`.core/workerd` beside the file). With `reload`
+    the application is loaded again when a file changes, with `migrate` pending SQL migrations are applied.
+    """
+    return asyncio.run(_Dev(config, environment, listener, state, reload, migrate, write).run())
+
+
+class _Dev:
+    def __init__(
+        self,
+        config: Path,
+        environment: str | None,
+        listener: socket.socket,
+        state: Path | None,
+        reload: bool,
+        migrate: bool,
+        write: Callable[[str], None],
+    ) -> None:
+        self._config = config
+        self._environment = environment
+        self._listener = listener
+        self._state = state
+        self._reload = reload
+        self._migrate = migrate
+        self._write = write
+        self._node: Node | None = None
+        self._stopping = asyncio.Event()
+
+    async def run(self) -> int:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, self._stopping.set)
+        tools = await asyncio.to_thread(toolchain, self._write)
+        with tempfile.TemporaryDirectory(prefix="core-dev-") as folder:
+            turn = 0
+            try:
+                while not self._stopping.is_set():
+                    watched, before = await self._load(tools, Path(folder) / str(turn))
+                    turn += 1
+                    if not self._reload and self._node is None:
+                        return 1
+                    await self._outdated(watched if self._reload else (), before)
+            finally:
+                await self._stop()
+        return 0
+
+    async def _load(self, tools: Toolchain, folder: Path) -> tuple[list[Path], Stamps]:
+        """Load the application in a new process, or say why not; what to watch for changes, and how it was."""
+        watched = [self._config, self._config.parent / ".dev.vars", self._config.parent / ".env"]
+        before = _stamps(watched)
+        try:
+            project = open_project(self._config, environment=self._environment)
+            root, module = main_module(project.main)
+            watched += [root, project.folder / "pyproject.toml"]
+            watched += [
+                project.configuration.migrations_directory(table) for table in project.configuration.worker.d1_databases
+            ]
+            # Taken before the files are read: what changes while they load is a change.
+            before = await asyncio.to_thread(_stamps, watched)
+            for sentence in project.without:
+                self._write(f"note: {sentence}.")
+            bundle = await self._bundle(tools, project, root, module, folder)
+            await self._stop()
+            await self._start(tools, project, bundle, root)
+        except DeveloperError as error:
+            self._write(f"error: {error}")
+            if self._reload:
+                self._write("waiting for a change …")
+        return watched, before
+
+    async def _bundle(self, tools: Toolchain, project: Project, root: Path, module: str, folder: Path) -> Bundle:
+        glue = await glue_of(tools)
+        collected = await asyncio.to_thread(collect, project.main, project=project.folder)
+        name = module if project.attribute is None else f"{module}:{project.attribute}"
+        classes = {}
+        if project.plan.classes:
+            # Which methods they have is only known once they are there.
+            seen = await inspect(
+                collected, root, name, plan=project.plan, toolchain=tools, glue=glue, env=project.environment
+            )
+            classes = {cls: seen.classes[cls] for cls in project.plan.classes}
+        return write_bundle(
+            folder,
+            tools,
+            name=project.plan.name,
+            main=name,
+            files=collected.files,
+            glue=glue,
+            classes=classes,
+            packages=collected.packages,
+            migrations=project.migrations,
+            details={"root": str(root)},
+        )
+
+    async def _start(self, tools: Toolchain, project: Project, bundle: Bundle, root: Path) -> None:
+        reader = LogReader(self._write, root)
+        migrate = self._migrate and bool(bundle.migrations)
+        node = await start_node(
+            tools,
+            bundle,
+            project.plan,
+            state=self._state or project.state,
+            listener=self._listener,
+            env=project.environment,
+            private_network=True,
+            closed=migrate,
+            on_line=lambda stream, line: reader.line(line),
+        )
+        self._node = node
+        problem = await ask_health(node.health_port)
+        if problem is not None:
+            await self._stop()
+            raise WorkerdError(_readable(problem, root))
+        if migrate:
+            try:
+                for line in await apply_migrations(node, bundle):
+                    self._write(line)
+                await open_node(node)
+            except DeveloperError:
+                # Its database is not what it was written for: requests wait for the next change, as with any mistake.
+                await self._stop()
+                raise
+        host, port = self._listener.getsockname()[:2]
+        self._write(f"workerd is ready on http://{host}:{port}")
+
+    async def _stop(self) -> None:
+        node, self._node = self._node, None
+        if node is not None:
+            await node.workerd.stop(seconds=3)
+
+    async def _outdated(self, watched: Sequence[Path], before: Stamps) -> None:
+        """Return when a file is not as it was, when the process has to be replaced, or when it is time to stop."""
+        unwell = None
+        if self._node is not None:
+            unwell = asyncio.create_task(until_unwell(self._node, patience=_HANG_SECONDS))
+        try:
+            while not self._stopping.is_set():
+                with contextlib.suppress(asyncio.TimeoutError):
+                    await asyncio.wait_for(self._stopping.wait(), _LOOK_EVERY)
+                if unwell is not None and unwell.done() and not self._stopping.is_set():
+                    self._write(f"workerd {unwell.result()}; starting it again")
+                    return
+                now = await asyncio.to_thread(_stamps, watched) if watched else before
+                if now != before:
+                    changed = sorted(path for path in {*before, *now} if before.get(path) != now.get(path))
+                    self._write(f"{changed[0]} changed")
+                    return
+        finally:
+            if unwell is not None:
+                unwell.cancel()
+
+
+def _stamps(watched: Iterable[Path]) -> Stamps:
+    """Time and size of every file that counts."""
+    found: Stamps = {}
+    for place in watched:
+        files = [place] if place.is_file() else [*place.rglob("*.py"), *place.rglob("*.sql")] if place.is_dir() else []
+        for file in files:
+            if not any(
+                part.startswith(".") or part in ("node_modules", "__pycache__")
+                for part in file.parts[len(place.parts) :]
+            ):
+                with contextlib.suppress(OSError):
+                    status = file.stat()
+                    found[file] = (status.st_mtime_ns, status.st_size)
+    return found
+
+
+def _readable(problem: str, root: Path) -> str:
+    """A problem as text; a traceback in it with the application's frames first."""
+    lines: list[str] = []
+    reader = LogReader(lines.append, root)
+    for line in problem.removeprefix("PythonError: ").splitlines():
+        reader.line(line)
+    return "\n".join(lines)

@@ -1,0 +1,285 @@
+"""From an application to a bundle: collect, look at it while it is imported, take the snapshot, write.
+
+Everything that would go wrong in the worker is told here, all at once, in the words of the application's own files.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from core.runtime.build_worker import ask, glue_of
+from core.runtime.bundle import Bundle, BundleError, Migrations, PackageSize, compressed_size, write_bundle
+from core.runtime.capnp import Plan, Socket, Storage, worker_config
+from core.runtime.collect import Collected, collect, main_module
+from core.runtime.toolchain import Toolchain
+
+__all__ = ["Inspection", "framework_size", "inspect", "make_bundle", "size_report"]
+
+
+@attrs.frozen
+class Inspection:
+    """What the application turned out to have when it was imported in a worker."""
+
+    classes: Mapping[str, Sequence[str]]
+    queues: Sequence[str]
+    crons: Sequence[str | None]
+    modules: Sequence[str]
+
+
+async def make_bundle(
+    main: Path,
+    *,
+    project: Path,
+    plan: Plan,
+    out: Path,
+    toolchain: Toolchain,
+    attribute: str | None = None,
+    snapshot: bool = True,
+    extra: Iterable[str] = (),
+    left_out: Iterable[str] = (),
+    files: Mapping[str, bytes] | None = None,
+    migrations: Mapping[str, Migrations] | None = None,
+    env: Mapping[str, str] | None = None,
+    progress: Callable[[str], None] = lambda line: None,
+) -> Bundle:
+    """Make the bundle of an application in `out`, which is emptied first.
+
+    `plan` is what the configuration asks for, `attribute` the application's name where it is not `app`; `env` has the secrets, by
+    their names, so that the look at the application finds them. `extra` names further distributions to take along,
+    `left_out` those to leave behind; `files` are further Python files. Raises BundleError with every reason why it would not run.
+    """
+    progress("collecting the application and what it depends on")
+    collected = collect(main, project=project, extra=extra, left_out=left_out)
+    if files:
+        collected = attrs.evolve(collected, files={**collected.files, **files})
+    glue = await glue_of(toolchain)
+    progress("importing it in a worker")
+    root, module = main_module(main)
+    if attribute is not None:
+        module = f"{module}:{attribute}"
+    seen = await inspect(collected, root, module, plan=plan, toolchain=toolchain, glue=glue, env=env)
+    image: bytes | None = None
+    if snapshot:
+        progress("taking the memory snapshot")
+        with _build_worker(collected, module, plan.name, toolchain, glue) as worker:
+            image = await ask(toolchain, worker, "/snapshot", Plan(name=plan.name))
+    _check_out(out)
+    assets_from = ""
+    if plan.assets is not None:
+        binding, assets_from, settings = plan.assets
+        plan = attrs.evolve(plan, assets=(binding, "assets", settings))
+    bundle = write_bundle(
+        out,
+        toolchain,
+        name=plan.name,
+        main=module,
+        files=collected.files,
+        glue=glue,
+        classes={cls: seen.classes[cls] for cls in plan.classes},
+        packages=collected.packages,
+        snapshot=image,
+        migrations=migrations,
+        details={"root": str(root), "plan": attrs.asdict(plan)},
+    )
+    if plan.assets is not None:
+        shutil.copytree(assets_from, out / "assets")
+    config = worker_config(plan, bundle.modules, storage=Storage("state"), sockets={"http": Socket("127.0.0.1:8787")})
+    (out / "config.capnp").write_text(config, "utf-8")
+    return bundle
+
+
+async def inspect(
+    collected: Collected,
+    root: Path,
+    module: str,
+    *,
+    plan: Plan,
+    toolchain: Toolchain,
+    glue: Sequence[str],
+    env: Mapping[str, str] | None = None,
+) -> Inspection:
+    """Import `module` in a worker that has its bindings, and say what it has. `root` is where its files are.
+
+    Raises BundleError with everything that is wrong.
+    """
+    with _build_worker(collected, module, plan.name, toolchain, glue, plan.classes) as worker:
+        report = json.loads(await ask(toolchain, worker, "/inspect", _without_events(plan), env=env))
+    problems = [*_problems(report, root, plan)]
+    if problems:
+        raise BundleError("\n\n".join(problems))
+    return Inspection(
+        classes=report["classes"], queues=report["queues"], crons=report["crons"], modules=report["modules"]
+    )
+
+
+@contextlib.contextmanager
+def _build_worker(
+    collected: Collected, module: str, name: str, toolchain: Toolchain, glue: Sequence[str], classes: Iterable[str] = ()
+) -> Generator[Bundle]:
+    """A bundle that answers the questions of a build, in a folder that is removed after the block."""
+    with tempfile.TemporaryDirectory(prefix="core-build-") as folder:
+        yield write_bundle(
+            Path(folder) / "worker",
+            toolchain,
+            name=name,
+            main=module,
+            files=collected.files,
+            glue=glue,
+            classes=dict.fromkeys(classes, ()),
+            build_worker=True,
+        )
+
+
+def size_report(bundle: Bundle) -> str:
+    """How large each part of a bundle is: as it lies there, and compressed."""
+    rows = [("package", "version", "files", "size", "compressed")]
+    rows += [
+        (package.name, package.version, str(package.files), _kilobytes(package.size), _kilobytes(package.compressed))
+        for package in bundle.packages
+    ]
+    parts: dict[str, tuple[str, ...]] = {
+        "CPython (pyodide)": ("pyodide.asm.mjs", "pyodide.asm.wasm", "pyodide.mjs", "python_stdlib.zip")
+    }
+    if bundle.manifest["snapshot"]:
+        parts["memory snapshot"] = ("snapshot.bin",)
+    for name, files in parts.items():
+        contents = [(bundle.folder / "modules" / file).read_bytes() for file in files]
+        rows.append(
+            (
+                name,
+                bundle.manifest["pyodide"] if name.startswith("CPython") else "",
+                str(len(files)),
+                _kilobytes(sum(map(len, contents))),
+                _kilobytes(sum(map(compressed_size, contents))),
+            )
+        )
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if column < 2 else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    )
+
+
+def framework_size(packages: Iterable[PackageSize]) -> int:
+    """How much of a bundle's compressed Python files the framework and what it needs are, in bytes."""
+    ours = {"core-edge", "attrs", "cattrs", "typing_extensions", "typing-extensions"}
+    return sum(package.compressed for package in packages if package.name in ours)
+
+
+def _kilobytes(size: int) -> str:
+    return f"{size / 1000:,.0f} kB"
+
+
+def _check_out(out: Path) -> None:
+    """Refuse to empty a folder that is not a bundle: it would be somebody's work."""
+    if out.exists() and any(out.iterdir()) and not (out / "manifest.json").exists():
+        raise BundleError(
+            f"{out} has files of its own and is not a bundle. Empty it, or give another folder with --out."
+        )
+
+
+def _without_events(plan: Plan) -> Plan:
+    """The plan without what would call the worker by itself while it is only looked at."""
+    return attrs.evolve(plan, consumers=(), crons=(), assets=None)
+
+
+# What is wrong, in words ----------------------------------------------------------------------------------------------
+
+
+def _problems(report: Mapping[str, Any], root: Path, plan: Plan) -> list[str]:
+    problems: list[str] = []
+    error = report["error"]
+    if error is not None:
+        problems.append(_import_error(error, root))
+    problems += _findings(report["findings"], root)
+    if report["problems"]:
+        problems.append(report["problems"])
+    if error is None:
+        problems += [
+            f"the configuration binds the Durable Object class {cls}, which the main module has not. "
+            f"Write class {cls}(DurableObject[Env]) there, or import it there"
+            for cls in plan.classes
+            if cls not in report["classes"]
+        ]
+    return problems
+
+
+def _import_error(error: Mapping[str, Any], root: Path) -> str:
+    frames = [frame for frame in error["frames"] if not _is_library(frame[0], root)] or error["frames"]
+    steps = [f"  {_path(path, root)}, line {line}: {source}" for path, line, _, source in frames]
+    missing = error["missing"]
+    if missing:
+        where = f"{_path(frames[-1][0], root)}, line {frames[-1][1]}" if frames else "the application"
+        return f"{where} imports {missing}. {_way_out(missing)}"
+    return "\n".join(
+        [
+            "the application raises while it is imported:",
+            *steps,
+            f"{error['text']}",
+            "A worker imports it before the first request. Put right what raises, or move it into the function that needs it.",
+        ]
+    )
+
+
+def _way_out(missing: str) -> str:
+    top = missing.split(".")[0]
+    if top == "core":
+        return f"{missing} is for development: a bundle has none of it. Import it in tests and tools only"
+    if top in sys.stdlib_module_names:
+        return f"The standard library of a worker has no {top}. Do without it there"
+    return f"It is not among the dependencies of the project, or not installed here. Install it: pip install {top}"
+
+
+_REASONS = {
+    "entropy": "draws randomness while it is imported: {what}. Every isolate that starts from the snapshot would draw the "
+    "same, and the hosted platform refuses it before the first request. Draw it in the function that needs it",
+    "files": "opens a file while it is imported: {what}. A worker has no files but those of its bundle. Read it in a build "
+    "step, or keep it beside the module as a package's data",
+    "sockets": "opens a connection while it is imported: {what}. A worker has no sockets. Use fetch inside a handler",
+    "processes": "starts a process while it is imported: {what}. A worker has none",
+    "threads": "starts a thread while it is imported. A worker has none. Use asyncio inside a handler",
+    "js": "keeps a JavaScript object from import time: {what}. It would belong to no request. Make it inside a handler",
+}
+
+
+def _findings(findings: Iterable[Mapping[str, Any]], root: Path) -> list[str]:
+    told: list[str] = []
+    for finding in findings:
+        steps = [step for step in finding["chain"] if step[2] == "<module>"] or finding["chain"]
+        # The import chain of modules, and after it the call that did it, where that is inside a function.
+        rest: list[Any] = finding["chain"][finding["chain"].index(steps[-1]) + 1 :] if steps else []
+        culprit = _path(steps[-1][0], root) if steps else "the application"
+        lines = [f"{culprit} {_REASONS[finding['kind']].format(what=finding['what'])}."]
+        lines += [
+            f"  {_path(path, root)}, line {line}" if line else f"  {_path(path, root)}" for path, line, _ in steps
+        ]
+        lines += [f"    {_path(path, root)}, line {line}, in {name}" for path, line, name in rest]
+        told.append("\n".join(lines))
+    return told
+
+
+def _path(path: str, root: Path) -> str:
+    """A path in the bundle as the developer knows it."""
+    own = root / path
+    if not own.exists():
+        return path
+    try:
+        return own.relative_to(Path.cwd()).as_posix()
+    except ValueError:
+        return str(own)
+
+
+def _is_library(path: str, root: Path) -> bool:
+    return not (root / path).exists()

@@ -1,0 +1,121 @@
+"""What a configuration asks of workerd, and what of it workerd alone cannot give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from core.bindings.kinds import KINDS, Kind
+from core.config.model import Worker
+from core.runtime.capnp import Consumer, Plan
+
+__all__ = ["entry_of", "plan_of", "unsupported"]
+
+_DEFAULT_DATE = "2026-04-01"
+# The oldest date under which the bundled services and pyodide were tried.
+_OLDEST_DATE = "2024-09-23"
+
+
+def plan_of(worker: Worker, *, folder: Path, secrets: Iterable[str] = ()) -> Plan:
+    """The plan for one environment of a configuration whose file is in `folder`.
+
+    `secrets` are the names of secrets that are there; the required ones are added.
+    """
+    required = () if worker.secrets is None else worker.secrets.required
+    variables: dict[str, Any] = dict(worker.vars)
+    if worker.version_metadata is not None:
+        variables[worker.version_metadata.binding] = {"id": "local", "tag": "", "timestamp": ""}
+    assets = worker.assets
+    return Plan(
+        name=_service_name(worker.name or "app"),
+        compatibility_date=max(str(worker.compatibility_date or _DEFAULT_DATE), _OLDEST_DATE),
+        compatibility_flags=[flag for flag in worker.compatibility_flags if not flag.startswith("python_")],
+        vars={name: value for name, value in variables.items() if name not in secrets},
+        secrets=list(dict.fromkeys((*required, *secrets))),
+        kv={table.binding: table.id or table.binding for table in worker.kv_namespaces},
+        d1={table.binding: table.database_id or table.database_name or table.binding for table in worker.d1_databases},
+        queues={table.binding: table.queue for table in worker.queues.producers},
+        consumers=[
+            Consumer(
+                queue=table.queue,
+                settings={
+                    "maxBatchSize": table.max_batch_size,
+                    "maxBatchTimeout": table.max_batch_timeout,
+                    "maxRetries": table.max_retries,
+                    "retryDelay": table.retry_delay,
+                    **({} if table.dead_letter_queue is None else {"deadLetterQueue": table.dead_letter_queue}),
+                    **({} if table.max_concurrency is None else {"maxConcurrency": table.max_concurrency}),
+                },
+            )
+            for table in worker.queues.consumers
+            if table.type == "worker"
+        ],
+        durable_objects={
+            table.name: table.class_name for table in worker.durable_objects.bindings if table.script_name is None
+        },
+        crons=list(worker.triggers.crons),
+        services={
+            table.binding: _service_name(worker.name or "app")
+            for table in worker.services
+            if table.service == worker.name
+        },
+        assets=None
+        if assets is None or assets.directory is None
+        else (assets.binding or "", str(folder / assets.directory), _asset_settings(worker)),
+    )
+
+
+def unsupported(worker: Worker) -> list[str]:
+    """The bindings of a configuration that workerd by itself has no service for, one sentence each."""
+    places = {kind.title: _names(worker, kind) for kind in KINDS.values() if not kind.alone}
+    places["service binding to another worker"] = [
+        table.binding for table in worker.services if table.service != worker.name
+    ]
+    places["Durable Object class of another worker"] = [
+        table.name for table in worker.durable_objects.bindings if table.script_name is not None
+    ]
+    return [
+        f"{name}: workerd alone has no service for this {kind}. `core dev` has an embedded one where there is one, and "
+        "the hosted platform has the real one"
+        for kind, names in places.items()
+        for name in names
+    ]
+
+
+def _names(worker: Worker, kind: Kind) -> list[str]:
+    tables: Any = worker
+    for key in kind.section:
+        tables = getattr(tables, key)
+    return [getattr(table, kind.key) for table in (tables if kind.many else [tables]) if table is not None]
+
+
+def entry_of(worker: Worker, folder: Path) -> tuple[Path, str | None]:
+    """The file that has the application, and the application's name in it where `[core] app` says one."""
+    named = worker.core.app
+    if named is None:
+        return folder / (worker.main or "main.py"), None
+    module, _, attribute = named.partition(":")
+    root = folder / (worker.main or "main.py")
+    place = Path(*module.split("."))
+    for base in (root.parent, folder, folder / "src"):
+        for candidate in (base / place.with_suffix(".py"), base / place / "__init__.py"):
+            if candidate.is_file():
+                return candidate, attribute or None
+    return folder / place.with_suffix(".py"), attribute or None
+
+
+def _service_name(name: str) -> str:
+    return name if name not in ("internet", "do-storage") and not name.startswith("core-") else f"app-{name}"
+
+
+def _asset_settings(worker: Worker) -> Mapping[str, object]:
+    assets = worker.assets
+    assert assets is not None
+    return {
+        "html_handling": assets.html_handling,
+        "not_found_handling": assets.not_found_handling,
+        "run_worker_first": assets.run_worker_first
+        if isinstance(assets.run_worker_first, bool)
+        else list(assets.run_worker_first),
+    }

@@ -1,0 +1,186 @@
+"""One workerd process: started, watched until it listens, read line by line, and stopped.
+
+It knows no application and no configuration beyond the file it is given.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from core.errors import DeveloperError
+
+__all__ = ["Workerd", "WorkerdError"]
+
+# Starting compiles 10 MB of wasm; on a busy machine with two cores that has taken 12 seconds.
+_START_SECONDS = 60.0
+
+
+class WorkerdError(DeveloperError):
+    """workerd did not start, or ended by itself; the message has what it said."""
+
+
+class Workerd:
+    """A running workerd.
+
+    `ports` has the port of every socket that was bound to an address, by the socket's name. `on_line` is called with
+    ("stdout" | "stderr", line) for every line of its output.
+    """
+
+    def __init__(
+        self, process: asyncio.subprocess.Process, ports: dict[str, int], tasks: list[asyncio.Task[None]]
+    ) -> None:
+        self._process = process
+        self._tasks = tasks
+        self.ports = ports
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        return self._process.pid
+
+    @property
+    def returncode(self) -> int | None:
+        """How it ended, or None while it runs."""
+        return self._process.returncode
+
+    @classmethod
+    async def start(
+        cls,
+        binary: Path,
+        config: Path,
+        *,
+        sockets: int = 1,
+        cwd: Path | None = None,
+        env: Mapping[str, str] | None = None,
+        fds: Mapping[str, socket.socket] | None = None,
+        arguments: Sequence[str] = (),
+        on_line: Callable[[str, str], None] = lambda stream, line: None,
+        seconds: float = _START_SECONDS,
+    ) -> Workerd:
+        """Start `workerd serve` and return when all its `sockets` listen.
+
+        `fds` gives sockets that are open already, by name. Raises WorkerdError, with its last lines, if it ends first
+        or takes longer than `seconds`.
+        """
+        listening = dict(fds or {})
+        read_end, write_end = os.pipe()
+        command = [str(binary), "serve", "--experimental", f"--control-fd={write_end}"]
+        command += [f"--socket-fd={name}={opened.fileno()}" for name, opened in listening.items()]
+        said: list[str] = []
+
+        def heard(stream: str, line: str) -> None:
+            if len(said) < 400:
+                said.append(line)
+            on_line(stream, line)
+
+        try:
+            process = await _spawn(
+                [*command, *arguments, str(config)],
+                cwd=cwd,
+                env=env,
+                fds=[write_end, *(opened.fileno() for opened in listening.values())],
+            )
+        except BaseException:
+            os.close(read_end)
+            raise
+        finally:
+            os.close(write_end)
+        streams = {"stdout": process.stdout, "stderr": process.stderr}
+        tasks = [asyncio.create_task(_read(found, name, heard)) for name, found in streams.items() if found is not None]
+        ports: dict[str, int] = {}
+        started = cls(process, ports, tasks)
+        try:
+            await asyncio.wait_for(_listening(read_end, ports, sockets), seconds)
+        except TimeoutError:
+            await started.kill()
+            raise WorkerdError(f"workerd did not start within {seconds:.0f} s.\n{_tail(said)}") from None
+        except EOFError:
+            await started.wait()
+            raise WorkerdError(
+                f"workerd ended with status {process.returncode} instead of starting.\n{_tail(said)}"
+            ) from None
+        except BaseException:
+            await started.kill()
+            raise
+        return started
+
+    async def wait(self) -> int:
+        """Wait for its end and for the last of its output; its status."""
+        status = await self._process.wait()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        return status
+
+    async def stop(self, *, seconds: float = 10.0) -> int:
+        """Let requests in flight finish and objects be handed over, for `seconds` at most; its status."""
+        if self.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.send_signal(signal.SIGTERM)
+            try:
+                return await asyncio.wait_for(asyncio.shield(self.wait()), seconds)
+            except TimeoutError:
+                pass
+        return await self.kill()
+
+    async def kill(self) -> int:
+        """End it at once; its status."""
+        if self.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.kill()
+        return await self.wait()
+
+
+async def _spawn(
+    command: Sequence[str], *, cwd: Path | None, env: Mapping[str, str] | None, fds: Sequence[int]
+) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        *command,
+        cwd=cwd,
+        env=None if env is None else dict(env),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        pass_fds=fds,
+        # A terminal's Ctrl-C is for the supervisor, which then stops its processes in order.
+        start_new_session=True,
+        limit=2**20,
+    )
+
+
+async def _read(stream: asyncio.StreamReader, name: str, heard: Callable[[str, str], None]) -> None:
+    while True:
+        try:
+            line = await stream.readline()
+        except ValueError:  # a line longer than the limit: told in pieces
+            line = await stream.read(2**20)
+        if not line:
+            return
+        heard(name, line.decode("utf-8", "replace").rstrip("\n"))
+
+
+async def _listening(read_end: int, ports: dict[str, int], expected: int) -> None:
+    """Fill `ports` from the control messages until `expected` sockets have reported."""
+    reader = asyncio.StreamReader()
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(read_end, "rb", 0)
+    )
+    try:
+        while len(ports) < expected:
+            line = await reader.readline()
+            if not line:
+                raise EOFError
+            message = json.loads(line)
+            if message.get("event") == "listen":
+                ports[message["socket"]] = int(message["port"])
+    finally:
+        transport.close()
+
+
+def _tail(lines: Sequence[str]) -> str:
+    return "\n".join(f"  {line}" for line in lines[-20:])

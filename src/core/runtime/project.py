@@ -1,0 +1,80 @@
+"""A project as the commands for workerd see it: its configuration, its main file, its secrets, its plan."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import attrs
+
+from core.config.load import discover, load
+from core.config.model import Configuration
+from core.config.secrets import read_local_secrets
+from core.runtime.bundle import Migrations
+from core.runtime.capnp import Plan
+from core.runtime.plan import entry_of, plan_of, unsupported
+
+__all__ = ["Project", "open_project"]
+
+
+@attrs.frozen
+class Project:
+    """What there is to build and to run. `environment` is for workerd's process: this one's, and the local secrets."""
+
+    configuration: Configuration
+    main: Path
+    attribute: str | None
+    plan: Plan
+    environment: Mapping[str, str] = attrs.field(repr=False)
+    without: tuple[str, ...] = ()
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the configuration file."""
+        return self.configuration.directory
+
+    @property
+    def migrations(self) -> Mapping[str, Migrations]:
+        """The SQL migrations of each D1 binding that has a folder of them."""
+        from core.sql.migrations import read_migrations
+
+        found: dict[str, Migrations] = {}
+        for table in self.configuration.worker.d1_databases:
+            folder = self.configuration.migrations_directory(table)
+            if folder.is_dir():
+                read_files = read_migrations(folder)
+                files = [(file.name, [piece.text for _, piece in file.statements]) for file in read_files]
+                hashes = {file.name: file.digest for file in read_files}
+                found[table.binding] = Migrations(table.migrations_table, files, hashes)
+        return found
+
+    @property
+    def state(self) -> Path:
+        """Where a node that runs here keeps what it keeps."""
+        return self.folder / ".core" / "workerd"
+
+
+def open_project(start: Path, *, environment: str | None = None, local_secrets: bool = True) -> Project:
+    """The project that `start` is in, or whose configuration file it is.
+
+    With `local_secrets`, `.dev.vars` and `.env` count; without, only the environment of this process does, as in
+    production. Raises ConfigurationError.
+    """
+    configuration = load(discover(start), environment=environment)
+    worker = configuration.worker
+    values = dict(os.environ)
+    names: set[str] = set(() if worker.secrets is None else worker.secrets.required)
+    if local_secrets:
+        secrets = read_local_secrets(configuration.directory, environment=environment)
+        values.update({name: value.reveal() for name, value in secrets.values.items()})
+        names |= set(secrets.values)
+    main, attribute = entry_of(worker, configuration.directory)
+    return Project(
+        configuration=configuration,
+        main=main,
+        attribute=attribute,
+        plan=plan_of(worker, folder=configuration.directory, secrets=sorted(names)),
+        environment=values,
+        without=tuple(unsupported(worker)),
+    )

@@ -1,0 +1,302 @@
+"""A bundle in production: its processes, what happens when one ends, what the load balancer is told, how it stops."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from core.errors import DeveloperError, UsageError
+from core.runtime.bundle import Bundle
+from core.runtime.capnp import Cluster, Plan
+from core.runtime.logs import LogReader
+from core.runtime.node import Node, ask_health, open_node, post_json, start_node, until_unwell
+from core.runtime.process import WorkerdError
+from core.runtime.toolchain import Toolchain
+
+__all__ = ["ClusterOptions", "ServeOptions", "serve"]
+
+KEY_VARIABLE = "CORE_CLUSTER_KEY"
+# What waits between two starts of a process that keeps ending, in seconds.
+_PAUSES = (0.2, 1.0, 2.0, 5.0, 10.0, 30.0)
+# One that ran this long was well: the next start does not wait.
+_WELL = 60.0
+
+
+@attrs.frozen
+class ClusterOptions:
+    """How the processes find each other. `address` is the first process's; the next ports are the others'."""
+
+    bucket: str
+    address: tuple[str, int]
+    key: str = attrs.field(repr=False)
+    options: Sequence[str] = ()
+    divisor: int = 1
+
+    @classmethod
+    def checked(
+        cls, *, bucket: str, address: str, endpoint: str | None = None, region: str | None = None, divisor: int = 1
+    ) -> ClusterOptions:
+        """The options, with the key from the environment. Raises DeveloperError for what cannot be."""
+        if not bucket.startswith(("s3://", "gs://")):
+            raise UsageError(f"--cluster {bucket} is not a bucket. Write s3://bucket/prefix or gs://bucket/prefix")
+        key = os.environ.get(KEY_VARIABLE, "")
+        if len(key) < 32:
+            raise DeveloperError(
+                f"a cluster needs a secret that its nodes share, at least 32 characters long. Set {KEY_VARIABLE} to the "
+                "same on every node, for example to the output of `openssl rand -hex 32`"
+            )
+        host, _, port = address.rpartition(":")
+        if not host or not port.isdigit():
+            raise UsageError(f"--cluster-address {address} is not HOST:PORT, for example 10.0.0.1:7000")
+        if bucket.startswith("s3://") and not (
+            os.environ.get("AWS_ACCESS_KEY_ID") or os.environ.get("AWS_CREDENTIALS_FILE")
+        ):
+            raise DeveloperError(
+                f"{bucket} needs credentials. Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_CREDENTIALS_FILE"
+            )
+        named = {"aws_endpoint": endpoint, "aws_region": region or ("auto" if endpoint else None)}
+        return cls(
+            bucket=bucket,
+            address=(host, int(port)),
+            key=key,
+            options=[f"{name}={value}" for name, value in named.items() if value],
+            divisor=divisor,
+        )
+
+    def cluster(self, index: int, stop_seconds: float) -> Cluster:
+        """The cluster as process `index` is told of it."""
+        host, port = self.address
+        return Cluster(
+            bucket=self.bucket,
+            key=self.key,
+            address=f"{host}:{port + index if port else 0}",
+            options=self.options,
+            stop_timeout_ms=round(stop_seconds * 1000),
+            divisor=self.divisor,
+        )
+
+
+@attrs.frozen
+class ServeOptions:
+    """How to serve. `stop_seconds` is how long stopping may take, `hang_seconds` how long a process may not answer its
+    health endpoint before it is replaced (0: for as long as it likes).
+    """
+
+    host: str
+    port: int
+    health: tuple[str, int]
+    state: Path
+    processes: int = 1
+    stop_seconds: float = 8.0
+    hang_seconds: float = 60.0
+    migrate: bool = True
+    ip_header: str | None = None
+    private_network: bool = False
+    cluster: ClusterOptions | None = None
+
+
+async def serve(toolchain: Toolchain, bundle: Bundle, options: ServeOptions) -> int:
+    """Serve until SIGTERM or SIGINT; the exit code. Raises DeveloperError when it cannot begin."""
+    plan = bundle.plan
+    if options.processes > 1 and options.cluster is None and plan.keeps_state:
+        raise DeveloperError(
+            f"{options.processes} processes side by side would each have a state of their own, and this application "
+            "keeps state (KV, D1, queues, Durable Objects or cron). Give them one with --cluster s3://bucket/prefix"
+        )
+    missing = [name for name in plan.secrets if name not in os.environ]
+    if missing:
+        raise DeveloperError(
+            f"the environment lacks {', '.join(missing)}, which the configuration requires as secrets. Set "
+            f"{'it' if len(missing) == 1 else 'them'} for this process"
+        )
+    listener = _listen(options.host, options.port)
+    service = _Service(toolchain, bundle, plan, options, listener)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, service.stopping.set)
+    try:
+        return await service.run()
+    finally:
+        listener.close()
+
+
+class _Service:
+    """The processes of one `core serve`."""
+
+    def __init__(
+        self, toolchain: Toolchain, bundle: Bundle, plan: Plan, options: ServeOptions, listener: socket.socket
+    ) -> None:
+        self._toolchain = toolchain
+        self._bundle = bundle
+        self._plan = plan
+        self._options = options
+        self._listener = listener
+        self._nodes: dict[int, Node] = {}
+        self.stopping = asyncio.Event()
+
+    async def run(self) -> int:
+        options = self._options
+        health = await asyncio.start_server(self._health, *options.health)
+        try:
+            # One after the other: the first finds the mistakes, and applies the migrations for all.
+            for index in range(options.processes):
+                await self._start(index, first=index == 0)
+                if self.stopping.is_set():
+                    return 0
+            host, port = self._listener.getsockname()[:2]
+            _say(f"serving on http://{host}:{port}, health on http://{options.health[0]}:{_port_of(health)}")
+            keepers = [asyncio.create_task(self._keep(index)) for index in range(options.processes)]
+            await self.stopping.wait()
+            _say("stopping")
+            for keeper in keepers:
+                keeper.cancel()
+            await asyncio.gather(*keepers, return_exceptions=True)
+            return 0
+        finally:
+            self.stopping.set()
+            # A cluster hands its objects over one node after the other's turn; each has the whole time.
+            await asyncio.gather(
+                *(node.workerd.stop(seconds=options.stop_seconds + 4) for node in self._nodes.values())
+            )
+            health.close()
+
+    async def _start(self, index: int, *, first: bool = False) -> None:
+        options = self._options
+        state = options.state if options.processes == 1 else options.state / str(index)
+        label = "" if options.processes == 1 else f"[{index}] "
+        reader = LogReader(lambda line: print(f"{label}{line}", file=sys.stderr, flush=True), self._bundle.root)
+        cluster = None if options.cluster is None else options.cluster.cluster(index, options.stop_seconds)
+        migrate = first and options.migrate and bool(self._bundle.migrations)
+        node = await start_node(
+            self._toolchain,
+            self._bundle,
+            self._plan,
+            state=state,
+            listener=self._listener,
+            cluster=cluster,
+            env=os.environ,
+            ip_header=options.ip_header,
+            private_network=options.private_network,
+            closed=migrate,
+            on_line=lambda stream, line: reader.line(line),
+        )
+        self._nodes[index] = node
+        problem = await ask_health(node.health_port)
+        if problem is not None:
+            await node.workerd.kill()
+            raise WorkerdError(f"the application cannot answer:\n{problem}")
+        if migrate:
+            for line in await apply_migrations(node, self._bundle):
+                _say(line)
+            await open_node(node)
+
+    async def _keep(self, index: int) -> None:
+        """Start the process again whenever it ends, hangs, or can answer no more."""
+        failures = 0
+        while True:
+            began = time.monotonic()
+            reason = await until_unwell(self._nodes[index], patience=self._options.hang_seconds)
+            # Never two on one state: what is left of it is gone before the next one starts. It does not heed SIGTERM.
+            await self._nodes[index].workerd.kill()
+            failures = 0 if time.monotonic() - began > _WELL else failures
+            pause = _PAUSES[min(failures, len(_PAUSES) - 1)]
+            _say(f"process {index} {reason}; starting it again in {pause:g} s")
+            await asyncio.sleep(pause)
+            failures += 1
+            try:
+                await self._start(index)
+            except (WorkerdError, OSError) as error:
+                _say(f"process {index} did not start: {error}")
+
+    async def _health(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer any request with the state of the processes: 200 while one of them answers and nothing is stopping."""
+        try:
+            async with asyncio.timeout(30):
+                await reader.readuntil(b"\r\n\r\n")
+                status, report = await self._report()
+                body = json.dumps(report).encode()
+                reason = "OK" if status == 200 else "Service Unavailable"
+                writer.write(
+                    f"HTTP/1.1 {status} {reason}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+                    "Connection: close\r\n\r\n".encode()
+                    + body
+                )
+                await writer.drain()
+        except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError):
+            pass  # whoever asked is gone, or sent something else
+        finally:
+            writer.close()
+
+    async def _report(self) -> tuple[int, Mapping[str, Any]]:
+        if self.stopping.is_set():
+            return 503, {"status": "stopping"}
+        nodes = dict(self._nodes)
+        answers = await asyncio.gather(
+            *(
+                ask_health(node.health_port, seconds=10)
+                if node.workerd.returncode is None
+                else _result(f"it ended with status {node.workerd.returncode}")
+                for node in nodes.values()
+            )
+        )
+        told = {str(index): answer or "ok" for index, answer in zip(nodes, answers, strict=True)}
+        well = any(answer is None for answer in answers)
+        return (200 if well else 503), {"status": "ok" if well else "failing", "processes": told}
+
+
+async def apply_migrations(node: Node, bundle: Bundle) -> list[str]:
+    """Apply what is pending of the bundle's SQL migrations; what was done, in lines. Raises DeveloperError."""
+    done: list[str] = []
+    for binding, migrations in bundle.migrations.items():
+        answer = await post_json(
+            node.health_port,
+            "/migrate",
+            {"binding": binding, **attrs.asdict(migrations)},
+        )
+        if "error" in answer:
+            raise DeveloperError(f"{binding}: {answer['error']}. Put the migration right and start again")
+        done += [f"{binding}: applied {name}" for name in answer["applied"]]
+        done += [
+            f"{binding}: {name} was changed since it was applied. Write the change as a migration of its own"
+            for name in answer["changed"]
+        ]
+    return done
+
+
+async def _result(value: str) -> str | None:
+    return value
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    opened = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        opened.bind((host, port))
+        opened.listen(512)
+        opened.setblocking(False)
+    except OSError as error:
+        opened.close()
+        raise DeveloperError(
+            f"cannot listen on {host}:{port}: {error.strerror}. Choose another address with --host and --port"
+        ) from error
+    return opened
+
+
+def _port_of(server: asyncio.Server) -> int:
+    port: int = server.sockets[0].getsockname()[1]
+    return port
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

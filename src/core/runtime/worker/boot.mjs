@@ -1,0 +1,110 @@
+// CPython, once per isolate: from a memory snapshot where the bundle has one, else from its files.
+import { disguise, restore, serveFiles, serveGlue } from './shim.mjs';
+import * as workers from 'cloudflare:workers';
+import * as sockets from 'cloudflare:sockets';
+import createPyodideModule from './pyodide.asm.mjs';
+import { loadPyodide } from './pyodide.mjs';
+import wasm from './pyodide.asm.wasm';
+import stdlib from './python_stdlib.zip';
+import site from './site.bin';
+import { bundle, glue, snapshot } from './bundle.mjs';
+
+restore();
+
+const SITE = '/core';
+// Read by `print` and `logging`, so that a log line is one line of workerd's own log.
+const streams = {
+  stdout: (line) => console.log(line),
+  stderr: (line) => console.error(line),
+};
+
+/** Put the bundle's Python files where `sys.path` finds them. Nothing is copied: the files are views of one buffer. */
+function mount(py) {
+  const { FS } = py;
+  const all = new Uint8Array(site);
+  for (const folder of bundle.folders) FS.mkdirTree(`${SITE}/${folder}`);
+  FS.mkdirTree(SITE);
+  for (const [path, start, size] of bundle.files) {
+    const cut = path.lastIndexOf('/');
+    const parent = cut < 0 ? SITE : `${SITE}/${path.slice(0, cut)}`;
+    FS.createDataFile(parent, path.slice(cut + 1), all.subarray(start, start + size), true, false, true);
+  }
+}
+
+// What the platform's own SDK imports from its host, for applications that use it.
+export const jsModules = {
+  _pyodide_entrypoint_helper: {
+    patchWaitUntil() {},
+    cloudflareWorkersModule: workers,
+    cloudflareSocketsModule: sockets,
+    workerEntrypoint: workers.WorkerEntrypoint,
+    doAnImport: (name) => import(name),
+  },
+  _cloudflare_compat_flags: {
+    python_request_headers_preserve_commas: true,
+    python_workflows_implicit_dependencies: true,
+  },
+};
+
+let turn = 0;
+let steps = 0;
+
+/**
+ * Run a callback of asyncio's loop: at once, as a microtask, where it is not for later. A Durable Object depends on it:
+ * nothing may come between two steps of a method that only waits for storage, and a timer would let other calls in.
+ * Something that goes on and on without waiting for anything (the clock stands still meanwhile) lets others in, too.
+ */
+function schedule(callback, milliseconds = 0) {
+  if (milliseconds > 0) return void setTimeout(callback, milliseconds);
+  const now = Date.now();
+  if (now !== turn) [turn, steps] = [now, 0];
+  if (++steps < 10_000) return void queueMicrotask(callback);
+  steps = 0;
+  setTimeout(callback, 0);
+}
+
+/** Load Python, with the bundle's files. `build` is given only while a bundle is made: {compile, snapshot}. */
+export async function load(build = {}) {
+  const restoring = snapshot !== null;
+  serveGlue(glue, build.compile);
+  disguise();
+  serveFiles(wasm, stdlib);
+  let py;
+  try {
+    py = await loadPyodide({
+      createPyodideModule,
+      indexURL: 'https://bundle.invalid/',
+      lockFileContents: bundle.lock,
+      ...streams,
+      ...(build.snapshot ? { _makeSnapshot: true } : {}),
+      ...(restoring
+        ? { _loadSnapshot: new Uint8Array(snapshot), _snapshotDeserializer: (name) => jsModules[name] }
+        : {}),
+    });
+  } finally {
+    restore();
+  }
+  mount(py);
+  if (restoring) {
+    // What a snapshot must not repeat in every isolate, and what it remembers of files that were not there yet.
+    py.runPython('import random, importlib; random.seed(); importlib.invalidate_caches(); del random, importlib');
+  } else {
+    py.runPython(`import sys; sys.path.insert(0, ${JSON.stringify(SITE)}); del sys`);
+    for (const [name, module] of Object.entries(jsModules)) py.registerJsModule(name, module);
+  }
+  if (!build.snapshot) {
+    // A dead interpreter answers nothing ever again. The process ends with it, and the supervisor starts another.
+    py._api.on_fatal = (error) => workers.abortIsolate(`Python died: ${String(error?.message ?? error).slice(0, 300)}`);
+    py._api.scheduleCallback = schedule; // asked before every call that JSPI may suspend
+    py.pyimport('pyodide.webloop').scheduleCallback = schedule;
+  }
+  return py;
+}
+
+/** The Python module that answers requests, with the application imported. */
+export async function start(build) {
+  const py = await load(build);
+  const host = py.pyimport(bundle.host);
+  host.start(bundle.main, snapshot !== null);
+  return { py, host };
+}

@@ -1,0 +1,110 @@
+// The worker's events, handed to Python.
+import { start } from './boot.mjs';
+import { DurableObject, env as bindings, WorkerEntrypoint } from 'cloudflare:workers';
+
+let loading;
+let ready;
+
+/** One boot for all. It runs under `waitUntil`: a first client that hangs up must not take it down with it. */
+function boot(ctx) {
+  loading ??= start().then((python) => (ready = python));
+  ctx.waitUntil(loading.catch(() => {}));
+  return loading;
+}
+
+// Set while the supervisor has migrations to apply: what arrives meanwhile waits. Each one asks by itself, since a
+// promise of one request is not to be settled by another.
+let closed = bindings.CORE_CLOSED !== undefined;
+
+async function opened() {
+  while (closed) await scheduler.wait(10);
+}
+
+/** An event, once there is nothing left to wait for. */
+function event(...given) {
+  return closed ? opened().then(() => call(...given)) : call(...given);
+}
+
+/** Call into Python, let JSPI suspend it, and give back what it answers; the proxy of a task is destroyed. */
+async function call(ctx, name, ...args) {
+  const { py, host } = ready ?? (await boot(ctx));
+  const handler = handlers[name] ?? (handlers[name] = host[name]);
+  const result = handler(...args);
+  if (!(result instanceof py.ffi.PyAwaitable)) return result;
+  // The handler is waiting for something. It runs to its end even if its client goes away meanwhile.
+  const done = finish(result);
+  ctx.waitUntil(done.catch(() => {}));
+  return done;
+}
+const handlers = {};
+
+async function finish(task) {
+  try {
+    return await task;
+  } finally {
+    task.destroy();
+  }
+}
+
+// workerd writes the Host header into the URL as it came, so a slash would move where the path begins
+// (RFC 9112, section 3.2: such a request is answered 400).
+const NOT_IN_HOST = /[/\\]/;
+
+function fetch(request, env, ctx) {
+  if (NOT_IN_HOST.test(request.headers.get('host'))) {
+    return Response.json({ error: 'Malformed Host header' }, { status: 400 });
+  }
+  return event(ctx, 'fetch', request, env, ctx);
+}
+
+export default {
+  fetch,
+  queue: (batch, env, ctx) => event(ctx, 'queue', batch, env, ctx),
+  scheduled: (trigger, env, ctx) => event(ctx, 'scheduled', trigger, env, ctx),
+};
+
+/**
+ * Whether this isolate can answer: Python is loaded, the application imported, every binding there. It listens for the
+ * supervisor alone, which also has it apply SQL migrations, and let events in after that.
+ */
+export class Health extends WorkerEntrypoint {
+  async fetch(request) {
+    try {
+      if (request.method === 'POST') {
+        if (new URL(request.url).pathname === '/open') {
+          closed = false;
+          return Response.json({});
+        }
+        return new Response(await call(this.ctx, 'migrate', this.env, await request.text()));
+      }
+      const problems = await call(this.ctx, 'problems', this.env);
+      return Response.json(problems ? { status: 'failing', problems } : { status: 'ok' }, { status: problems ? 503 : 200 });
+    } catch (error) {
+      return Response.json({ status: 'failing', problems: String(error?.message ?? error) }, { status: 503 });
+    }
+  }
+}
+
+const instances = new WeakMap();
+
+/** The JavaScript class of a Durable Object whose methods are Python's; `methods` are those that it has there. */
+export function durableObject(name, methods) {
+  class PythonObject extends DurableObject {
+    constructor(ctx, env) {
+      super(ctx, env);
+      ctx.blockConcurrencyWhile(async () => {
+        instances.set(this, await call(ctx, 'durable_object', name, ctx, env));
+      });
+    }
+  }
+  for (const method of methods) {
+    PythonObject.prototype[method] = async function (...args) {
+      const result = await event(this.ctx, 'durable_object_call', instances.get(this), method, ...args);
+      if (result?.thrown_by_core !== true) return result;
+      delete result.thrown_by_core;
+      throw result;
+    };
+  }
+  Object.defineProperty(PythonObject, 'name', { value: name });
+  return PythonObject;
+}

@@ -1,0 +1,1 @@
+"""SQL as D1 understands it: tokens, migrations, statements. For tools and embedded engines; a worker loads nothing of it."""

@@ -1,0 +1,408 @@
+"""One statement against a database's migrations: its mistakes, the number of its values, the columns of its rows.
+
+SQLite itself is asked, through the standard library, and a user's statement is only ever compiled (`EXPLAIN`), never
+run. What is not known for certain is not said. This file knows no type checker and no source file; the texts of
+findings are decided here, once.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Final
+
+import attrs
+
+from core.sql.catalog import Migrated, TableInfo
+from core.sql.clauses import clauses_of, common_tables_of
+from core.sql.columns import Column, MissingRows, SchemaReader, column_names, view_columns
+from core.sql.location import locate
+from core.sql.messages import did_you_mean, listed
+from core.sql.rules import (
+    MAX_PARAMETERS,
+    MAX_PATTERN_BYTES,
+    PRAGMAS,
+    REFUSED_FUNCTIONS,
+    TRANSACTION_STATEMENTS,
+    allows_pragma,
+    refusal,
+)
+from core.sql.tokens import StatementText, Token, quoted, statements_of
+from core.values import frozen
+
+__all__ = ["SqlProblem", "Statement", "StatementAnalysis"]
+
+
+@frozen
+class SqlProblem:
+    """A mistake in a statement. `line` counts from 0, within the statement's own text.
+
+    `table` is the name of a table that no migration makes: a program may make it itself.
+    """
+
+    message: str
+    line: int = 0
+    table: str = ""
+
+
+@frozen
+class Statement:
+    """The facts about a text given to `prepare`.
+
+    `takes` is the number of values to bind, None where that is not known. `columns` are those of its rows: none at
+    all for a statement without rows, None where that is not known.
+    """
+
+    problems: tuple[SqlProblem, ...] = ()
+    takes: int | None = None
+    columns: tuple[Column, ...] | None = None
+
+    def column(self, name: str) -> Column | None:
+        """The column of that name; of several, the last one, as in a row."""
+        for column in reversed(self.columns or ()):
+            if column.name == name:
+                return column
+        return None
+
+
+# One statement ------------------------------------------------------------------------------------------------------
+
+_SCHEMA_WORDS: Final = frozenset(["CREATE", "ALTER", "DROP", "REINDEX", "ANALYZE"])
+_ROWS: Final = frozenset(["SELECT", "VALUES"])
+_ROWIDS: Final = frozenset(["ROWID", "OID", "_ROWID_"])
+_CHANGES: Final = frozenset(["INSERT", "REPLACE", "UPDATE", "DELETE"])
+
+_BATCH: Final = "Run the statements together with batch(), which is a transaction"
+_FIXES: Final = {"D1 does not authorize temporary tables": ". Use WITH for a table of one statement"}
+
+# Mistakes that no table has a part in: these are said of a database without migrations too.
+_GRAMMAR: Final = re.compile(
+    r"syntax error$|^incomplete input$|^unrecognized token|^too many |^variable number must|^Expression tree is too|^not authorized"
+)
+
+# What SQLite learned after 3.37, by the text that shows it and the words of an older one against it. There, a statement
+# with that mistake is not judged; any other mistake in it is one on D1 too.
+_NEWER: Final[Sequence[tuple[tuple[int, int, int], re.Pattern[str], re.Pattern[str]]]] = tuple(
+    (version, re.compile(text, re.IGNORECASE), re.compile(error, re.IGNORECASE))
+    for version, text, error in (
+        ((3, 38, 0), r"->", r'near ">+": syntax error'),
+        ((3, 39, 0), r"\b(RIGHT|FULL)\b|\bDISTINCT\s+FROM\b", r".*: syntax error|.*\bJOINs? .*"),
+        ((3, 44, 0), r"\w\s*\([^()]*(\([^()]*\)[^()]*)*\bORDER\s+BY\b", r'near "ORDER": syntax error'),
+        ((3, 46, 0), r"\b(0x[0-9a-f]+|\d+)_\w", r"unrecognized token.*|.*: syntax error"),
+        ((3, 47, 0), r"\bWITHIN\s+GROUP\b", r".*: syntax error"),
+        ((3, 48, 0), r"\bI?IF\s*\(", r"no such function: I?IF|wrong number of arguments to function I?IF\(\)"),
+    )
+)
+
+
+class StatementAnalysis:
+    """One statement of a text, being read."""
+
+    def __init__(self, schema: SchemaReader, part: StatementText, known: bool, line: int = 0) -> None:
+        self.schema = schema
+        self.migrated: Migrated = schema.migrated
+        self.part = part
+        self.line = line
+        self.tokens: tuple[Token, ...] = part.tokens
+        self.known = known
+        self.problems: list[SqlProblem] = []
+
+    def read(self) -> Statement:
+        """Return all that can be said about the statement."""
+        first = self.tokens[0]
+        word = first.word
+        takes = self.part.parameter_count
+        refused = refusal(self.part)
+        if refused is not None:
+            self._say(
+                refused + _FIXES.get(refused, "") if word not in TRANSACTION_STATEMENTS else f"{refused}. {_BATCH}",
+                first,
+            )
+            return self._finish(None if "PRAGMA" in refused else 0)
+        if word == "PRAGMA" or (word == "EXPLAIN" and any(token.word == "PRAGMA" for token in self.tokens[1:4])):
+            return self._finish(None)  # some pragmas act while they are compiled
+        for token in self.tokens:
+            if token.kind == "parameter" and token.text[0] != "?":
+                self._say(
+                    f"D1 does not support named parameters: write ? or ?1 in place of {token.text}, and bind the values "
+                    "in that order",
+                    token,
+                )
+                return self._finish(None)
+        if takes > MAX_PARAMETERS:
+            self._say(f"the statement takes {takes} values. D1 takes {MAX_PARAMETERS} at most", first)
+            return self._finish(None)
+        error = self._compile()
+        if error is not None:
+            self._explain(error)
+        else:
+            self._judge_run()
+        if error is not None or self.problems:
+            return self._finish(takes if not self.problems else None)
+        if word in _SCHEMA_WORDS or word == "EXPLAIN" or not self.known:
+            return Statement(takes=takes, columns=None if word == "EXPLAIN" or not self.known else ())
+        return Statement(takes=takes, columns=self._columns())
+
+    def _judge_run(self) -> None:
+        """Find what SQLite only refuses when it runs: long patterns, and pragmas read as tables."""
+        text = self.part.text.upper()
+        if "LIKE" not in text and "GLOB" not in text and "PRAGMA_" not in text:
+            return
+        for index, (before, token) in enumerate(pairwise(self.tokens), start=1):
+            if before.word in ("LIKE", "GLOB") and token.kind == "string" and len(token.text) > MAX_PATTERN_BYTES // 4:
+                size = len(token.text[1:-1].replace("''", "'").encode("utf-8", "replace"))
+                if size > MAX_PATTERN_BYTES:
+                    self._say(
+                        f"the pattern has {size} bytes. D1 takes {MAX_PATTERN_BYTES} at most: compare with instr() or "
+                        "substr()",
+                        token,
+                    )
+            elif before.word in ("FROM", "JOIN") and token.text[:7].lower() == "pragma_":
+                self._judge_pragma_table(token, self.tokens[index + 1 : index + 4])
+
+    def _judge_pragma_table(self, table: Token, following: Sequence[Token]) -> None:
+        """Judge `pragma_name` and `pragma_name('argument')` in a FROM clause."""
+        name = table.text[7:].lower()
+        if table.text.lower() in self.migrated.tables:
+            return
+        if name in PRAGMAS:
+            marks = [token.text for token in following]
+            if marks[:1] != ["("]:
+                argument = None
+            elif marks[2:] == [")"] and following[1].kind == "string" and PRAGMAS[name] != "none":
+                argument = marks[1][1:-1]
+            else:
+                return
+            if allows_pragma(name, argument):
+                return
+        self._say(f"D1 does not authorize PRAGMA {name}", table)
+
+    def _say(self, message: str, token: Token | None, table: str = "") -> None:
+        line = self.line + self.part.text.count("\n", 0, token.start) if token is not None else 0
+        self.problems.append(SqlProblem(message, line, table))
+
+    def _finish(self, takes: int | None) -> Statement:
+        return Statement(tuple(self.problems), takes)
+
+    # -- asking SQLite
+
+    def _safe_text(self, replace: dict[int, str] | None = None, tokens: Sequence[Token] | None = None) -> str:
+        """The statement with its quoted names as what can only be a name; `replace` gives other tokens by their start."""
+        parts: list[str] = []
+        tokens = self.tokens if tokens is None else tokens
+        text = self.part.text
+        at, end = tokens[0].start, tokens[-1].end
+        if not replace and '"' not in text:
+            return text[at:end]
+        for token in tokens:
+            other = (replace or {}).get(token.start)
+            if other is None and token.text[0] == '"':
+                # Without this a misspelt "name" would be a string, where D1 says that there is no such column.
+                other = quoted(token.name or "")
+            if other is None:
+                continue
+            parts += [text[at : token.start], other]
+            at = token.end
+        parts.append(text[at:end])
+        return "".join(parts)
+
+    def _compile(self, text: str | None = None) -> str | None:
+        """Return SQLite's message about the statement, or None."""
+        text = self._safe_text() if text is None else text
+        return self.schema.refusal(text if self.tokens[0].word == "EXPLAIN" else f"EXPLAIN {text}")
+
+    def _explain(self, error: str) -> None:
+        """Turn what SQLite says into a finding, unless it may be wrong."""
+        if (called := re.fullmatch(r"no such function: (.+)", error)) and called[1].lower() in REFUSED_FUNCTIONS:
+            error = f"not authorized to use function: {called[1]}"
+        if not self.known and not _GRAMMAR.search(error):
+            return
+        if self.tokens[0].word in _SCHEMA_WORDS and not _GRAMMAR.search(error):
+            return  # made at run time, over tables that may be made at run time
+        for version, text, against in _NEWER:
+            if sqlite3.sqlite_version_info < version and text.search(self.part.text) and against.fullmatch(error):
+                return
+        if match := re.fullmatch(r"no such table: (?:main\.)?(.+)", error):
+            self._no_such_table(match[1])
+        elif match := re.fullmatch(r"no such column: (.+)", error):
+            self._no_such_column(match[1])
+        elif match := re.fullmatch(r"table (.+) has no column named (.+)", error):
+            table = self.migrated.tables.get(match[1].lower())
+            near = did_you_mean(match[2], [c.name for c in table.columns] if table is not None else [])
+            self._say(f"{error}.{near or _those(table)}", self._find(match[2]))
+        elif match := re.fullmatch(r"no such function: (.+)", error):
+            near = did_you_mean(match[1], self.migrated.functions)
+            self._say(f"{error}.{near or ' D1 has those of SQLite, and takes no others'}", self._find(match[1]))
+        elif error.endswith("syntax error"):
+            self._say(f"{error}. Correct the statement there", locate(self.part, error) or self.tokens[0])
+        elif error == "incomplete input":
+            self._say("the statement breaks off. Write its end", self.tokens[-1])
+        elif match := re.fullmatch(r"not authorized to use function: (.+)", error):
+            self._say(f"D1 does not authorize the function {match[1]}()", self._find(match[1]))
+        elif error.startswith("not authorized"):
+            self._say("D1 does not authorize this statement", self.tokens[0])
+        elif error.startswith("ambiguous column name"):
+            self._say(f"{error}. Name its table too, as in users.id", self._named_in(error))
+        else:
+            self._say(error, self._named_in(error))
+
+    def _no_such_table(self, name: str) -> None:
+        bare = name.rpartition(".")[2]
+        lower = bare.lower()
+        if lower.startswith(("sqlite_", "_cf_")) or lower == "d1_migrations":
+            return
+        tables = [table.name for table in self.migrated.tables.values()]
+        near = did_you_mean(bare, tables)
+        if not near:
+            near = f" The migrations make {listed(sorted(tables))}" if tables else " The migrations make no table"
+        self._say(f"no such table: {name}.{near}", self._find(bare), lower)
+
+    def _no_such_column(self, name: str) -> None:
+        qualifier, _, column = name.rpartition(".")
+        token = self._find(column)
+        if token is not None and token.text[0] == '"':
+            self._say(f"no such column: {name}. Double quotes make a name; write '{column}' for a text", token)
+            return
+        tables = list(self.tablesdid_you_mean(qualifier.rpartition(".")[2].lower()))
+        near = did_you_mean(column, [known.name for table in tables for known in table.columns])
+        if not near and len(tables) == 1:
+            near = _those(tables[0])
+        self._say(f"no such column: {name}.{near or ' Name a column of a table in this statement'}", token)
+
+    def tablesdid_you_mean(self, alias: str) -> Iterator[TableInfo]:
+        """The tables that `alias` may mean, or all tables of the statement where there is none."""
+        items = clauses_of(self.tokens).items
+        named = [(item.alias, item.name) for item in items]
+        for index, token in enumerate(self.tokens[:-1]):
+            if token.word in ("INTO", "UPDATE") and (name := self.tokens[index + 1].name) is not None:
+                named.append((name.lower(), name.lower()))
+        for known_as, name in named:
+            if alias in ("", known_as) and name in self.migrated.tables:
+                yield self.migrated.tables[name]
+
+    def _find(self, name: str) -> Token | None:
+        """The first token that spells a name."""
+        wanted = name.lower()
+        return next((token for token in self.tokens if (token.name or "").lower() == wanted), None)
+
+    def _named_in(self, error: str) -> Token | None:
+        return self._find(error.rpartition(": ")[2].rpartition(".")[2].removesuffix("()")) or self.tokens[0]
+
+    # -- what the rows hold
+
+    def _columns(self) -> tuple[Column, ...] | None:
+        """The columns of the rows; nothing for a statement without rows."""
+        verb, at = _verb(self.tokens)
+        if verb in _ROWS:
+            return self._selected_columns(self.tokens)
+        if verb in _CHANGES:
+            returning = _returning(self.tokens, at)
+            if returning is None:
+                return ()
+            target = _target(self.tokens, at)
+            if target is None or at:
+                return None
+            return self._returning_columns(verb, target, self.tokens[returning + 1 :])
+        return None
+
+    def _returning_columns(self, verb: str, target: Token, listed: Sequence[Token]) -> tuple[Column, ...] | None:
+        """The columns of RETURNING, as those of a SELECT of the same list from the changed table."""
+        if not listed:
+            return None
+        table = quoted(target.name or "")
+        text = f"SELECT {self._safe_text(tokens=listed)} FROM {table}"
+        one = _analysis_of(self.schema, text)
+        columns = one._selected_columns(one.tokens)
+        if columns is None:
+            return None
+        # What was just written is not NULL because the column could be: only where nothing else names it.
+        rest = {(t.name or "").lower() for t in self.tokens if t.start < listed[0].start}
+        return tuple(
+            attrs.evolve(column, null="")
+            if verb in ("INSERT", "REPLACE") or column.source.rpartition(".")[2].lower() in rest
+            else column
+            for column in columns
+        )
+
+    def _selected_columns(self, tokens: Sequence[Token]) -> tuple[Column, ...] | None:
+        """The columns of a SELECT."""
+        nulls = {token.start: "NULL" for token in tokens if token.kind == "parameter"}
+        clauses = clauses_of(tokens)
+        common = common_tables_of(tokens)
+        found = self.schema.origins(self._safe_text, nulls, clauses, common)
+        if found is None or any(token.word in _ROWIDS for token in tokens):
+            # What the copy does not take, and the names of a key that it has not, are asked of the schema itself.
+            names = self._view_names(self._safe_text(nulls))
+            if names is None:
+                return None
+            if found is None or len(found[0]) != len(names):
+                return tuple(Column(name) for name in names)
+            found = names, found[1]
+        why = MissingRows(clauses, self.migrated.tables, common)
+        columns: list[Column] = []
+        for name, tag in zip(*found, strict=True):
+            if tag is None:
+                columns.append(Column(name))
+            else:
+                table = self.migrated.tables[tag.table]
+                item = clauses.items[tag.item] if tag.item is not None else None
+                null = why.null(name, table, table.columns[tag.column], item)
+                columns.append(self.schema.column(name, table, tag.column, null))
+        return tuple(columns)
+
+    def _view_names(self, text: str) -> list[str] | None:
+        """The names of the columns, through a view that is never selected from."""
+        connection, gate = self.migrated.connection, self.migrated.gate
+        gate.open = True
+        try:
+            rows = view_columns(connection, text)
+        except sqlite3.Error:
+            return None
+        finally:
+            gate.open = False
+        return column_names([row[1] for row in rows])
+
+
+def _analysis_of(schema: SchemaReader, text: str) -> StatementAnalysis:
+    return StatementAnalysis(schema, statements_of(text)[0], True)
+
+
+def _verb(tokens: Sequence[Token]) -> tuple[str, int]:
+    """The word that says what a statement does, and where it stands: behind WITH and its queries."""
+    if tokens[0].word != "WITH":
+        return tokens[0].word, 0
+    depth = 0
+    for index, token in enumerate(tokens):
+        depth += {"(": 1, ")": -1}.get(token.text, 0)
+        if not depth and token.word in _ROWS | _CHANGES:
+            return token.word, index
+    return "", 0
+
+
+def _returning(tokens: Sequence[Token], at: int) -> int | None:
+    depth = 0
+    for index, token in enumerate(tokens):
+        depth += {"(": 1, ")": -1}.get(token.text, 0)
+        if not depth and index > at and token.word == "RETURNING":
+            return index
+    return None
+
+
+def _target(tokens: Sequence[Token], at: int) -> Token | None:
+    """The table that a statement changes."""
+    for index in range(at + 1, len(tokens)):
+        token = tokens[index]
+        if token.word in ("OR", "ROLLBACK", "ABORT", "REPLACE", "FAIL", "IGNORE", "INTO", "FROM"):
+            continue
+        if index + 2 < len(tokens) and tokens[index + 1].text == ".":
+            return tokens[index + 2]
+        return token if token.name is not None else None
+    return None
+
+
+def _those(table: TableInfo | None) -> str:
+    if table is None or not table.columns:
+        return ""
+    return f" {table.name} has {listed([column.name for column in table.columns])}"

@@ -1,0 +1,107 @@
+"""The migrations of a D1 database as files: `migrations/*.sql`, their order, and their statements."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+import attrs
+
+from core.errors import D1Error
+from core.sql.tokens import StatementText, statements_of
+
+__all__ = ["Migration", "MigrationError", "migration_digest", "migration_files", "read_migrations"]
+
+
+@attrs.frozen
+class Migration:
+    """One file: its `name`, by which it is recorded, and its SQL."""
+
+    name: str
+    path: Path
+    sql: str = attrs.field(repr=False)
+
+    @property
+    def statements(self) -> list[tuple[int, StatementText]]:
+        """Its statements with the line, from 1, that each begins on."""
+        return _without_transaction(
+            [
+                (self.sql.count("\n", 0, piece.start + piece.tokens[0].start) + 1, piece)
+                for piece in statements_of(self.sql)
+                if piece.tokens
+            ]
+        )
+
+    @property
+    def digest(self) -> str:
+        """A hash of its statements, without comments and blanks."""
+        texts = ("\0".join(token.text for token in piece.tokens) for _, piece in self.statements)
+        return hashlib.sha256("\0;\0".join(texts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class MigrationError(D1Error):
+    """A migration failed and changed nothing, at `path` and `line`; `reason` is the database's message."""
+
+    def __init__(self, path: Path, line: int, reason: str) -> None:
+        super().__init__(
+            f"{path}:{line}: {reason}. The file changed nothing, and the ones before it stay applied: "
+            "fix it and migrate again"
+        )
+        self.path = path
+        self.line = line
+        self.reason = reason
+
+
+def migration_files(folder: Path) -> list[Path]:
+    """Return the `.sql` files of a folder in the order in which they are applied: by their number, then by their name.
+
+    Files without a number come last.
+    """
+    try:
+        files = [path for path in folder.iterdir() if path.suffix == ".sql" and path.is_file()]
+    except OSError:
+        return []
+    return sorted(files, key=_order)
+
+
+def _order(path: Path) -> tuple[int, int, str]:
+    digits = path.name[: len(path.name) - len(path.name.lstrip("0123456789"))]
+    return (0, int(digits), path.name) if digits else (1, 0, path.name)
+
+
+def migration_digest(folder: Path) -> str:
+    """Return a digest of all migrations: their names, their order and their texts."""
+    digest = hashlib.sha256(str(folder).encode())
+    for path in migration_files(folder):
+        digest.update(b"\0" + path.name.encode() + b"\0")
+        try:
+            digest.update(path.read_bytes())
+        except OSError as error:
+            digest.update(str(error).encode())
+    return digest.hexdigest()
+
+
+def read_migrations(folder: str | os.PathLike[str]) -> list[Migration]:
+    """Return every `*.sql` file of a folder, in the order of `migration_files`: `0001_first.sql` before `10_last.sql`.
+
+    Raises FileNotFoundError for a folder that is missing, and `MigrationError` for a file that is not UTF-8.
+    """
+    root = Path(folder)
+    if not root.is_dir():
+        raise FileNotFoundError(f"{root} is not a folder. Migrations are its *.sql files; make it with the first one")
+    migrations: list[Migration] = []
+    for path in migration_files(root):
+        try:
+            text = path.read_text("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise MigrationError(path, 1, f"not UTF-8 ({error})") from error
+        migrations.append(Migration(path.name, path, text))
+    return migrations
+
+
+def _without_transaction(statements: list[tuple[int, StatementText]]) -> list[tuple[int, StatementText]]:
+    """A file from a dump has a BEGIN and a COMMIT around all of it; the transaction is there anyway."""
+    if len(statements) >= 2 and statements[0][1].keyword == "BEGIN" and statements[-1][1].keyword in ("COMMIT", "END"):
+        return statements[1:-1]
+    return statements

@@ -1,0 +1,116 @@
+"""A statement against the program: values for its parameters, and the class that its rows become."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+from core.sql.messages import did_you_mean, listed
+
+if TYPE_CHECKING:
+    from core.sql.analysis import Statement
+    from core.sql.columns import Column, Storage
+
+__all__ = ["Kind", "RowField", "check_column", "check_row", "check_scalar", "check_values"]
+
+Kind = Literal["int", "float", "bool", "str", "date", "bytes", "json", "none", "any"]
+"""What a field takes. `date` stands for all that is read from a text: dates, times, UUIDs; `json` for lists and objects,
+which no column gives; `any` for what is not known."""
+
+_FROM: Final[dict[str, frozenset[Storage]]] = {
+    "int": frozenset(["integer"]),
+    "bool": frozenset(["integer"]),
+    "float": frozenset(["integer", "real"]),
+    "str": frozenset(["text"]),
+    "date": frozenset(["text"]),
+    "bytes": frozenset(["blob"]),
+    "json": frozenset(),
+    "none": frozenset(),
+}
+_FITS: Final[dict[Storage, str]] = {"integer": "int", "real": "float", "text": "str", "blob": "bytes"}
+
+
+class RowField(NamedTuple):
+    """A field of the class that rows become. `shown` is its type as written; `required` says that it has no default."""
+
+    name: str
+    shown: str
+    kinds: frozenset[Kind]
+    required: bool = True
+
+    @property
+    def optional(self) -> bool:
+        """Whether it takes NULL."""
+        return bool(self.kinds & {"none", "any"})
+
+
+def check_values(statement: Statement, given: int | None) -> str | None:
+    """Return the mistake in the number of values given to `bind`; None where `given` is, for a statement never bound."""
+    takes = statement.takes
+    if takes is None or takes == (given or 0):
+        return None
+    values = "1 value" if takes == 1 else f"{takes} values"
+    if given is None:
+        return f"the statement takes {values}, and nothing was bound. Call bind() with {'it' if takes == 1 else 'them'}"
+    if takes == 0:
+        return f"the statement takes no values, but bind() gives {given}. Write a ? for each, or leave bind() out"
+    return f"the statement takes {values}, but bind() gives {given}. Give one for each ? of the statement"
+
+
+def check_column(statement: Statement, name: str) -> str | None:
+    """Return the mistake in `first("name")`, or None."""
+    if statement.columns is None or statement.problems:
+        return None
+    if not statement.columns:
+        return f'first("{name}") asks for a column, but the statement gives no rows. Add RETURNING, or call run()'
+    if statement.column(name) is not None:
+        return None
+    names = [column.name for column in statement.columns]
+    return f'the result has no column "{name}".{did_you_mean(name, names) or f" It has {listed(names)}"}'
+
+
+def check_row(statement: Statement, title: str, fields: Iterable[RowField]) -> list[tuple[str, str]]:
+    """Return the mistakes in `first(T)` and `all(T)`: a field of `T` and the message, for each. The field is "" for all."""
+    if statement.columns is None or statement.problems:
+        return []
+    if not statement.columns:
+        return [("", f"{title} is read from rows, but the statement gives none. Add RETURNING, or call run()")]
+    names = [column.name for column in statement.columns]
+    found: list[tuple[str, str]] = []
+    for field in fields:
+        column = statement.column(field.name)
+        if column is None:
+            if field.required:
+                near = did_you_mean(field.name, names)
+                fix = near or f" It has {listed(names)}: select it, or give the field a default"
+                found.append((field.name, f"{title}.{field.name} is not in the result.{fix}"))
+        elif message := _mismatch(title, column, field):
+            found.append((field.name, message))
+    return found
+
+
+def check_scalar(statement: Statement, shown: str, kinds: frozenset[Kind]) -> str | None:
+    """Return the mistake in `first(T)` of a scalar `T`: rows are objects, never bare values."""
+    if statement.problems or not kinds or kinds & {"any", "json"}:
+        return None
+    return f'a row is an object, and never {shown}. Ask for one column by its name: first("column")'
+
+
+def _mismatch(title: str, column: Column, field: RowField) -> str | None:
+    kinds = field.kinds
+    if column.storage and "any" not in kinds and not any(_FROM[kind] & column.storage for kind in kinds):
+        fits = " or ".join(_FITS[storage] for storage in sorted(column.storage))
+        return (
+            f"{title}.{field.name}: {field.shown} cannot hold {column.source}, which is {column.declared}. "
+            f"Make it {_optional(fits, column)}"
+        )
+    if column.null and not field.optional:
+        return (
+            f"{title}.{field.name}: {field.shown} cannot hold NULL, but {column.source} {column.null}. "
+            f"Make it {field.shown} | None"
+        )
+    return None
+
+
+def _optional(fits: str, column: Column) -> str:
+    return f"{fits} | None" if column.null else fits

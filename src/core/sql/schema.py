@@ -1,0 +1,131 @@
+"""A database as its migrations make it, and the statements that were judged against it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from core.sql.analysis import SqlProblem, Statement, StatementAnalysis
+from core.sql.catalog import Migrated, MigrationProblem, migrate
+from core.sql.columns import Column, MissingRows, SchemaReader
+from core.sql.migrations import migration_digest
+from core.sql.rules import MAX_PARAMETERS, MAX_SQL_BYTES
+from core.sql.simple import read_simple
+from core.sql.tokens import statements_of
+
+__all__ = ["Schema", "blank_schema", "schema_of"]
+
+_KEPT: Final = 256
+"""How many statements are kept: one is asked about several times, but soon after another."""
+
+_schemas: dict[str, Schema] = {}
+_blank: list[Schema] = []
+
+
+def blank_schema() -> Schema:
+    """The schema of a database of which nothing is known: what is wrong in any database is still told."""
+    if not _blank:
+        _blank.append(Schema(migrate(Path("/nowhere"))))
+    return _blank[0]
+
+
+def schema_of(folder: Path) -> Schema:
+    """The schema that the migrations in `folder` make. Kept as long as not one of the files changes."""
+    digest = migration_digest(folder)
+    schema = _schemas.get(digest)
+    if schema is None:
+        if len(_schemas) >= 16:
+            _schemas.pop(next(iter(_schemas)))
+        schema = _schemas[digest] = Schema(migrate(folder), digest)
+    return schema
+
+
+class Schema(SchemaReader):
+    """A database, as far as its migrations tell."""
+
+    def __init__(self, migrated: Migrated, digest: str = "") -> None:
+        super().__init__(migrated)
+        self.digest = digest
+        self._statements: dict[str, Statement] = {}
+
+    @property
+    def problems(self) -> tuple[MigrationProblem, ...]:
+        """The mistakes in the migrations themselves."""
+        return self.migrated.problems
+
+    @property
+    def known(self) -> bool:
+        """Whether there are migrations and all of them ran, so that a table which is not there is a mistake."""
+        return self.migrated.trusted
+
+    def analyse(self, sql: str) -> Statement:
+        """All that can be said about `sql`, the text of one `prepare`. Kept for a while."""
+        with self.migrated.lock:
+            statement = self._statements.get(sql)
+            if statement is None:
+                if len(self._statements) >= _KEPT:
+                    self._statements.clear()
+                statement = self._statements[sql] = self.analyse_simple(sql) or self.analyse_fully(sql)
+            return statement
+
+    # -- one text
+
+    def analyse_simple(self, sql: str) -> Statement | None:
+        """Return the result of `analyse_fully` for a simple statement, faster; None for any other."""
+        read = read_simple(sql, self.migrated.tables) if self.known and len(sql) <= MAX_SQL_BYTES else None
+        if read is None or read.takes > MAX_PARAMETERS:
+            return None
+        if self.refusal(f"EXPLAIN {sql}", () if read.numbered else (None,) * read.takes) is not None:
+            return None
+        why = MissingRows(read.clauses, self.migrated.tables)
+        columns: list[Column] = []
+        for name, number, at in read.columns:
+            if at < 0:
+                columns.append(Column(name))
+            else:
+                item = read.clauses.items[number]
+                table = self.migrated.tables[item.name]
+                columns.append(self.column(name, table, at, why.null(name, table, table.columns[at], item)))
+        return Statement(takes=read.takes, columns=tuple(columns))
+
+    def analyse_fully(self, sql: str) -> Statement:
+        """Return all that can be said about any text."""
+        size = len(sql.encode("utf-8", "replace"))
+        if size > MAX_SQL_BYTES:
+            return Statement((SqlProblem(f"the text has {size} bytes. D1 takes {MAX_SQL_BYTES} at most"),))
+        if "\0" in sql:
+            return Statement((SqlProblem("the text has a NUL character. Leave it out"),))
+        parts = statements_of(sql)
+        if not any(part.tokens for part in parts):
+            return Statement((SqlProblem("the text holds no statement. Write one"),))
+        problems: list[SqlProblem] = []
+        for part in parts:
+            if not part.tokens:
+                problems.append(
+                    SqlProblem(
+                        "D1 takes what follows a semicolon for another statement, and finds none there. Leave out the "
+                        "comment or the second semicolon",
+                        sql.count("\n", 0, part.start),
+                    )
+                )
+        real = [part for part in parts if part.tokens]
+        result = Statement()
+        changes_schema = False
+        for index, part in enumerate(real):
+            last = index == len(real) - 1
+            if not last and part.parameters:
+                problems.append(
+                    SqlProblem(
+                        "of several statements in one text, only the last may have parameters. Prepare each by itself, "
+                        "and run them with batch()",
+                        sql.count("\n", 0, part.start + part.tokens[0].start),
+                    )
+                )
+            result = StatementAnalysis(
+                self, part, self.known and not changes_schema, sql.count("\n", 0, part.start)
+            ).read()
+            problems += result.problems
+            changes_schema = changes_schema or part.tokens[0].word in ("CREATE", "ALTER", "DROP")
+        return attrs.evolve(result, problems=tuple(problems), columns=None if problems else result.columns)

@@ -1,0 +1,195 @@
+"""SQL as SQLite's tokenizer reads it: tokens, parameters, and where statements end.
+
+One tokenizer serves the checks and the embedded engine. Nothing is parsed beyond tokens, except for the one construct
+that has semicolons inside: CREATE TRIGGER. https://www.sqlite.org/lang.html
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final, Literal, NamedTuple
+
+import attrs
+
+__all__ = [
+    "StatementText",
+    "Token",
+    "parameter_count",
+    "quoted",
+    "simple_tokens",
+    "statements_of",
+    "tokens_of",
+    "words",
+]
+
+
+def words(text: str) -> frozenset[str]:
+    """Return the words of a string as a set."""
+    return frozenset(text.split())
+
+
+Kind = Literal["word", "quoted", "string", "number", "parameter", "symbol"]
+
+# Letters and digits of names, with `_`, `$` and all beyond ASCII: as what they are not, since a set that goes up to
+# \U0010ffff takes ten times as long to compile as all the rest.
+_LETTER: Final = r"[^\x00-@\[-^`{-\x7f]"
+_LETTERS: Final = r"[^\x00-\#%-/:-@\[-^`{-\x7f]"
+_NUMBER: Final = r"0[xX][0-9A-Fa-f_]+|(?:[0-9][0-9_]*(?:\.[0-9_]*)?|\.[0-9][0-9_]*)(?:[eE][+-]?[0-9][0-9_]*)?"
+# A string or a name without its end goes on to the end of the text, and a number takes the letters behind it, as in
+# SQLite: each is then an unrecognized token.
+_TOKEN: Final = re.compile(
+    rf"""
+      (?P<blank>[ \t\n\f\r\v]+|--[^\n]*|/\*(?:.*?\*/|.*))
+    | (?P<string>[xX]?'(?:[^']|'')*(?:'|\Z))
+    | (?P<quoted>"(?:[^"]|"")*(?:"|\Z)|`(?:[^`]|``)*(?:`|\Z)|\[[^\]]*(?:\]|\Z))
+    | (?P<parameter>\?[0-9]*|[:@$\#]{_LETTERS}+(?:::{_LETTERS}+)*(?:\([^)\s]*\))?)
+    | (?P<number>(?:{_NUMBER}){_LETTERS}*)
+    | (?P<word>{_LETTER}{_LETTERS}*)
+    | (?P<symbol>->>|->|\|\||<=|>=|<>|!=|==|<<|>>|.)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_SIMPLE_TOKEN: Final = re.compile(rf"'(?:[^']|'')*'|[A-Za-z_][A-Za-z_0-9]*|\?[0-9]*|{_NUMBER}|\|\||<=|>=|<>|!=|==|\S")
+
+
+class Token(NamedTuple):
+    """A word, a quoted name, a literal, a parameter or a symbol, and where it begins, in characters.
+
+    `word` is the token in capitals where it is a bare word, else nothing: what a keyword is compared with. A tuple,
+    since a program has hundreds of thousands of them.
+    """
+
+    kind: Kind
+    text: str
+    start: int
+    word: str
+
+    @property
+    def name(self) -> str | None:
+        """The name that it spells where it can be one, without its quotes."""
+        if self.kind == "word":
+            return self.text
+        if self.kind == "quoted":
+            closing = "]" if self.text[0] == "[" else self.text[0]
+            inner = self.text[1:-1]
+            return inner if closing == "]" else inner.replace(closing * 2, closing)
+        return None
+
+    @property
+    def end(self) -> int:
+        """The first position behind it."""
+        return self.start + len(self.text)
+
+
+def tokens_of(sql: str) -> list[Token]:
+    """Return the tokens of a text, without blanks and comments."""
+    tokens: list[Token] = []
+    for match in _TOKEN.finditer(sql):
+        kind = match.lastgroup
+        if kind != "blank":
+            text = match.group()
+            word = text.upper() if kind == "word" else ""
+            tokens.append(Token(kind, text, match.start(), word))  # type: ignore[arg-type]  # the groups are the kinds
+    return tokens
+
+
+def simple_tokens(sql: str) -> list[str]:
+    """Return the texts of the tokens of an ASCII text without comments and quoted names, several times as fast."""
+    return _SIMPLE_TOKEN.findall(sql)
+
+
+def quoted(name: str) -> str:
+    """Return a name as an identifier that can never be read as a string."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def parameter_count(tokens: Iterable[Token]) -> int:
+    """Return how many values a statement takes: the highest number of its parameters, as SQLite counts them."""
+    highest = 0
+    named: set[str] = set()
+    for token in tokens:
+        if token.kind != "parameter":
+            continue
+        if token.text == "?":
+            highest += 1
+        elif token.text[0] == "?":
+            highest = max(highest, int(token.text[1:]))
+        elif token.text not in named:
+            named.add(token.text)
+            highest += 1
+    return highest
+
+
+@attrs.frozen
+class StatementText:
+    """One statement of a text, with its semicolon; `start` is where it begins there.
+
+    The tokens begin from 0 at the start of the statement, and end before its semicolon. There are none where nothing
+    but semicolons and comments is left.
+    """
+
+    text: str
+    start: int
+    tokens: tuple[Token, ...]
+
+    @property
+    def keyword(self) -> str:
+        """The first word, in capitals: SELECT, INSERT, ... Empty where there is no statement."""
+        return self.tokens[0].word if self.tokens else ""
+
+    @property
+    def parameters(self) -> list[Token]:
+        """Its parameters in order, as often as each is written."""
+        return [token for token in self.tokens if token.kind == "parameter"]
+
+    @property
+    def parameter_count(self) -> int:
+        """How many values must be bound: the highest number, as SQLite counts them."""
+        return parameter_count(self.tokens)
+
+    @property
+    def has_double_quotes(self) -> bool:
+        """Whether a name is in double quotes, which SQLite may take for a string instead."""
+        return any(token.kind == "quoted" and token.text[0] == '"' for token in self.tokens)
+
+
+def statements_of(sql: str) -> list[StatementText]:
+    """Return the statements of a text, at least one.
+
+    Empty statements belong to the one that follows, as SQLite takes them; the last one has no tokens where only
+    semicolons and comments follow the semicolon before.
+    """
+    everything = tokens_of(sql)
+    if not any(token.text == ";" for token in everything):
+        return [StatementText(sql, 0, tuple(everything))]
+    found: list[StatementText] = []
+    begin = 0
+    tokens: list[Token] = []
+    for token in everything:
+        if begin:
+            token = Token(token.kind, token.text, token.start - begin, token.word)
+        if token.text != ";" or (tokens and _is_trigger(tokens) and not _ends_trigger(tokens)):
+            tokens.append(token)
+        elif tokens:
+            end = begin + token.end
+            found.append(StatementText(sql[begin:end], begin, tuple(tokens)))
+            tokens = []
+            begin = len(sql) - len(sql[end:].lstrip(" \t\n\r\v\f"))
+    if begin < len(sql):
+        found.append(StatementText(sql[begin:], begin, tuple(tokens)))
+    return found
+
+
+def _is_trigger(tokens: list[Token]) -> bool:
+    first = [token.word for token in tokens[:6]]
+    if first[0] == "EXPLAIN":
+        first = first[3:] if first[1:3] == ["QUERY", "PLAN"] else first[1:]
+    return first[:2] == ["CREATE", "TRIGGER"] or (
+        first[:1] == ["CREATE"] and first[1:2] in (["TEMP"], ["TEMPORARY"]) and first[2:3] == ["TRIGGER"]
+    )
+
+
+def _ends_trigger(tokens: list[Token]) -> bool:
+    # `; END` is the end of the body: the END of a CASE never follows a semicolon.
+    return len(tokens) > 2 and tokens[-1].word == "END" and tokens[-2].text == ";"

@@ -1,0 +1,88 @@
+"""`core-worker`: what a program uses that a worker's Python has not."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from core.analysis.findings import Finding
+from core.analysis.program import check_program, check_worker
+from core.config.load import load_all
+
+
+def found(place: Path, **files: str) -> list[Finding]:
+    (place / "wrangler.toml").write_text('name = "x"\nmain = "main.py"\n')
+    for name, text in files.items():
+        (place / f"{name}.py").write_text(text)
+    return check_worker(load_all(place / "wrangler.toml"))
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("import dbm", 1),
+        ("import dbm.dumb as d", 1),
+        ("def f():\n    from tkinter import ttk", 2),
+        ("from hashlib import sha256, scrypt\nscrypt()", 1),
+        ("import hashlib as h\nh.pbkdf2_hmac()", 2),
+        ("from threading import Thread as T\nclass A:\n    def f(self):\n        T(target=f)", 4),
+        ("import threading\nclass A(threading.Thread): ...", 2),
+        ("import concurrent.futures\nconcurrent.futures.ThreadPoolExecutor()", 2),
+        ("import subprocess as s\nrun = s.run\nrun([])", 3),
+        ("import asyncio\nasync def f():\n    await asyncio.open_connection()", 3),
+        ("try:\n    pass\nexcept ValueError:\n    import pwd", 4),
+    ],
+)
+def test_what_is_missing_is_found(tmp_path: Path, text: str, line: int) -> None:
+    assert [(f.code, f.line) for f in found(tmp_path, main=text)] == [("core-worker", line)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import threading\nthreading.Lock()",
+        "try:\n    import resource\nexcept ImportError:\n    resource = None",
+        "import sys\nif sys.platform == 'win32':\n    import winreg",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import tkinter",
+        "import subprocess\nif __name__ == '__main__':\n    subprocess.run([])",
+        "import venv  # core: ignore[core-worker]",
+        "class Thread: ...\nThread()",
+        "import hashlib\nhashlib.sha256()",
+    ],
+)
+def test_what_works_or_is_meant_is_not(tmp_path: Path, text: str) -> None:
+    assert found(tmp_path, main=text) == []
+
+
+def test_a_module_of_the_program_s_own_is_its_own(tmp_path: Path) -> None:
+    assert found(tmp_path, main="import turtle", turtle="") == []
+
+
+def test_files_are_found_by_what_main_imports(tmp_path: Path) -> None:
+    (finding,) = found(tmp_path, main="from other import f", other="import grp\ndef f(): ...", script="import pwd")
+    assert finding.file.endswith("other.py")
+    assert finding.text.endswith('if sys.platform != "emscripten":`  [core-worker]')
+
+
+def test_a_project_may_switch_it_off_and_core_check_says_it_too(tmp_path: Path) -> None:
+    (tmp_path / "main.py").write_text("import dbm")
+    config = tmp_path / "wrangler.toml"
+    config.write_text('name = "x"\nmain = "main.py"\n')
+    assert [f.code for f in check_program(load_all(config))] == ["core-worker"]
+    config.write_text('name = "x"\nmain = "main.py"\n[core.checks]\ncore-worker = "off"\n')
+    assert check_worker(load_all(config)) == []
+
+
+def test_core_build_is_stopped_by_it_with_the_file_and_the_line(tmp_path: Path) -> None:
+    (tmp_path / "wrangler.toml").write_text('name = "x"\nmain = "main.py"\ncompatibility_date = "2026-01-01"\n')
+    (tmp_path / "main.py").write_text("from core import create_app\nimport dbm\napp = create_app()\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "core.cli", "build"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "main.py:2: error: a worker's Python has no module dbm. A worker has no files to keep" in done.stderr
+    assert "# core: ignore[core-worker]" in done.stderr
+    assert not (tmp_path / "dist").exists()

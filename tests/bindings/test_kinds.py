@@ -1,0 +1,109 @@
+"""The table of kinds, and what belongs to each row: a forgotten part fails with the name of the file to write."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any, cast
+
+import attrs
+import pytest
+from typing_extensions import is_protocol
+
+import core.testing
+from core.assembly.embedded import _MAKERS
+from core.bindings.kinds import KINDS, PROTOCOLS, Kind
+from core.config.model import Worker
+from core.runtime.plan import unsupported
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "core"
+OWN = [kind for kind in KINDS.values() if kind.module]
+BINDINGS = [kind for kind in OWN if kind.name != "secret"]
+NO_KINDS = {"__init__", "kinds", "numbers"}
+
+
+def named(kind: Kind) -> str:
+    return kind.name
+
+
+def found(file: Path, name: str, module: str) -> Any:
+    """The class `name` of `file`, which is `module`."""
+    shown = file.relative_to(ROOT)
+    assert file.exists() or file.with_suffix("").is_dir(), f"write {shown} with the class {name}"
+    value = getattr(import_module(module), name, None)
+    assert isinstance(value, type), f"write the class {name} in {shown}"
+    return value
+
+
+@pytest.mark.parametrize("kind", BINDINGS, ids=named)
+def test_a_kind_has_its_protocol_and_its_page(kind: Kind) -> None:
+    name = kind.alias or kind.protocol
+    assert name is not None, f"write protocol= of the kind {kind.name} in src/core/bindings/kinds.py"
+    protocol = found(SOURCE / "bindings" / f"{kind.module}.py", name, f"core.bindings.{kind.module}")
+    assert is_protocol(protocol), f"{name} in src/core/bindings/{kind.module}.py is not a Protocol"
+    assert PROTOCOLS[name] is kind
+    page = ROOT / "docs" / "reference" / "api" / "bindings.md"
+    line = f"::: core.bindings.{kind.module}"
+    assert line in page.read_text("utf-8").splitlines(), f"write `{line}` in {page.relative_to(ROOT)}"
+
+
+@pytest.mark.parametrize("kind", BINDINGS, ids=named)
+def test_a_kind_has_its_class_in_workerd(kind: Kind) -> None:
+    if kind.protocol == "Fetcher":
+        kind = KINDS["service"]
+    assert kind.workerd, f"write workerd= of the kind {kind.name} in src/core/bindings/kinds.py"
+    found(SOURCE / "backends" / "workerd" / f"{kind.module}.py", kind.workerd, f"core.backends.workerd.{kind.module}")
+    engines = (ROOT / "tests" / "typing" / "accept" / "bindings_engines.py").read_text("utf-8")
+    for cls in filter(None, (kind.workerd, kind.embedded)):
+        assert engines.count(cls) > 1, f"hold {cls} against {kind.protocol} in tests/typing/accept/bindings_engines.py"
+
+
+@pytest.mark.parametrize("kind", [kind for kind in OWN if kind.embedded], ids=named)
+def test_an_embedded_kind_has_its_engine_and_is_made(kind: Kind) -> None:
+    found(
+        SOURCE / "backends" / "embedded" / f"{kind.module}.py", kind.embedded, f"core.backends.embedded.{kind.module}"
+    )
+    own_way = {"ai", "durable_object"}  # what these are made of is more than their table
+    assert kind.name in {*_MAKERS, *own_way}, f"write {kind.name} in _MAKERS of src/core/assembly/embedded.py"
+
+
+@pytest.mark.parametrize("kind", [kind for kind in OWN if kind.fake], ids=named)
+def test_a_fake_has_its_contract(kind: Kind) -> None:
+    assert kind.embedded, f"{kind.fake} has no engine to be the fake of"
+    found(SOURCE / "testing" / f"{kind.module}.py", kind.fake, f"core.testing.{kind.module}")
+    assert kind.fake in core.testing.__all__, f"write {kind.fake} in src/core/testing/__init__.py"
+    for file in (
+        SOURCE / "testing" / "contracts" / f"{kind.module}.py",
+        ROOT / "tests" / "contracts" / f"test_{kind.module}.py",
+    ):
+        assert file.exists() or file.with_suffix("").is_dir(), f"write {file.relative_to(ROOT)}"
+
+
+@pytest.mark.parametrize("kind", OWN, ids=named)
+def test_the_table_of_a_kind_is_read_from_the_configuration(kind: Kind) -> None:
+    table: Any = Worker
+    for key in kind.section:
+        fields = {field.name: field for field in attrs.fields(table)}
+        assert key in fields, f"write the table {kind.table()} in src/core/config/model.py"
+        default: object = fields[key].default
+        table = type(default)
+        if not attrs.has(cast("type[object]", table)):
+            break
+
+
+def test_every_file_of_bindings_belongs_to_a_kind() -> None:
+    for folder in ("bindings", "backends/workerd"):
+        known = {kind.module for kind in OWN} | NO_KINDS
+        known |= {"conversion", "env", "fetch", "migrations", "rpc"} if folder != "bindings" else set()
+        for file in (SOURCE / folder).glob("*.py"):
+            assert file.stem in known, f"write a row for {file.relative_to(ROOT)} in src/core/bindings/kinds.py"
+
+
+def test_no_javascript_class_tells_of_two_kinds() -> None:
+    constructors = [constructor for kind in KINDS.values() for constructor in kind.constructors]
+    assert len(constructors) == len(set(constructors))
+
+
+def test_a_worker_without_bindings_asks_for_nothing_that_workerd_lacks() -> None:
+    assert unsupported(Worker()) == []

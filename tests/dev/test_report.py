@@ -1,0 +1,122 @@
+"""Reports of errors: what is told, in which order, and what is left out."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from pathlib import Path
+from types import CodeType
+
+import pytest
+
+from core.dev.application import printable
+from core.dev.report import facts_of, report, to_html, to_json, to_text
+from core.errors import ConfigurationError, D1Error, EnvError, MissingExtraError, NothingSentError
+
+
+def raised(tmp_path: Path, text: str) -> BaseException:
+    """What the code raises, as a file of the application."""
+    file = tmp_path / "src" / "own.py"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(textwrap.dedent(text))
+    try:
+        code: CodeType = compile(file.read_text(), str(file), "exec")
+        exec(code, {"__name__": "own"})  # an application's file, written by this test
+    except Exception as error:
+        return error
+    raise AssertionError("nothing was raised")
+
+
+def test_the_last_step_comes_first_and_libraries_come_after(tmp_path: Path) -> None:
+    error = raised(
+        tmp_path,
+        """\
+        import json
+        def outer():
+            inner()
+        def inner():
+            json.loads("{")
+        outer()
+        """,
+    )
+
+    found = report(error, root=tmp_path)
+
+    own = [(frame.file, frame.line, frame.function) for frame in found.frames if frame.own]
+    assert own == [("src/own.py", 5, "inner"), ("src/own.py", 3, "outer"), ("src/own.py", 6, "<module>")]
+    assert found.kind == "JSONDecodeError"
+    html = to_html(found)
+    assert html.index("src/own.py:5") < html.index("more steps, inside libraries")
+    assert "json.loads(&quot;{&quot;)" in html
+
+
+def test_nothing_of_an_error_is_markup(tmp_path: Path) -> None:
+    html = to_html(report(ValueError("<script>alert(1)</script>"), root=tmp_path, facts=[("<b>", "<i>")]))
+    assert "<script>" not in html
+    assert "<b>&" not in html
+    assert "<i>" not in html
+
+
+def test_secrets_of_a_request_are_left_out() -> None:
+    facts = dict(facts_of("GET", "/", [("authorization", "Bearer x"), ("cookie", "a=1"), ("accept", "*/*")]))
+    assert facts["authorization"] == facts["cookie"] == "(left out)"
+    assert facts["accept"] == "*/*"
+
+
+@pytest.mark.parametrize(
+    ("error", "fix"),
+    [
+        (MissingExtraError("pip install 'core-edge[jwt]'"), "pip install 'core-edge[jwt]'"),
+        (D1Error("D1_ERROR: no such table: users: SQLITE_ERROR"), "core migrate apply"),
+        (ModuleNotFoundError("No module named 'x.y'", name="x.y"), "module `x`"),
+        (NothingSentError("the chain ended. Send with res.json(…)"), "Send with res.json(…)"),
+        (KeyError("the path has no parameter 'idd'. It has \"id\""), "names that the route's path has"),
+    ],
+)
+def test_the_way_out_is_told(tmp_path: Path, error: Exception, fix: str) -> None:
+    found = report(error, root=tmp_path)
+    assert found.fix is not None
+    assert fix in found.fix
+    assert "How to fix" in to_html(found)
+
+
+def test_a_name_that_env_lacks_is_told_with_those_it_has(tmp_path: Path) -> None:
+    error = raised(tmp_path, "class Env: pass\nEnv().SESSIONS\n")
+    assert isinstance(error, AttributeError)
+    found = report(error, root=tmp_path, names={"DB": "d1"})
+    assert found.fix is not None
+    assert "Add the attribute SESSIONS to the Env class" in found.fix
+    assert "DB" in found.fix
+
+
+@pytest.mark.parametrize("kind", [ConfigurationError, EnvError])
+def test_every_mistake_is_a_line_of_its_own(tmp_path: Path, kind: type[ConfigurationError | EnvError]) -> None:
+    found = report(kind(["first mistake", "second mistake"]), root=tmp_path)
+    assert found.problems == ("first mistake", "second mistake")
+    assert found.message.startswith("2 mistakes")
+    assert "1. first mistake" in to_text(found)
+    assert to_json(found)["development"]["problems"] == ["first mistake", "second mistake"]
+    assert "<li>second mistake</li>" in to_html(found)
+
+
+def test_a_syntax_error_is_shown_where_it_is(tmp_path: Path) -> None:
+    found = report(raised(tmp_path, "x = 1\ny = (\n"), root=tmp_path)
+    assert [(frame.file, frame.line) for frame in found.frames] == [("src/own.py", 2)]
+    assert "was never closed" in found.message
+
+
+def test_causes_are_told_and_a_circle_of_them_ends(tmp_path: Path) -> None:
+    first, second = ValueError("first"), ValueError("second")
+    first.__cause__, second.__cause__ = second, first
+    assert report(first, root=tmp_path).causes == ("ValueError: second",)
+    group = ExceptionGroup("several", [KeyError("one"), ValueError("two")])
+    assert report(group, root=tmp_path).causes == ("KeyError: 'one'", "ValueError: two")
+
+
+def test_the_answer_to_a_program_begins_as_in_production(tmp_path: Path) -> None:
+    answer = json.loads(json.dumps(to_json(report(ValueError("x"), root=tmp_path))))
+    assert answer["error"] == "Internal Server Error"
+
+
+def test_a_line_of_the_log_stays_one_line() -> None:
+    assert printable("GET /\r\n\x1b[31mfake") == "GET /\\x0d\\x0a\\x1b[31mfake"

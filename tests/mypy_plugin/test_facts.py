@@ -1,0 +1,860 @@
+"""What is read from small programs: answers with their statuses, errors, what is read of requests, and types as JSON."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+from typing import Any
+
+import mypy.build  # first, or mypy's modules import each other in a circle  # pyright: ignore[reportUnusedImport]
+import mypy.version
+import pytest
+from tests.mypy_plugin.conftest import MIGRATION, WRANGLER
+
+from core.mypy_plugin.gather import GatheredFacts, gather
+from core.openapi.facts import Answer, Call, FunctionFacts, Raise, Read, Schema, StagedHeader, from_json, to_json
+
+knows_type_form = pytest.mark.skipif(
+    mypy.version.__version__ < "2", reason="mypy 1 has not understood TypeForm: req.json(T) is not known to it"
+)
+
+PROGRAM = '''
+import asyncio
+import contextlib
+import datetime
+import decimal
+import enum
+import functools
+import http
+import uuid
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, Literal, NamedTuple, NewType, NotRequired, TypedDict, TypeVar
+
+import attrs
+
+from core import Bindings, CoreError, D1Database, D1Error, KVNamespace, Next, Request, Response
+
+T = TypeVar("T")
+
+
+@attrs.frozen
+class Env(Bindings):
+    SESSIONS: KVNamespace
+    DB: D1Database
+    ORIGIN: str
+
+
+Req = Request[Env]
+
+# -- types
+
+Id = NewType("Id", int)
+
+
+class Colour(enum.Enum):
+    RED = "red"
+    GREEN = "green"
+
+
+class Size(enum.IntEnum):
+    SMALL = 1
+    LARGE = 2
+
+
+class Kind(enum.StrEnum):
+    CAT = enum.auto()
+    DOG = enum.auto()
+
+
+class Counted(enum.Enum):
+    ONE = enum.auto()
+
+
+class Point(NamedTuple):
+    x: int
+    y: float
+
+
+@attrs.frozen
+class Tree:
+    """A tree of notes."""
+
+    name: str
+    """What it is called."""
+    children: "list[Tree]" = []
+    parent: "Tree | None" = None
+    _hidden: int = 0
+    kind_: str = attrs.field(default="oak", alias="kind")
+    size: int = attrs.field(init=False, default=0)
+
+
+@attrs.frozen
+class Page(Generic[T]):
+    items: list[T]
+    total: int
+
+
+@attrs.frozen
+class Checked:
+    name: str = attrs.field(validator=[attrs.validators.min_len(1), attrs.validators.max_len(9)])
+    age: int = attrs.field(validator=attrs.validators.and_(attrs.validators.ge(0), attrs.validators.lt(150)))
+    tags: list[str] = attrs.field(
+        validator=attrs.validators.deep_iterable(attrs.validators.max_len(5), attrs.validators.min_len(2)),
+        factory=list,
+    )
+    code: str = attrs.field(default="A1", validator=attrs.validators.matches_re("[A-Z][0-9]"))
+    level: str = attrs.field(default="low", validator=attrs.validators.in_(["low", "high"]))
+    ratio: float | None = attrs.field(default=None, validator=attrs.validators.optional(attrs.validators.le(1.5)))
+
+
+@dataclass
+class Box:
+    width: int
+    label: str = "box"
+    area: int = field(init=False, default=0)
+
+
+class Row(TypedDict):
+    id: int
+    note: NotRequired[str]
+
+
+class Wrapped(TypedDict, Generic[T]):
+    value: T
+
+
+async def types_of_values(
+    req: Req,
+    res: Response,
+    a: datetime.datetime,
+    b: datetime.date,
+    c: uuid.UUID,
+    d: decimal.Decimal,
+    e: Colour,
+    f: Size,
+    g: Kind,
+    h: Counted,
+    i: Point,
+    j: Id,
+    k: Literal["x", "y", 3],
+    l: set[int],
+    m: Mapping[str, float],
+    n: tuple[int, ...],
+    o: Sequence[bool | None],
+    p: bytes,
+    q: object,
+    r: Any,
+    s: Tree,
+    t: Page[Row],
+    u: Box,
+    v: Row,
+    w: Wrapped[int],
+    x: Wrapped[str],
+    y: http.HTTPStatus,
+    z: datetime.time,
+) -> None:
+    res.json(
+        {
+            "a": a, "b": b, "c": c, "d": d, "e": e, "f": f, "g": g, "h": h, "i": i, "j": j, "k": k, "l": l, "m": m,
+            "n": n, "o": o, "p": p, "q": q, "r": r, "s": s, "t": t, "u": u, "v": v, "w": w, "x": x, "z": z,
+        }
+    )
+
+
+# -- senders and statuses
+
+
+async def senders(req: Req, res: Response) -> None:
+    if req.path == "/text":
+        res.text("hello")
+    elif req.path == "/html":
+        res.html("<p>hello</p>")
+    elif req.path == "/send":
+        res.send("hello")
+    elif req.path == "/bytes":
+        res.send(b"hello")
+    elif req.path == "/nothing":
+        res.send()
+    elif req.path == "/redirect":
+        res.redirect("/elsewhere")
+    elif req.path == "/see":
+        res.redirect("/elsewhere", status=303)
+    elif req.path == "/stream":
+        res.stream(pieces(), content_type="text/csv; charset=utf-8")
+    elif req.path == "/events":
+        res.sse(rows())
+    elif req.path == "/csv":
+        res.header("Content-Type", "text/csv").send("a,b")
+
+
+async def pieces() -> AsyncIterator[bytes]:
+    yield b""
+
+
+async def rows() -> AsyncIterator[Row]:
+    yield {"id": 1}
+
+
+async def chained_status(req: Req, res: Response) -> Response:
+    return res.status(201).header("Location", "/users/7").json({"id": 7})
+
+
+async def status_before(req: Req, res: Response) -> None:
+    res.status(202)
+    res.json(None)
+
+
+async def status_of_a_branch(req: Req, res: Response, known: bool) -> None:
+    if known:
+        res.status(200)
+    else:
+        res.status(201)
+    res.json({"known": known})
+
+
+async def status_of_an_expression(req: Req, res: Response, known: bool) -> None:
+    res.status(http.HTTPStatus.ACCEPTED if known else 201).json([])
+
+
+async def status_of_a_literal(req: Req, res: Response, status: Literal[200, 206]) -> None:
+    res.status(status).text("")
+
+
+async def status_nobody_knows(req: Req, res: Response, status: int) -> None:
+    res.status(status).text("")
+
+
+async def status_after_a_branch_that_leaves(req: Req, res: Response, known: bool) -> None:
+    if not known:
+        res.status(202).json({})
+        return
+    res.json({"known": True})
+
+
+async def nothing_at_all(req: Req, res: Response) -> None:
+    res.status(204).send()
+
+
+async def matched(req: Req, res: Response) -> None:
+    match req.method:
+        case "GET":
+            res.json(1)
+        case _:
+            res.status(202).json("x")
+
+
+# -- values
+
+
+async def written_out(req: Req, res: Response, name: str) -> None:
+    whole: dict[str, object] = {"name": name, "ok": True}
+    whole["extra"] = len(name)
+    if name:
+        whole["maybe"] = 1.5
+    res.json(whole)
+
+
+async def changed_elsewhere(req: Req, res: Response, tree: Tree) -> None:
+    errors: dict[str, list[str]] = {}
+    errors.setdefault("name", []).append("is missing")
+    fields = attrs.asdict(tree)
+    author = {name: fields.pop(name) for name in ("name", "size")}
+    res.json({"errors": errors, "fields": fields, "author": author})
+
+
+async def spread(req: Req, res: Response, tree: Tree) -> None:
+    base = {"id": 1, "name": "x"}
+    res.json({**base, "name": None, **attrs.asdict(tree)})
+
+
+async def comprehended(req: Req, res: Response, trees: list[Tree]) -> None:
+    res.json({"names": [tree.name for tree in trees], "by": {tree.name: {"size": tree.size} for tree in trees}})
+
+
+async def returned(req: Req, res: Response) -> None:
+    res.json({"user": described("Ada")})
+
+
+def described(name: str) -> dict[str, Any]:
+    return {"name": name, "length": len(name)}
+
+
+async def columns(req: Req, res: Response) -> None:
+    one = await req.env.DB.prepare("SELECT id, name, email FROM users WHERE id = ?").bind(1).first()
+    count = await req.env.DB.prepare("SELECT count(*) AS n FROM users").first("n")
+    made = await req.env.DB.prepare("INSERT INTO users (name) VALUES (?) RETURNING id").bind("x").first("id")
+    found = await req.env.DB.prepare("SELECT id, score FROM users").all()
+    mail = await req.env.DB.prepare("SELECT email FROM users").first("email")
+    res.json(
+        {
+            "one": one,
+            "count": count,
+            "made": made,
+            "rows": found.results,
+            "ids": [row["id"] for row in found.results],
+            "mail": mail,
+        }
+    )
+
+
+async def tested_for_none(req: Req, res: Response) -> None:
+    id = await req.env.DB.prepare("SELECT id FROM users").first("id")
+    if id is None:
+        raise CoreError(404, "No user")
+    res.json({"id": id})
+
+
+async def sent_at_once(req: Req, res: Response) -> None:
+    res.json(
+        {
+            "tree": await req.json(Tree),
+            "numbers": sorted([3, 1]),
+            "users": (await req.env.DB.prepare("SELECT id FROM users").all(Numbered)).results,
+            "kept": await req.env.SESSIONS.get_json("x", dict[str, int]),
+        }
+    )
+    res.json(await req.env.DB.prepare("SELECT id FROM users").first(Numbered))
+    res.json(sorted([3, 1]))
+
+
+@attrs.frozen
+class Numbered:
+    id: int
+
+
+# -- errors
+
+
+class NotFound(CoreError):
+    """Something is missing."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(404, f"{what} not found", code="NOT_FOUND", headers={"X-What": "nothing"})
+
+
+class Gone(NotFound):
+    """It was there."""
+
+
+class Teapot(CoreError):
+    """No method of its own."""
+
+
+class OutOfStock(Exception):
+    """For the error handler."""
+
+
+class Throttled(Exception):
+    """A foreign error with a status."""
+
+    status = 429
+    message = "Slow down"
+
+
+async def plain_error(req: Req, res: Response) -> None:
+    raise CoreError(409, "Taken", headers={"Retry-After": "1"}, code="TAKEN", field=req.path)
+
+
+async def named_error(req: Req, res: Response) -> None:
+    raise CoreError(410, "Gone", status="over")
+
+
+async def subclasses(req: Req, res: Response) -> None:
+    if req.path:
+        raise NotFound("user")
+    if req.method:
+        raise Gone("user")
+    raise Teapot(418, "Short and stout")
+
+
+async def made_by_a_helper(req: Req, res: Response) -> None:
+    raise refusal(ValueError())
+
+
+def refusal(error: Exception) -> Exception:
+    if str(error):
+        return CoreError(400, "Bad")
+    return error
+
+
+async def not_for_clients(req: Req, res: Response) -> None:
+    if req.path:
+        raise OutOfStock
+    raise Throttled()
+
+
+async def caught(req: Req, res: Response) -> None:
+    try:
+        refuse()
+        await req.json(Tree)
+    except CoreError:
+        res.json(None)
+
+
+async def caught_and_raised(req: Req, res: Response) -> None:
+    try:
+        refuse()
+    except CoreError as error:
+        raise error
+    with contextlib.suppress(NotFound):
+        refuse()
+
+
+def refuse() -> None:
+    raise NotFound("it")
+
+
+async def nested(req: Req, res: Response) -> None:
+    def inner() -> None:
+        other()
+
+    def other() -> None:
+        raise CoreError(403, "No")
+
+    inner()
+
+
+async def later(req: Req, res: Response) -> None:
+    req.ctx.wait_until(record())
+    asyncio.create_task(record())
+
+
+async def record() -> None:
+    raise CoreError(500, "Never seen")
+
+
+class Base:
+    async def run(self) -> None: ...
+
+    @property
+    def checked(self) -> int:
+        raise CoreError(412, "Not checked")
+
+
+class Derived(Base):
+    def __init__(self) -> None:
+        if not self.ready():
+            raise CoreError(503, "Not ready")
+
+    def ready(self) -> bool:
+        return True
+
+    async def run(self) -> None:
+        raise CoreError(402, "Pay")
+
+    async def __aenter__(self) -> int:
+        raise CoreError(423, "Locked")
+
+    async def __aexit__(self, *_: object) -> None: ...
+
+
+async def methods(req: Req, res: Response, base: Base) -> None:
+    await base.run()
+    base.checked
+    async with Derived():
+        pass
+
+
+async def handed_on(req: Req, res: Response) -> None:
+    await asyncio.gather(*map(functools.partial(run_one), [refuse]))
+
+
+async def run_one(what: Any) -> None:
+    what()
+
+
+# -- requests
+
+
+async def bodies(req: Req, res: Response) -> None:
+    await req.json(Checked)
+    await req.json()
+    await req.text()
+    form = await req.form()
+    form.parse(Box)
+    form["title"]
+    form.file("picture")
+    await req.bytes()
+
+
+@attrs.frozen
+class Search:
+    words: str
+    page: int = 1
+    sort: Literal["new", "old"] = "new"
+    tag: list[str] = []
+
+
+async def parts(req: Req, res: Response) -> None:
+    req.query.parse(Search)
+    req.query["order"]
+    req.query.get("page")
+    req.query.get_all("tag")
+    query = req.query
+    query.get("kept")
+    req.header("X-Wish")
+    req.headers.get("X-Other")
+    req.headers["X-Must"]
+    req.cookies.get("theme")
+    req.cookies["session"]
+    req.params["id"]
+
+
+async def staged(req: Req, res: Response) -> None:
+    res.header("X-Total", "3").append("Vary", "Origin").cookie("a", "b")
+    res.headers["X-Later"] = "4"
+    res.header("X-Gone", None)
+    res.json(1)
+
+
+# -- an error handler
+
+
+async def answer_error(err: Exception, req: Req, res: Response, next: Next) -> None:
+    if isinstance(err, OutOfStock):
+        res.status(409).json({"error": "Out of stock"})
+        return
+    if isinstance(err, (D1Error, KeyError)):
+        return await sorry(res)
+    if not isinstance(err, CoreError):
+        err = CoreError(500, "Sorry")
+    res.status(err.status).json({**err.body, "id": req.id, "text": err.message})
+
+
+async def sorry(res: Response) -> None:
+    res.status(503).json({"error": "Later"})
+
+
+class Views:
+    async def show(self, req: Req, res: Response) -> None:
+        """Show it.
+
+        At length.
+        """
+        res.json(self.view())
+
+    def view(self) -> dict[str, Any]:
+        return {"shown": True}
+'''
+
+
+@pytest.fixture(scope="module")
+def gathered(tmp_path_factory: pytest.TempPathFactory) -> GatheredFacts:
+    root = tmp_path_factory.mktemp("program")
+    (root / "wrangler.toml").write_text(WRANGLER)
+    (root / "migrations").mkdir()
+    (root / "migrations" / "0001_init.sql").write_text(MIGRATION)
+    (root / "app.py").write_text(textwrap.dedent(PROGRAM))
+    return gather("app", source=root, root=root)
+
+
+@pytest.fixture(scope="module")
+def functions(gathered: GatheredFacts) -> Mapping[str, FunctionFacts]:
+    assert gathered.errors == [], "the program itself is right"
+    (module,) = gathered.modules
+    return {function.name.removeprefix("app."): function for function in module.functions}
+
+
+def answers(function: FunctionFacts) -> list[tuple[Any, ...]]:
+    return [(each.status, each.media_type, each.body) for each in function.effects if isinstance(each, Answer)]
+
+
+def raises(function: FunctionFacts) -> list[tuple[tuple[int, ...], Schema]]:
+    return [(each.status, each.message) for each in function.effects if isinstance(each, Raise)]
+
+
+def calls(function: FunctionFacts) -> list[str]:
+    return [each.target.removeprefix("app.") for each in function.effects if isinstance(each, Call)]
+
+
+def test_types_are_what_json_writes(functions: Mapping[str, FunctionFacts], gathered: GatheredFacts) -> None:
+    ((_, _, body),) = answers(functions["types_of_values"])
+    properties = body["properties"]
+    assert properties["a"] == {"type": "string", "format": "date-time"}
+    assert properties["b"] == {"type": "string", "format": "date"}
+    assert properties["c"] == {"type": "string", "format": "uuid"}
+    assert properties["d"] == {"type": "string", "format": "decimal"}
+    assert properties["e"] == {"enum": ["red", "green"]}
+    assert properties["f"] == {"enum": [1, 2]}
+    assert properties["g"] == {"enum": ["cat", "dog"]}
+    assert properties["h"] == {"type": "integer"}
+    assert properties["i"] == {
+        "type": "array",
+        "prefixItems": [{"type": "integer"}, {"type": "number"}],
+        "minItems": 2,
+        "maxItems": 2,
+    }
+    assert properties["j"] == {"type": "integer"}
+    assert properties["k"] == {"enum": ["x", "y", 3]}
+    assert properties["l"] == {"type": "array", "items": {"type": "integer"}, "uniqueItems": True}
+    assert properties["m"] == {"type": "object", "additionalProperties": {"type": "number"}}
+    assert properties["n"] == {"type": "array", "items": {"type": "integer"}}
+    assert properties["o"] == {"type": "array", "items": {"anyOf": [{"type": "boolean"}, {"type": "null"}]}}
+    assert properties["z"] == {"type": "string", "format": "time"}
+    assert [name for name, schema in properties.items() if "$unknown" in schema] == ["p", "q", "r"]
+    assert properties["s"] == {"$class": "app.Tree"}
+    assert properties["w"] != properties["x"]
+    (module,) = gathered.modules
+    tree = {field.name: field for field in module.classes["app.Tree"].fields}
+    assert list(tree) == ["name", "children", "parent", "hidden", "kind", "size"]
+    assert tree["children"].schema == {"type": "array", "items": {"$class": "app.Tree"}}
+    assert [name for name, field in tree.items() if field.has_default] == [
+        "children",
+        "parent",
+        "hidden",
+        "kind",
+        "size",
+    ]
+    assert not tree["size"].is_read
+    (page,) = [each for each in module.classes.values() if each.name == "Page_Row"]
+    assert page.fields[0].schema == {"type": "array", "items": {"$class": "app.Row"}}
+    box = {field.name: field for field in module.classes["app.Box"].fields}
+    assert (box["label"].has_default, box["area"].is_read) == (True, False)
+    row = module.classes["app.Row"]
+    assert not row.total
+    assert [(field.name, field.has_default) for field in row.fields] == [("id", False), ("note", True)]
+
+
+def test_validators_defaults_and_docstrings_are_told_where_the_class_is(gathered: GatheredFacts) -> None:
+    (module,) = gathered.modules
+    assert module.details["app.Checked"] == {
+        "name": {"$min_len": 1, "$max_len": 9},
+        "age": {"minimum": 0, "exclusiveMaximum": 150},
+        "tags": {"$min_len": 2, "items": {"$max_len": 5}},
+        "code": {"pattern": "^(?:[A-Z][0-9])$", "default": "A1"},
+        "level": {"enum": ["low", "high"], "default": "low"},
+        "ratio": {"maximum": 1.5, "default": None},
+    }
+    assert module.details["app.Tree"][""] == {"description": "A tree of notes."}
+    assert module.details["app.Tree"]["name"] == {"description": "What it is called."}
+
+
+def test_every_sender_has_its_media_type(functions: Mapping[str, FunctionFacts]) -> None:
+    text, bytes_ = {"type": "string"}, {"type": "string", "contentMediaType": "application/octet-stream"}
+    assert answers(functions["senders"]) == [
+        ((200,), "text/plain", text),
+        ((200,), "text/html", text),
+        ((200,), "text/plain", text),
+        ((200,), "application/octet-stream", bytes_),
+        ((200,), None, None),
+        ((302,), None, None),
+        ((303,), None, None),
+        ((200,), "text/csv", {"type": "string", "contentMediaType": "text/csv"}),
+        ((200,), "text/event-stream", None),
+        ((200,), "text/csv", {"type": "string", "contentMediaType": "text/csv"}),
+    ]
+    every = [each for each in functions["senders"].effects if isinstance(each, Answer)]
+    assert every[5].headers == {"Location": {"type": "string", "format": "uri-reference"}}
+    assert every[8].item == {"$class": "app.Row"}
+
+
+@pytest.mark.parametrize(
+    ("name", "statuses"),
+    [
+        ("chained_status", [(201,)]),
+        ("status_before", [(202,)]),
+        ("status_of_a_branch", [(200, 201)]),
+        ("status_of_an_expression", [(202, 201)]),
+        ("status_of_a_literal", [(200, 206)]),
+        ("status_nobody_knows", [()]),
+        ("status_after_a_branch_that_leaves", [(202,), (200,)]),
+        ("nothing_at_all", [(204,)]),
+        ("matched", [(200,), (202,)]),
+    ],
+)
+def test_the_status_is_the_one_that_was_set_on_the_way(
+    name: str, statuses: list[tuple[int, ...]], functions: Mapping[str, FunctionFacts]
+) -> None:
+    assert [status for status, _, _ in answers(functions[name])] == statuses
+
+
+def test_a_dict_keeps_the_fields_that_the_code_gives_it(functions: Mapping[str, FunctionFacts]) -> None:
+    ((_, _, written),) = answers(functions["written_out"])
+    assert written["properties"] == {
+        "name": {"type": "string"},
+        "ok": {"const": True},
+        "extra": {"type": "integer"},
+        "maybe": {"type": "number"},
+    }
+    assert written["required"] == ["name", "ok", "extra"]
+    ((_, _, changed),) = answers(functions["changed_elsewhere"])
+    assert changed["properties"]["errors"] == {
+        "type": "object",
+        "additionalProperties": {"type": "array", "items": {"type": "string"}},
+    }
+    assert changed["properties"]["fields"] == {"type": "object", "additionalProperties": {"$unknown": "Any"}}
+    assert "properties" not in changed["properties"]["author"]
+    ((_, _, spread),) = answers(functions["spread"])
+    first, second, third = spread["$merge"]
+    assert first["properties"]["id"] == {"const": 1}
+    assert second["properties"] == {"name": {"type": "null"}}
+    assert third == {"$class": "app.Tree"}
+    ((_, _, made),) = answers(functions["comprehended"])
+    assert made["properties"]["names"] == {"type": "array", "items": {"type": "string"}}
+    assert made["properties"]["by"]["additionalProperties"]["properties"] == {"size": {"type": "integer"}}
+    ((_, _, returned),) = answers(functions["returned"])
+    assert returned["properties"]["user"]["$returns"] == "app.described"
+    assert functions["described"].returns == {
+        "type": "object",
+        "properties": {"name": {"type": "string"}, "length": {"type": "integer"}},
+        "required": ["name", "length"],
+    }
+
+
+@knows_type_form
+def test_what_is_sent_at_once_has_the_type_that_was_asked_for(functions: Mapping[str, FunctionFacts]) -> None:
+    (_, _, whole), (_, _, first), (_, _, numbers) = answers(functions["sent_at_once"])
+    null, several = {"type": "null"}, {"type": "array", "items": {"type": "integer"}}
+    assert whole["properties"] == {
+        "tree": {"$class": "app.Tree"},
+        "numbers": several,
+        "users": {"type": "array", "items": {"$class": "app.Numbered"}},
+        "kept": {"anyOf": [{"type": "object", "additionalProperties": {"type": "integer"}}, null]},
+    }
+    assert first == {"anyOf": [{"$class": "app.Numbered"}, null]}
+    assert numbers == several
+
+
+def test_what_comes_from_sql_has_the_types_of_its_columns(functions: Mapping[str, FunctionFacts]) -> None:
+    ((_, _, body),) = answers(functions["columns"])
+    found = body["properties"]
+    null, integer = {"type": "null"}, {"type": "integer"}
+    row, none = found["one"]["anyOf"]
+    assert none == null
+    assert row["properties"] == {
+        "id": integer,
+        "name": {"type": "string"},
+        "email": {"anyOf": [{"type": "string"}, null]},
+    }
+    assert found["count"] == integer
+    assert found["made"] == integer
+    assert found["rows"]["items"]["properties"] == {"id": integer, "score": {"type": "number"}}
+    assert found["ids"] == {"type": "array", "items": integer}
+    assert found["mail"] == {"anyOf": [{"type": "string"}, null]}
+    ((_, _, tested),) = answers(functions["tested_for_none"])
+    assert tested["properties"] == {"id": integer}
+
+
+def test_errors_have_status_message_and_metadata(functions: Mapping[str, FunctionFacts]) -> None:
+    (plain,) = [each for each in functions["plain_error"].effects if isinstance(each, Raise)]
+    assert (plain.status, plain.message) == ((409,), {"const": "Taken"})
+    assert plain.metadata == {"code": {"const": "TAKEN"}, "field": {"type": "string"}}
+    assert plain.headers == {"Retry-After": {"const": "1"}}
+    (named,) = [each for each in functions["named_error"].effects if isinstance(each, Raise)]
+    assert (named.status, named.metadata) == ((410,), {"status": {"const": "over"}})
+
+
+def test_a_subclass_with_an_init_of_its_own_is_one_error(functions: Mapping[str, FunctionFacts]) -> None:
+    made = [each for each in functions["subclasses"].effects if isinstance(each, Call)]
+    assert [(each.target, each.classes[0]) for each in made] == [
+        ("app.NotFound.__init__", "app.NotFound"),
+        ("app.NotFound.__init__", "app.Gone"),
+    ]
+    assert raises(functions["subclasses"]) == [((418,), {"const": "Short and stout"})]
+    (inside,) = [each for each in functions["NotFound.__init__"].effects if isinstance(each, Raise)]
+    assert inside.status == (404,)
+    assert inside.message == {"type": "string"}
+    assert inside.metadata == {"code": {"const": "NOT_FOUND"}}
+
+
+def test_errors_made_elsewhere_are_found_by_the_calls(functions: Mapping[str, FunctionFacts]) -> None:
+    assert calls(functions["made_by_a_helper"]) == ["refusal"]
+    assert raises(functions["refusal"]) == [((400,), {"const": "Bad"})]
+    assert calls(functions["nested"]) == ["nested.<locals>.inner"]
+    assert calls(functions["nested.<locals>.inner"]) == ["nested.<locals>.other"]
+    assert raises(functions["nested.<locals>.other"]) == [((403,), {"const": "No"})]
+    assert calls(functions["later"]) == []
+    assert set(calls(functions["methods"])) == {
+        "Base.run",
+        "Base.checked",
+        "Derived.__init__",
+        "Derived.__aenter__",
+        "Derived.__aexit__",
+    }
+    assert "run_one" in calls(functions["handed_on"])
+    assert calls(functions["Views.show"]) == ["Views.view"]
+
+
+def test_a_method_may_be_that_of_a_subclass(gathered: GatheredFacts) -> None:
+    assert gathered.modules[0].overrides["app.Base.run"] == ("app.Derived.run",)
+
+
+def test_exceptions_that_are_no_core_errors_are_kept_for_the_error_handler(
+    functions: Mapping[str, FunctionFacts],
+) -> None:
+    first, second = [each for each in functions["not_for_clients"].effects if isinstance(each, Raise)]
+    assert (first.status, first.classes[0]) == ((), "app.OutOfStock")
+    assert (second.status, second.message, second.classes[0]) == ((429,), {"const": "Slow down"}, "app.Throttled")
+    (failing,) = [each for each in functions["tested_for_none"].effects if isinstance(each, Raise) and not each.status]
+    assert failing.classes[:2] == ("core.errors.D1Error", "core.errors.BindingError")
+
+
+def test_what_is_caught_stands_beside_the_call(functions: Mapping[str, FunctionFacts]) -> None:
+    call, read = [each for each in functions["caught"].effects if isinstance(each, Call | Read)]
+    assert call.caught == read.caught == ("core.errors.CoreError",)
+    again, suppressed = [each for each in functions["caught_and_raised"].effects if isinstance(each, Call)]
+    assert again.caught == ()
+    assert suppressed.caught == ("app.NotFound",)
+
+
+@knows_type_form
+def test_bodies_are_read_into_types(functions: Mapping[str, FunctionFacts]) -> None:
+    reads = [(each.what, each.name, each.schema) for each in functions["bodies"].effects if isinstance(each, Read)]
+    assert reads == [
+        ("json", None, {"$class": "app.Checked"}),
+        ("json", None, None),
+        ("text", None, None),
+        ("form", None, None),
+        ("form", None, {"$class": "app.Box"}),
+        ("form-name", "title", {"type": "string"}),
+        ("form-name", "picture", {"type": "string", "contentMediaType": "application/octet-stream"}),
+        ("bytes", None, None),
+    ]
+
+
+def test_names_of_queries_headers_and_cookies_are_found(functions: Mapping[str, FunctionFacts]) -> None:
+    reads = [(each.what, each.name, each.required) for each in functions["parts"].effects if isinstance(each, Read)]
+    assert reads == [
+        ("query", None, False),
+        ("query-name", "order", True),
+        ("query-name", "page", False),
+        ("query-name", "tag", False),
+        ("query-name", "kept", False),
+        ("header-name", "X-Wish", False),
+        ("header-name", "X-Other", False),
+        ("header-name", "X-Must", True),
+        ("cookie-name", "theme", False),
+        ("cookie-name", "session", True),
+    ]
+
+
+def test_staged_headers_are_found(functions: Mapping[str, FunctionFacts]) -> None:
+    names = [each.name for each in functions["staged"].effects if isinstance(each, StagedHeader)]
+    assert names == ["X-Total", "Vary", "Set-Cookie", "X-Later"]
+
+
+def test_an_error_handler_answers_by_class(functions: Mapping[str, FunctionFacts]) -> None:
+    stock, rest = [each for each in functions["answer_error"].effects if isinstance(each, Answer)]
+    assert (stock.status, stock.errors) == ((409,), ("app.OutOfStock",))
+    assert (rest.status, rest.errors) == (None, ())
+    assert rest.body == {
+        "$merge": [
+            {"$error": "body"},
+            {
+                "type": "object",
+                "properties": {"id": {"type": "string"}, "text": {"$error": "message"}},
+                "required": ["id", "text"],
+            },
+        ]
+    }
+    assert raises(functions["answer_error"]) == [((500,), {"const": "Sorry"})]
+
+
+def test_docstrings_are_kept(functions: Mapping[str, FunctionFacts]) -> None:
+    assert (functions["Views.show"].doc or "").startswith("Show it.")
+
+
+def test_facts_survive_as_json(gathered: GatheredFacts) -> None:
+    for module in gathered.modules:
+        assert from_json(to_json(module)) == module

@@ -1,0 +1,80 @@
+"""Facts of a whole program from one run to the next: what changed is read anew, and everything else is what it was."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import mypy.build  # first, or mypy's modules import each other in a circle  # noqa: F401  # pyright: ignore[reportUnusedImport]
+import pytest
+
+from core.errors import DeveloperError
+from core.mypy_plugin.gather import gather
+from core.openapi.facts import Answer, ModuleFacts
+
+MAIN = """
+import below
+from core import Request, Response
+
+async def show(req: Request, res: Response) -> None:
+    res.json(below.value())
+"""
+BELOW = """
+def value() -> int:
+    return 1
+"""
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "app.py").write_text(MAIN)
+    (tmp_path / "below.py").write_text(BELOW)
+    return tmp_path
+
+
+def facts(root: Path) -> dict[str, ModuleFacts]:
+    return {module.module: module for module in gather("app", source=root, root=root).modules}
+
+
+def body(root: Path) -> object:
+    (answer,) = [each for each in facts(root)["app"].functions[0].effects if isinstance(each, Answer)]
+    return answer.body
+
+
+def test_facts_follow_what_changes_and_stay_where_nothing_does(root: Path) -> None:
+    first = facts(root)
+    assert facts(root) == first, "all from the cache"
+    (root / "app.py").write_text(MAIN + "    # another comment\n")
+    assert facts(root) == first, "a module that is checked again, beside one that is not"
+    (root / "below.py").write_text(BELOW.replace("int", "str").replace("1", "'x'"))
+    assert body(root) == {"type": "string"}, "an interface that changed under a module that did not"
+
+
+def test_facts_that_are_gone_or_broken_are_read_anew(root: Path) -> None:
+    first = facts(root)
+    folder = root / ".mypy_cache" / "core-openapi" / "facts"
+    (folder / "below.json").unlink()
+    assert facts(root) == first
+    (folder / "app.json").write_text("{")
+    assert facts(root) == first
+
+
+def test_facts_of_a_run_that_was_cut_short_are_read_anew(root: Path) -> None:
+    first = facts(root)
+    folder = root / ".mypy_cache" / "core-openapi" / "facts"
+    (folder / "finished").unlink()
+    (folder / "app.json").write_text((folder / "below.json").read_text())
+    assert facts(root) == first
+
+
+def test_another_version_of_the_framework_reads_anew(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = facts(root)
+    folder = root / ".mypy_cache" / "core-openapi" / "facts"
+    (folder / "app.json").write_text((folder / "below.json").read_text())
+    monkeypatch.setattr("core.mypy_plugin.gather.OWN_VERSION", "another")
+    assert facts(root) == first
+
+
+def test_a_program_that_mypy_cannot_read_is_told(root: Path) -> None:
+    (root / "app.py").write_text("def (")
+    with pytest.raises(DeveloperError, match=r"app\.py:1: error"):
+        gather("app", source=root, root=root)

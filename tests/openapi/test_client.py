@@ -1,0 +1,489 @@
+"""`core client`: what it writes, for documents of ours and of others, used against applications that answer."""
+
+# A client is imported while the test runs: pyright cannot know its types. test_client_typing.py checks them.
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownLambdaType=false
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import itertools
+import json
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from uuid import UUID
+
+import attrs
+import pytest
+from tests.support.command_line import run
+from tests.support.running import RunningDev
+
+from core import Bindings, CoreError, Request, Response, create_app, http
+from core.bindings.fetcher import Fetcher
+from core.errors import DeveloperError
+from core.openapi.client import load_document, write_client
+from core.testing import Client, env
+from users_api.env import Env as UsersEnv
+from users_api.main import app as users_app
+
+ROOT = Path(__file__).parents[2]
+USERS = ROOT / "examples" / "users"
+_numbers = itertools.count()
+
+Answers = Callable[[str, str, Mapping[str, str], bytes | None], tuple[int, str, bytes]]
+
+
+def module(document: Mapping[str, Any]) -> Any:
+    """The client of a document, imported."""
+    name = f"generated_{next(_numbers)}"
+    made = ModuleType(name)
+    sys.modules[name] = made
+    exec(compile(write_client(document), f"{name}.py", "exec"), made.__dict__)
+    return made
+
+
+def described(paths: Mapping[str, Any], version: str = "3.1.0", **components: Any) -> dict[str, Any]:
+    return {"openapi": version, "info": {"title": "T", "version": "1"}, "paths": paths, "components": components}
+
+
+def answering(schema: Any, **components: Any) -> dict[str, Any]:
+    """A document with one operation, `get`, that answers 200 with JSON."""
+    response = {"description": "OK", "content": {"application/json": {"schema": schema}}}
+    return described({"/": {"get": {"operationId": "get", "responses": {"200": response}}}}, schemas=components)
+
+
+def client(of: Any, answers: Answers, **options: Any) -> Any:
+    """A client whose requests are answered by a function: status, content type, body."""
+
+    async def send(method: str, path: str, headers: Mapping[str, str], body: bytes | None, /) -> Any:
+        status, media, content = answers(method, path, headers, body)
+
+        async def chunks() -> AsyncIterator[bytes]:
+            for byte in content:
+                yield bytes([byte])
+
+        return of.Answered(status, {"content-type": media}, chunks())
+
+    return of.Client(send, **options)
+
+
+async def body_of(schema: Any, value: Any, **components: Any) -> Any:
+    made = module(answering(schema, **components))
+    return (await client(made, lambda *_: (200, "application/json", json.dumps(value).encode())).get()).body
+
+
+# What it is used for
+
+
+@pytest.fixture
+def users() -> Any:
+    return module(json.loads((USERS / "openapi.json").read_text("utf-8")))
+
+
+@pytest.fixture
+def served() -> Client[UsersEnv]:
+    fakes = env(UsersEnv, config=USERS / "wrangler.toml", JWT_SECRET="a-secret-for-tests-that-is-long-enough")
+    return Client(users_app, fakes, contract=USERS / "openapi.json")
+
+
+async def test_in_a_test_it_needs_no_network(users: Any, served: Client[UsersEnv]) -> None:
+    api = users.Client(users.fetch_transport(served.fetch, http.Request))
+
+    created = await api.create_user(users.NewUser("Ada", "ada@example.com"))
+    assert isinstance(created, users.CreateUser201)
+    assert created.headers["x-request-id"]
+    assert (await api.get_user(created.body.id)).body == users.UserRecord(1, "Ada", "ada@example.com")
+    assert (await api.list_users(limit=1)).body.results == [users.UserRecord(1, "Ada", "ada@example.com")]
+    match await api.get_user("7"):
+        case users.GetUser404(body):
+            assert body.error == "User not found"
+        case other:
+            raise AssertionError(other)
+    twice = await api.create_user(users.NewUser("Ada", "ada@example.com"))
+    assert (twice.status, twice.body.error) == (409, "Email already in use")
+    refused = await api.update_user(1, users.UserChange(name="Grace"))
+    assert isinstance(refused, users.UpdateUser401)
+    await served.ctx.drain()  # type: ignore[union-attr]  # it is the fake one
+
+
+async def test_over_httpx_it_speaks_to_a_server(users: Any, tmp_path: Path) -> None:
+    import httpx
+
+    with RunningDev(USERS, tmp_path / "state", "--no-reload") as dev:
+        async with httpx.AsyncClient(base_url=dev.address) as connection:
+            api = users.Client(users.httpx_transport(connection))
+            created = await api.create_user(users.NewUser("Ada", "ada@example.com"))
+            assert isinstance(created, users.CreateUser201)
+            assert (await api.get_user(created.body.id)).body.name == "Ada"
+            assert isinstance(await api.get_user(0), users.GetUser404)
+
+
+async def test_a_worker_calls_another_through_a_service_binding(users: Any, served: Client[UsersEnv]) -> None:
+    @attrs.frozen
+    class Env(Bindings):
+        USERS: Fetcher
+
+    front = create_app(Env)
+
+    @front.get("/name/:id")
+    async def name(req: Request[Env], res: Response) -> None:
+        answer = await users.Client(users.fetch_transport(req.env.USERS.fetch, http.Request)).get_user(req.params["id"])
+        if isinstance(answer, users.GetUser404):
+            raise CoreError(404, "There is nobody")
+        res.text(answer.body.name)
+
+    await served.post("/users", json={"name": "Ada", "email": "ada@example.com"})
+    asking = Client(front, Env(USERS=served))
+    assert await (await asking.get("/name/1")).text() == "Ada"
+    assert (await asking.get("/name/2")).status == 404
+    await served.ctx.drain()  # type: ignore[union-attr]
+
+
+# Answers
+
+
+async def test_an_answer_that_is_not_declared_is_an_exception_with_all_of_it() -> None:
+    made = module(answering({"type": "integer"}))
+    with pytest.raises(made.UnexpectedAnswer, match="GET /: the answer 500 is not declared") as raised:
+        await client(made, lambda *_: (500, "text/plain", b"oh")).get()
+    assert (raised.value.status, raised.value.body) == (500, b"oh")
+
+
+@pytest.mark.parametrize(
+    ("schema", "content", "message"),
+    [
+        ({"type": "integer"}, b"{", "GET / 200: Expecting property name"),
+        ({"type": "integer"}, b"\xff", "GET / 200: 'utf-8' codec"),
+        ({"type": "integer"}, b"[" * 100_000, "GET / 200: "),
+        ({"type": "integer"}, b"1e999", "body: inf is not an integer"),
+        ({"type": "integer"}, b"true", "body: True is not an integer"),
+        ({"type": "boolean"}, b"1", "body: 1 is not a boolean"),
+        ({"type": "string", "format": "date"}, b'"2020-13-01"', "body: '2020-13-01' is not a date"),
+        ({"type": "string", "format": "uuid"}, b"1", "body: 1 is not a UUID"),
+        ({"type": "string", "enum": ["a", "b"]}, b'"c"', "body: 'c' is none of 'a', 'b'"),
+        ({"const": 1}, b"true", "body: True is none of 1"),
+        ({"type": "object", "properties": {"a": {}}, "required": ["a"]}, b"{}", "body: a is missing"),
+        (
+            {"type": "array", "items": {"type": "object", "properties": {"a": {"type": "string"}}}},
+            b'[{}, {"a": 1}]',
+            r"body\[1\]: a: 1 is not a string",
+        ),
+        ({"anyOf": [{"type": "string"}, {"type": "null"}]}, b"1", "1 is not a string and 1 is not null"),
+        ({"type": "object", "additionalProperties": {"type": "integer"}}, b'{"k": "v"}', "body: k: 'v' is not"),
+    ],
+)
+async def test_a_body_of_another_shape_is_unexpected_and_never_a_plain_value_error(
+    schema: Any, content: bytes, message: str
+) -> None:
+    made = module(answering(schema))
+    with pytest.raises(made.UnexpectedAnswer, match=message):
+        await client(made, lambda *_: (200, "application/json", content)).get()
+
+
+async def test_ranges_are_answers_and_default_is_one_where_nothing_else_says_what_success_is() -> None:
+    text = {"description": "", "content": {"text/plain": {}}}
+    made = module(
+        described(
+            {
+                "/": {
+                    "get": {"operationId": "get", "responses": {"200": text, "4XX": text, "default": text}},
+                    "put": {"operationId": "put", "responses": {"default": text}},
+                }
+            }
+        )
+    )
+    answer = await client(made, lambda *_: (418, "text/plain", b"tea")).get()
+    assert answer == made.Get4XX("tea", status=418)
+    assert await client(made, lambda *_: (201, "text/plain", b"x")).put() == made.PutDefault("x", status=201)
+    with pytest.raises(made.UnexpectedAnswer):
+        await client(made, lambda *_: (500, "text/plain", b"")).get()
+
+
+async def test_events_and_lines_are_streams_of_values_and_errors_are_answers_beside_them() -> None:
+    item = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    data = {"type": "string", "contentMediaType": "application/json", "contentSchema": item}
+    events = {"text/event-stream": {"itemSchema": {"type": "object", "properties": {"data": data}}}}
+    not_found = {"description": "", "content": {"text/plain": {}}}
+    made = module(
+        described(
+            {
+                "/events": {"get": {"responses": {"200": {"content": events}, "404": not_found}}},
+                "/lines": {"get": {"responses": {"200": {"content": {"application/jsonl": {"itemSchema": item}}}}}},
+                "/texts": {"get": {"responses": {"200": {"content": {"text/event-stream": {}}}}}},
+            },
+            "3.2.0",
+        )
+    )
+    sent = ': hi\r\nevent: x\r\ndata: {"n":\r\ndata: 1}\r\n\r\nid: 3\r\rdata: {"n": 2}\n\ndata: {"n": "ü"}\n\n'.encode()
+    seen: list[Mapping[str, str]] = []
+
+    def answers(method: str, path: str, headers: Mapping[str, str], body: bytes | None) -> tuple[int, str, bytes]:
+        seen.append(headers)
+        return {"/events": (200, "text/event-stream", sent), "/lines": (200, "application/jsonl", b'{"n":1}\n{"n":2}')}[
+            path
+        ]
+
+    answer = await client(made, answers).get_events()
+    assert seen[0]["accept"] == "text/event-stream, text/plain"
+    assert [(await anext(answer.body)).n, (await anext(answer.body)).n] == [1, 2]
+    with pytest.raises(made.UnexpectedAnswer, match="GET /events: an item of the stream: n: 'ü' is not an integer"):
+        await anext(answer.body)
+    assert [line.n async for line in (await client(made, answers).get_lines()).body] == [1, 2]
+    gone = await client(made, lambda *_: (404, "text/plain", b"no")).get_events()
+    assert gone == made.GetEvents404("no")
+    texts = await client(made, lambda *_: (200, "text/event-stream", b"data:a\ndata: b\n\n")).get_texts()
+    assert [text async for text in texts.body] == ["a\nb"]
+
+
+# Types
+
+
+async def test_values_are_what_their_formats_say() -> None:
+    schema = {
+        "type": "object",
+        "properties": {
+            "at": {"type": "string", "format": "date-time"},
+            "day": {"type": "string", "format": "date"},
+            "key": {"type": "string", "format": "uuid"},
+            "whole": {"type": "integer"},
+            "or_null": {"type": ["string", "null"]},
+            "old_null": {"type": "string", "nullable": True},
+            "left_out": {"type": "string"},
+        },
+        "required": ["at", "day", "key", "whole", "or_null", "old_null"],
+    }
+    body = await body_of(
+        schema,
+        {
+            "at": "2026-01-02T03:04:05Z", "day": "2026-01-02", "key": str(UUID(int=1)),
+            "whole": 1.0, "or_null": None, "old_null": None, "unknown": 1,
+        },
+    )  # fmt: skip
+    assert body.at == dt.datetime(2026, 1, 2, 3, 4, 5, tzinfo=dt.UTC)
+    assert (body.day, body.key, body.whole) == (dt.date(2026, 1, 2), UUID(int=1), 1)
+    assert (body.or_null, body.old_null, body.left_out.name) == (None, None, "UNSET")
+
+
+async def test_all_of_is_one_class_recursion_works_and_a_union_is_the_class_that_knows_the_fields() -> None:
+    components = {
+        "Base": {"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]},
+        "Tree": {
+            "allOf": [
+                {"$ref": "#/components/schemas/Base"},
+                {"properties": {"children": {"type": "array", "items": {"$ref": "#/components/schemas/Tree"}}}},
+            ]
+        },
+        "Cat": {"type": "object", "properties": {"purrs": {"type": "boolean"}}},
+        "Dog": {"type": "object", "properties": {"barks": {"type": "boolean"}}},
+        "Loop": {"anyOf": [{"type": "integer"}, {"type": "array", "items": {"$ref": "#/components/schemas/Loop"}}]},
+    }
+    tree = await body_of({"$ref": "#/components/schemas/Tree"}, {"id": 1, "children": [{"id": 2}]}, **components)
+    assert (type(tree).__name__, tree.children[0].id) == ("Tree", 2)
+    either = {"oneOf": [{"$ref": "#/components/schemas/Cat"}, {"$ref": "#/components/schemas/Dog"}]}
+    assert type(await body_of(either, {"barks": True}, **components)).__name__ == "Dog"
+    assert await body_of({"$ref": "#/components/schemas/Loop"}, [1, [2]], **components) == [1, [2]]
+
+
+async def test_names_that_python_or_the_module_has_are_other_names() -> None:
+    names = ["class", "list", "dt", "userId", "user_id", "1st", "", "field", "str", "ünï", "None"]
+    schema = {"type": "object", "properties": {name: {"type": "array", "items": {"type": "string"}} for name in names}}
+    parameters = [
+        {"name": name, "in": "query", "schema": {"type": "string"}} for name in ["self", "body", "from", "x-y"]
+    ]
+    response = {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Client"}}}}
+    operation = {"parameters": parameters, "responses": {"200": response}}
+    made = module(
+        described(
+            {"/list": {"get": {"operationId": "list", **operation}, "put": {"operationId": "list", **operation}}},
+            schemas={"Client": schema, "client": {"type": "object", "properties": {"mapping": {"type": "string"}}}},
+        )
+    )
+    given = json.dumps({name: [name] for name in names}).encode()
+    seen: list[str] = []
+
+    def answers(method: str, path: str, headers: Mapping[str, str], body: bytes | None) -> tuple[int, str, bytes]:
+        seen.append(path)
+        return 200, "application/json", given
+
+    api = client(made, answers)
+    body = (await api.list_(self_="a", body_="b", from_="c", x_y="d")).body
+    assert seen == ["/list?self=a&body=b&from=c&x-y=d"]
+    assert (await api.list_2()).body == body
+    assert sorted(vars(body)) == sorted(
+        ["class_", "list_", "dt_", "user_id", "user_id_2", "value_1st", "value", "field_", "str_", "ünï", "none"]
+    )
+    assert json.loads(made._json(body)) == json.loads(given)
+
+
+async def test_fields_without_a_name_of_their_own_are_kept() -> None:
+    schema = {
+        "type": "object", "properties": {"a": {"type": "integer"}}, "additionalProperties": {"type": "integer"},
+    }  # fmt: skip
+    body = await body_of(schema, {"a": 1, "b": 2})
+    assert (body.a, body.additional_properties) == (1, {"b": 2})
+
+
+# Requests
+
+
+async def test_parameters_are_written_as_their_styles_say() -> None:
+    array = {"type": "array", "items": {"type": "integer"}}
+    parameters = [
+        {"name": "id", "in": "path", "required": True, "schema": {"type": "string"}},
+        {"name": "many", "in": "query", "schema": array},
+        {"name": "comma", "in": "query", "explode": False, "schema": array},
+        {"name": "pipe", "in": "query", "style": "pipeDelimited", "schema": array},
+        {"name": "deep", "in": "query", "style": "deepObject", "schema": {"type": "object"}},
+        {"name": "doc", "in": "query", "content": {"application/json": {"schema": {"type": "object"}}}},
+        {"name": "yes", "in": "query", "schema": {"type": "boolean"}},
+        {"name": "X-Trace", "in": "header", "required": True, "schema": {"type": "integer"}},
+        {"name": "theme", "in": "cookie", "schema": {"type": "string"}},
+    ]
+    schemes = {
+        "key": {"type": "apiKey", "in": "query", "name": "api_key"},
+        "session": {"type": "apiKey", "in": "cookie", "name": "sid"},
+        "basic": {"type": "http", "scheme": "basic"},
+        "Client": {"type": "http", "scheme": "bearer"},
+    }
+    responses = {"200": {"description": ""}}
+    made = module(
+        described({"/x/{id}": {"get": {"operationId": "x", "parameters": parameters, "responses": responses}}},
+                  securitySchemes=schemes)
+    )  # fmt: skip
+    seen: list[Any] = []
+
+    def answers(*given: Any) -> tuple[int, str, bytes]:
+        seen.append(given)
+        return 200, "", b""
+
+    api = client(made, answers, headers=made.session("s"), query=made.key("k"))
+    await api.x(
+        "a/b ü", many=[1, 2], comma=[1, 2], pipe=[1, 2], deep={"k": 1}, doc={"k": 1}, yes=True, x_trace=7, theme="dark"
+    )
+    method, path, headers, body = seen[0]
+    assert (method, body) == ("GET", None)
+    assert path == (
+        "/x/a%2Fb%20%C3%BC?api_key=k&many=1&many=2&comma=1%2C2&pipe=1%7C2&deep%5Bk%5D=1&doc=%7B%22k%22%3A1%7D&yes=true"
+    )
+    assert headers == {"accept": "*/*", "x-trace": "7", "cookie": "sid=s; theme=dark"}
+    assert made.basic("a", "b") == {"Authorization": "Basic YTpi"}
+    assert made.client("t") == {"Authorization": "Bearer t"}
+
+
+async def test_forms_files_and_texts_arrive_as_they_were_given() -> None:
+    app = create_app()
+
+    @app.post("/form")
+    async def form(req: Request, res: Response) -> None:
+        given = await req.form()
+        res.json({name: given.text(name) for name in ("name", "left_out")})
+
+    @app.post("/upload")
+    async def upload(req: Request, res: Response) -> None:
+        given = await req.form()
+        file = given.file("file")
+        assert file is not None
+        res.json({"name": given.text("name"), "file": [file.filename, file.content_type, file.content().decode()]})
+
+    @app.post("/text")
+    async def text(req: Request, res: Response) -> None:
+        res.text(f"{req.header('Content-Type')} {await req.text()}")
+
+    def posting(media: str, schema: Any, answer: str = "application/json") -> dict[str, Any]:
+        return {
+            "post": {
+                "requestBody": {"required": True, "content": {media: {"schema": schema}}},
+                "responses": {"200": {"content": {answer: {}}}},
+            }
+        }
+
+    fields = {"name": {"type": "string"}, "left_out": {"type": "string"}}
+    made = module(
+        described(
+            {
+                "/form": posting("application/x-www-form-urlencoded", {"type": "object", "properties": fields}),
+                "/upload": posting(
+                    "multipart/form-data",
+                    {"type": "object", "properties": {**fields, "file": {"type": "string", "format": "binary"}}},
+                ),
+                "/text": posting("text/plain", {"type": "string"}, "text/plain"),
+            }
+        )
+    )
+    api = made.Client(made.fetch_transport(Client(app, None).fetch, http.Request))
+    assert (await api.post_form(made.PostFormBody(name="ü&="))).body == {"name": "ü&=", "left_out": None}
+    file = made.File(b"hello", 'a"b.txt', "text/plain")
+    answer = await api.post_upload(made.PostUploadBody(name="n", file=file))
+    assert answer.body == {"name": "n", "file": ['a"b.txt', "text/plain", "hello"]}
+    assert (await api.post_text("ü")).body == "text/plain; charset=utf-8 ü"
+
+
+# The command
+
+
+def test_the_same_document_gives_the_same_file_and_check_says_so(tmp_path: Path) -> None:
+    document, file = USERS / "openapi.json", tmp_path / "client.py"
+    written = run("client", str(document), "-o", str(file))
+    assert (written.returncode, written.stdout) == (0, f"{file} written.\n"), written.stderr
+    first = file.read_text("utf-8")
+    checked = run("client", str(document), "-o", str(file), "--check")
+    assert (checked.returncode, checked.stdout) == (0, f"{file} is up to date.\n")
+    assert run("client", str(document)).stdout == first
+
+    file.write_text(first.replace("async def get_user(", "async def got_user("), "utf-8")
+    checked = run("client", str(document), "-o", str(file), "--check")
+    assert checked.returncode == 1
+    assert "-    async def got_user(self, id: str | int) -> GetUserAnswer:" in checked.stdout
+    assert checked.stdout.endswith(f"{file} is not up to date. Run `core client {document} -o {file}`.\n")
+
+
+def test_what_is_written_passes_the_formatter_and_needs_the_standard_library_alone(tmp_path: Path) -> None:
+    file = tmp_path / "client.py"
+    file.write_text(write_client(json.loads((USERS / "openapi.json").read_text("utf-8"))), "utf-8")
+    ruff = Path(sys.executable).parent / "ruff"
+    for arguments in (["format", "--check", "--isolated"], ["check", "--isolated"]):
+        done = subprocess.run([ruff, *arguments, file], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout
+    subprocess.run([sys.executable, "-S", "-I", file], check=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "the document is not JSON"),
+        ("[1]", "it is not an object"),
+        ('{"swagger": "2.0"}', "It is of version 2, which its tools convert"),
+        ('{"openapi": "3.0.0", "paths": {"/": {"$ref": "other.yaml"}}}', "which is in another file. Bundle it"),
+        ('{"openapi": "3.0.0", "paths": {"/": {"$ref": "#/nowhere"}}}', "which it does not have. Add it"),
+    ],
+)
+def test_a_document_that_cannot_be_used_is_told_with_the_way_out(text: str, message: str) -> None:
+    with pytest.raises(DeveloperError, match=message):
+        write_client(load_document(text))
+
+
+def test_a_document_in_yaml_is_the_same_as_in_json() -> None:
+    document = load_document("openapi: 3.0.0\ninfo: {title: T, version: 2020-01-01}\npaths: {}\n")
+    assert document["info"]["version"] == "2020-01-01"
+    assert load_document(json.dumps(document)) == document
+
+
+def test_a_file_that_is_not_there_and_check_without_a_file_are_usage_errors(tmp_path: Path) -> None:
+    missing = run("client", str(tmp_path / "no.json"))
+    assert (missing.returncode, missing.stderr.count("core openapi -o")) == (2, 1)
+    assert run("client", str(USERS / "openapi.json"), "--check").returncode == 2
+
+
+def test_operations_of_every_shape_are_methods() -> None:
+    response = {"responses": {"204": {"description": ""}}}
+    made = module(
+        described({"/a": {"query": response, "additionalOperations": {"LINK": response}, "head": response}}, "3.2.0")
+    )
+    asked = client(made, lambda method, *_: (204, "", method.encode()))
+    for call in (asked.query_a, asked.link_a, asked.head_a):
+        assert asyncio.run(call()).body is None

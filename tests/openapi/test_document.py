@@ -1,0 +1,447 @@
+"""A whole application described: what stands before a route counts, and errors look as its error handler writes them."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import mypy.build  # first, or mypy's modules import each other in a circle  # noqa: F401  # pyright: ignore[reportUnusedImport]
+import pytest
+from openapi_spec_validator import validate
+
+from core.mypy_plugin.gather import gather
+from core.openapi.document import Described, describe, openapi_path, openapi_paths
+from core.openapi.routes import application_facts
+from core.openapi.written import as_json
+
+SHOP = '''
+"""A shop."""
+
+import attrs
+
+from core import Bindings, CoreError, D1Database, D1Error, KVNamespace, Next, Request, Response, Router, create_app
+from core.handlers import before, declare, public
+from core.http.websocket import WebSocket
+from core.middleware.basic_auth import basic_auth
+from core.middleware.bearer_auth import bearer_auth
+from core.middleware.body_limit import body_limit
+from core.middleware.csrf import csrf
+from core.middleware.etag import etag
+from core.middleware.ip_restriction import ip_restriction
+from core.middleware.rate_limit import rate_limit
+from core.middleware.sessions import sessions
+from core.middleware.timeout import timeout
+
+
+@attrs.frozen
+class Env(Bindings):
+    COUNTERS: KVNamespace
+    DB: D1Database
+    TOKEN: str
+
+
+Req = Request[Env]
+app = create_app(Env)
+admin: Router[Env] = Router()
+
+
+@attrs.frozen
+class Item:
+    """Something to buy."""
+
+    id: int
+    title: str = "nothing"
+    """What it is called."""
+
+
+@attrs.frozen
+class User:
+    name: str
+
+
+class SoldOut(Exception):
+    """Nothing is left."""
+
+
+async def who(req: Req) -> User:
+    if req.header("X-Api-Key") is None:
+        raise CoreError(401, "Who are you?")
+    return User("x")
+
+
+async def challenged(req: Req) -> User:
+    if not req.header("Authorization"):
+        raise CoreError(401, "Log in", headers={"WWW-Authenticate": 'Digest realm="shop"'})
+    return User("x")
+
+
+async def by_cookie(req: Req) -> User:
+    if "sid" not in req.cookies or req.cookies["sid"] == "":
+        raise CoreError(401, "No cookie")
+    return User("x")
+
+
+async def guard(req: Req, res: Response, next: Next) -> None:
+    """A middleware of the application's own."""
+    if req.header("X-Old") is not None:
+        raise CoreError(426, "Too old")
+    await next()
+
+
+def tracing(name: str) -> object:
+    async def trace(req: Req, res: Response, next: Next) -> None:
+        if not name:
+            raise CoreError(424, "No trace")
+        await next()
+
+    return declare(trace, name="tracing")
+
+
+def stepping() -> object:
+    def step(req: Req, res: Response) -> None:
+        if req.header("X-Step") == "no":
+            raise CoreError(421, "Not here")
+
+    return before(step, name="stepping")
+
+
+@app.get("/first")
+async def first(req: Req, res: Response) -> None:
+    """Registered before everything else.
+
+    So nothing stands before it.
+    """
+    res.json(Item(1))
+
+
+app.use(timeout(duration=10, message="Too slow", status=504))
+app.use("/admin", guard, admin)
+
+
+@app.post("/items", rate_limit(kv_binding="COUNTERS", limit=1, window=60, on_store_error="closed"))
+async def make(req: Req, res: Response) -> None:
+    item = await req.json(Item)
+    if not item.title:
+        raise SoldOut
+    res.status(201).header("Location", "/items/1").json({"item": item, "by": [item]})
+
+
+@app.get("/items/:id", etag(), tracing("x"), stepping())
+async def show(req: Req, res: Response) -> None:
+    res.json({"title": await req.env.DB.prepare("SELECT title FROM items").first("title")})
+
+
+@app.put("/small", body_limit(max_size=5), csrf(), ip_restriction(allow=["10.0.0.0/8"]))
+async def small(req: Req, res: Response) -> None:
+    res.json(await req.json(dict[str, int]))
+
+
+@app.authenticated(who).get("/keyed")
+async def keyed(req: Request[Env, User], res: Response) -> None:
+    res.json(req.user)
+
+
+@app.authenticated(challenged).get("/digested")
+async def digested(req: Request[Env, User], res: Response) -> None:
+    res.json(req.user)
+
+
+@app.authenticated(by_cookie).get("/baked")
+async def baked(req: Request[Env, User], res: Response) -> None:
+    res.json(req.user)
+
+
+@app.get("/remembered", sessions(kv_binding="COUNTERS", secret=lambda req: req.env.TOKEN))
+async def remembered(req: Req, res: Response) -> None:
+    res.text("yes")
+
+
+@app.get("/open", public())
+async def open_to_all(req: Req, res: Response) -> None:
+    res.html("<p>")
+
+
+@admin.get("/", bearer_auth(token=lambda req: req.env.TOKEN))
+async def overview(req: Req, res: Response) -> None:
+    res.send()
+
+
+@admin.delete("/*", basic_auth(verify=lambda name, password, req: None))
+async def clear(req: Req, res: Response) -> None:
+    res.status(204).send()
+
+
+@app.websocket("/live/:room")
+async def live(req: Req, socket: WebSocket) -> None:
+    """Talk."""
+
+
+@app.on("PURGE", "/cache")
+async def purge(req: Req, res: Response) -> None:
+    res.text("")
+
+
+@app.all("/any")
+async def anything(req: Req, res: Response) -> None:
+    res.text(req.method)
+
+
+@app.not_found
+async def nothing(req: Req, res: Response) -> None:
+    res.status(404).json({"error": "Nothing here", "path": req.path})
+
+
+@app.on_error
+async def answer_error(err: Exception, req: Req, res: Response, next: Next) -> None:
+    if isinstance(err, SoldOut):
+        res.status(410).json({"error": "Sold out", "code": "SOLD_OUT"})
+    elif isinstance(err, D1Error):
+        res.status(503).json({"error": "Come back later"})
+    elif isinstance(err, CoreError):
+        res.status(err.status).json({"failure": err.body, "id": req.id})
+    else:
+        res.status(500).json({"failure": None})
+'''
+
+
+@pytest.fixture(scope="module")
+def describing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Described]]:
+    made: list[tuple[str, Path]] = []
+    cache = tmp_path_factory.mktemp("cache")  # one for all, so that the framework is checked once
+
+    def of(name: str, source: str, version: str = "3.2") -> Described:
+        root = tmp_path_factory.mktemp(name)
+        (root / "mypy.ini").write_text(f"[mypy]\ncache_dir = {cache}\n")
+        (root / f"{name}.py").write_text(textwrap.dedent(source))
+        sys.path.insert(0, str(root))
+        made.append((name, root))
+        app = importlib.import_module(name).app
+        gathered = gather(name, source=root, root=root)
+        return describe(application_facts(app, title="Shop", module=name), gathered.modules, version=version)
+
+    yield of
+    for name, root in made:
+        sys.path.remove(str(root))
+        sys.modules.pop(name, None)
+
+
+@pytest.fixture(scope="module")
+def shop(describing: Callable[..., Described]) -> Described:
+    return describing("shop", SHOP)
+
+
+@pytest.fixture(scope="module")
+def document(shop: Described) -> dict[str, Any]:
+    return shop.document
+
+
+def answers(operation: dict[str, Any]) -> list[str]:
+    return list(operation["responses"])
+
+
+def test_it_is_a_valid_document(document: dict[str, Any]) -> None:
+    validate(document)
+
+
+def test_a_route_that_is_registered_first_has_nothing_before_it(document: dict[str, Any]) -> None:
+    operation = document["paths"]["/first"]["get"]
+    assert answers(operation) == ["200", "default"]
+    assert operation["summary"] == "Registered before everything else."
+    assert operation["description"] == "So nothing stands before it."
+    assert "tags" not in operation
+
+
+def test_middleware_answers_with_its_own_options(document: dict[str, Any]) -> None:
+    paths = document["paths"]
+    assert answers(paths["/items"]["post"]) == ["201", "400", "410", "413", "422", "429", "503", "504", "default"]
+    assert set(paths["/items"]["post"]["responses"]["429"]["headers"]) == {
+        "X-RateLimit-Limit",
+        "X-RateLimit-Remaining",
+        "X-RateLimit-Reset",
+        "Retry-After",
+    }
+    assert "Location" in paths["/items"]["post"]["responses"]["201"]["headers"]
+    assert answers(paths["/items/{id}"]["get"]) == ["200", "304", "400", "421", "424", "503", "504", "default"]
+    assert answers(paths["/small"]["put"]) == ["200", "400", "403", "413", "422", "504", "default"]
+    assert "426" in answers(paths["/admin"]["get"])
+
+
+def test_errors_look_as_the_error_handler_writes_them(document: dict[str, Any]) -> None:
+    operation = document["paths"]["/items"]["post"]
+
+    def body(status: str) -> Any:
+        schema = operation["responses"][status]["content"]["application/json"]["schema"]
+        return document["components"]["schemas"][schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+
+    slow = body("504")["properties"]
+    assert slow["failure"]["properties"]["error"] == {"type": "string", "const": "Too slow"}
+    assert slow["id"] == {"type": "string"}
+    assert body("410")["properties"]["code"] == {"type": "string", "const": "SOLD_OUT"}
+    assert body("default") == {
+        "type": "object",
+        "properties": {"failure": {"type": "null"}},
+        "required": ["failure"],
+    }
+    assert document["components"]["schemas"]["SoldOutError"] == body("410")
+
+
+def test_a_path_that_no_route_has(document: dict[str, Any]) -> None:
+    answer = document["components"]["responses"]["NotFound"]["content"]["application/json"]["schema"]
+    assert answer["properties"]["path"] == {"type": "string"}
+
+
+def test_authenticators_become_security_schemes(document: dict[str, Any]) -> None:
+    schemes, paths = document["components"]["securitySchemes"], document["paths"]
+    assert paths["/keyed"]["get"]["security"] == [{"x-api-key": []}]
+    assert schemes["x-api-key"] == {"type": "apiKey", "in": "header", "name": "X-Api-Key"}
+    assert paths["/digested"]["get"]["security"] == [{"digest": []}]
+    assert schemes["digest"] == {"type": "http", "scheme": "digest"}
+    assert paths["/baked"]["get"]["security"] == [{"sid": []}]
+    assert paths["/remembered"]["get"]["security"] == [{}, {"session": []}]
+    assert paths["/admin"]["get"]["security"] == [{"bearer": []}]
+    assert paths["/admin/{path}"]["delete"]["security"] == [{"basic": []}]
+    assert paths["/open"]["get"]["security"] == []
+    assert "security" not in paths["/first"]["get"]
+
+
+def test_a_class_that_is_sent_and_read_differs_where_it_has_defaults(document: dict[str, Any]) -> None:
+    schemas = document["components"]["schemas"]
+    assert schemas["Item"] == {
+        "type": "object",
+        "description": "Something to buy.",
+        "properties": {
+            "id": {"type": "integer"},
+            "title": {"type": "string", "description": "What it is called."},
+        },
+        "required": ["id", "title"],
+    }
+    assert schemas["ItemInput"]["required"] == ["id"]
+    assert schemas["ItemInput"]["properties"]["title"]["default"] == "nothing"
+
+
+def test_methods_and_sockets_without_a_place_of_their_own(
+    document: dict[str, Any], describing: Callable[..., Described]
+) -> None:
+    paths = document["paths"]
+    assert paths["/cache"]["additionalOperations"]["PURGE"]["operationId"] == "purge"
+    assert list(paths["/any"]) == ["get", "post", "put", "patch", "delete"]
+    assert paths["/any"]["put"]["operationId"] == "anything_put"
+    assert paths["/live/{room}"]["x-websocket"]["summary"] == "Talk."
+    assert paths["/live/{room}"]["x-websocket"]["parameters"][0]["name"] == "room"
+    older = describing("shop31", SHOP, "3.1").document
+    assert older["openapi"].startswith("3.1")
+    assert "PURGE" in older["paths"]["/cache"]["x-additional-operations"]
+    validate(older)
+
+
+def test_what_is_not_known_is_a_problem_at_its_line(shop: Described) -> None:
+    assert [(Path(problem.path).name, problem.message) for problem in shop.problems] == [
+        ("shop.py", "the type of a value is not known (Any). Give it a type")
+    ]
+    line = SHOP.splitlines()[shop.problems[0].line - 1]
+    assert "SELECT title FROM items" in line
+
+
+def test_answers_are_found_in_the_code(shop: Described) -> None:
+    lines = SHOP.splitlines()
+    path, line = shop.places["make", "201"]
+    assert Path(path).name == "shop.py"
+    assert "201" in lines[line - 1]
+    assert "make" in lines[shop.places["make", ""][1]]
+
+
+def test_nothing_depends_on_the_order_of_sets(shop: Described, describing: Callable[..., Described]) -> None:
+    again = describing("shop_again", SHOP).document
+    assert as_json(again) == as_json(shop.document)
+
+
+def test_two_classes_and_two_handlers_of_one_name_are_told_apart(describing: Callable[..., Described]) -> None:
+    described = describing(
+        "twins",
+        """
+        import attrs
+        from core import Request, Response, create_app
+
+        app = create_app()
+
+        class Outer:
+            @attrs.frozen
+            class Item:
+                a: int
+
+        @attrs.frozen
+        class Item:
+            b: "list[Item]"
+
+        async def show(req: Request, res: Response, item: Outer.Item) -> None:
+            res.json(item)
+
+        def made(item: Item):
+            async def show(req: Request, res: Response) -> None:
+                res.json(item)
+            return show
+
+        async def plain(req: Request, res: Response) -> None:
+            res.json(Outer.Item(1))
+
+        app.get("/one", plain)
+        app.get("/two", made(Item([])))
+        app.get("/three", plain)
+        """,
+    )
+    names = [name for name in described.document["components"]["schemas"] if "Item" in name]
+    assert names == ["Outer_Item", "twins_Item"]
+    ids = [item["get"]["operationId"] for item in described.document["paths"].values()]
+    assert ids == ["twins_plain", "show", "twins_plain_2"]
+
+
+def test_a_handler_from_elsewhere_is_a_problem(describing: Callable[..., Described]) -> None:
+    described = describing(
+        "elsewhere",
+        """
+        import functools
+        from core import Request, Response, create_app
+        from core.testing import FakeKVNamespace
+
+        app = create_app()
+
+        async def shown(req: Request, res: Response, *, word: str) -> None:
+            res.json({"word": word})
+
+        async def silent(req: Request, res: Response) -> None:
+            pass
+
+        class Page:
+            async def __call__(self, req: Request, res: Response) -> None:
+                res.text("page")
+
+        app.get("/partial", functools.partial(shown, word="x"))
+        app.get("/silent", silent)
+        app.get("/object", Page())
+        """,
+    )
+    paths = described.document["paths"]
+    assert "word" in str(paths["/partial"]["get"]["responses"]["200"])
+    assert "text/plain" in str(paths["/object"]["get"]["responses"]["200"])
+    (problem,) = described.problems
+    assert problem.message.startswith("silent sends nothing that can be seen here")
+
+
+@pytest.mark.parametrize(
+    ("path", "written"),
+    [
+        ("/", ["/"]),
+        ("/users/:id", ["/users/{id}"]),
+        ("/files/*", ["/files/{path}"]),
+        ("/users/:id{[0-9]+}/notes", ["/users/{id}/notes"]),
+        ("/archive/:year?", ["/archive/{year}", "/archive"]),
+        ("/:lang?", ["/{lang}", "/"]),
+    ],
+)
+def test_paths_as_openapi_writes_them(path: str, written: list[str]) -> None:
+    assert openapi_paths(path) == written
+    assert openapi_path(path) == written[0]

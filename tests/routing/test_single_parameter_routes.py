@@ -1,0 +1,54 @@
+"""What a table keeps of paths it has seen changes no answer."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.routing.pattern import parse
+from core.routing.table import Table
+
+ROUTE = st.lists(st.sampled_from(["a", "b", ":x", ":y"]), min_size=1, max_size=3, unique=True).map(
+    lambda parts: "/" + "/".join(parts)
+)
+PATH = st.lists(st.sampled_from(["a", "b", "me", "7"]), min_size=1, max_size=3).map(lambda parts: "/" + "/".join(parts))
+
+
+def table_of(routes: list[str]) -> Table[str]:
+    table: Table[str] = Table()
+    for order, route in enumerate(routes):
+        table.add(order, parse(route), route)
+    return table
+
+
+@settings(deadline=None)
+@given(st.lists(ROUTE, max_size=6), st.lists(PATH, max_size=8))
+def test_a_kept_tail_gives_what_a_search_gives(routes: list[str], paths: list[str]) -> None:
+    table = table_of(routes)
+    for path in paths:
+        segments = path.split("/")
+        searched = table.find(segments)
+        head, _, _ = path.rpartition("/")
+        kept = table.single_parameter_routes.get(head)
+        if kept is not None and path not in table.static:
+            assert kept is searched
+        if searched is not None and searched.names:
+            table.keep_single_parameter_route(searched, segments)
+
+
+def test_a_route_registered_afterwards_is_seen() -> None:
+    table = table_of(["/users/:id"])
+    leaf = table.find(["", "users", "7"])
+    assert leaf is not None
+    table.keep_single_parameter_route(leaf, ["", "users", "7"])
+    assert table.single_parameter_routes == {"/users": leaf}
+    table.add(1, parse("/:any/:id"), "/:any/:id")
+    assert table.single_parameter_routes == {}
+
+
+def test_no_tail_is_kept_where_an_earlier_route_has_a_text_in_that_place() -> None:
+    table = table_of(["/:any/me", "/users/:id"])
+    leaf = table.find(["", "users", "7"])
+    assert leaf is not None
+    table.keep_single_parameter_route(leaf, ["", "users", "7"])
+    assert table.single_parameter_routes == {}

@@ -1,0 +1,92 @@
+"""The configuration that workerd is started with, as text."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.runtime.capnp import (
+    Cluster,
+    Consumer,
+    Module,
+    Plan,
+    Raw,
+    Socket,
+    Storage,
+    capnp,
+    quoted,
+    storage_folders,
+    worker_config,
+)
+
+MODULES = [Module("entry.mjs", "esModule", "modules/entry.mjs")]
+SOCKETS = {"http": Socket("127.0.0.1:0"), "health": Socket("127.0.0.1:0", "Health")}
+
+
+def config(plan: Plan, cluster: Cluster | None = None) -> str:
+    return worker_config(plan, MODULES, storage=Storage("/state"), sockets=SOCKETS, cluster=cluster)
+
+
+def test_values_are_written_as_capn_proto_reads_them() -> None:
+    assert capnp({"a": True, "b": [1, "x"], "c": Raw("void")}) == '( a = true, b = [ 1,\n    "x" ], c = void )'
+    with pytest.raises(TypeError, match="has no form"):
+        capnp(None)
+
+
+@given(st.text())
+def test_a_text_literal_ends_where_its_text_ends(text: str) -> None:
+    literal = quoted(text)
+    inside = literal[1:-1]
+    assert literal[0] == literal[-1] == '"'
+    assert "\n" not in inside
+    assert not inside.replace("\\\\", "").replace('\\"', "").count('"')
+
+
+def test_a_binding_of_every_kind_names_its_service() -> None:
+    text = config(
+        Plan(
+            vars={"TEXT": "a", "TABLE": {"b": 1}},
+            secrets=["TOKEN"],
+            kv={"KV": "id"},
+            d1={"DB": "id"},
+            queues={"JOBS": "jobs"},
+            consumers=[Consumer("jobs", {"maxBatchSize": 5})],
+            durable_objects={"COUNTER": "Counter", "SAME": "Counter"},
+            crons=["* * * * *"],
+            assets=("ASSETS", "/assets", {"html_handling": "none"}),
+        )
+    )
+    assert '( name = "TEXT", text = "a" )' in text
+    assert '( name = "TABLE", json = "{\\"b\\": 1}" )' in text
+    assert '( name = "TOKEN", fromEnvironment = "TOKEN" )' in text
+    assert 'kvNamespace = ( name = "core-kv", props = ( json = "{\\"namespace\\": \\"id\\"}" ) )' in text
+    assert "cloudflare-internal:d1-api" in text
+    assert 'queue = ( name = "core-queues"' in text
+    assert text.count('className = "Counter"') == 1
+    assert '\\"maxBatchSize\\": 5' in text
+    assert '\\"worker\\": [\\"* * * * *\\"]' in text
+    # Requests go to the files first, which hand on what they have not.
+    assert 'service = ( name = "core-assets" )' in text
+
+
+def test_what_is_not_asked_for_is_not_there() -> None:
+    text = config(Plan())
+    assert "core-kv" not in text
+    assert "durableObject" not in text
+    assert storage_folders(Plan()) == []
+
+
+def test_a_cluster_keeps_large_values_in_its_bucket() -> None:
+    plan = Plan(kv={"KV": "id"}, queues={"Q": "q"})
+    cluster = Cluster(bucket="s3://b/p", key="k" * 32, address="10.0.0.1:7000", options=["aws_region=auto"])
+    text = config(plan, cluster)
+    assert 'bucket = ( path = "kv-blobs" )' in text
+    assert text.count('name = "CLUSTERED"') == 2
+    assert storage_folders(plan, cluster) == ["kv", "kv-cache", "queues"]
+    assert "unsafeTimeDivisor" not in text
+
+
+def test_a_plan_without_state_may_run_side_by_side() -> None:
+    assert not Plan(vars={"A": "b"}).keeps_state
+    assert Plan(crons=["* * * * *"]).keeps_state
