@@ -1,4 +1,4 @@
-"""Every public function, method and property says what it does: read from the sources, inherited words counted.
+"""Every public function, method and property has a docstring, which states the thing: read from the sources.
 
 Not asked for are overloads and setters, whose words stand with the function itself, and special methods, whose words
 Python has.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import inspect
 import pkgutil
+import re
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -19,6 +20,9 @@ import pytest
 import core
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+QUESTION = re.compile(r"(What|Whether|How|Where|Which|Who|When|Why)\b")
+"""The openings of a docstring that asks instead of stating: "Whether it is sent" for "True if it is sent"."""
+SOURCES = sorted(Path(str(core.__file__)).parent.rglob("*.py"))
 MODULES = sorted(
     module.name
     for module in pkgutil.walk_packages(core.__path__, "core.")
@@ -85,3 +89,28 @@ def test_every_public_function_method_and_property_has_a_docstring(name: str) ->
 def test_a_function_without_a_docstring_would_be_found() -> None:
     tree = ast.parse("@overload\ndef a(): ...\n@x.setter\ndef b(self): ...\ndef c(): 'Words.'\ndef d(): ...")
     assert [node.name for node in tree.body if isinstance(node, Function) and wordless(node)] == ["d"]
+
+
+def docstrings(source: str) -> Iterator[tuple[int, str]]:
+    """Every docstring of a source with its line, those of attributes and constants included."""
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Expr(value=ast.Constant(value=str(text))):
+                yield node.lineno, inspect.cleandoc(text)
+            case _:
+                pass
+
+
+def test_docstrings_state_the_thing_instead_of_asking_for_it() -> None:
+    root = Path(str(core.__file__)).parent
+    assert [
+        f"{path.relative_to(root)}:{line}: {text.splitlines()[0]}"
+        for path in SOURCES
+        for line, text in docstrings(path.read_text("utf-8"))
+        if QUESTION.match(text)
+    ] == []
+
+
+def test_a_docstring_that_asks_would_be_found() -> None:
+    source = '"""The module."""\nLIMIT = 1\n"""How many."""\ndef f():\n    """Whether it is."""\n'
+    assert [line for line, text in docstrings(source) if QUESTION.match(text)] == [3, 5]

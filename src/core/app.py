@@ -48,9 +48,9 @@ class RouteInfo:
     middleware: tuple[str, ...]
     """The names of all that runs before the handler for every request to this route, in order."""
     authenticated: bool
-    """Whether an authenticator stands before the handler."""
+    """True if an authenticator stands before the handler."""
     public: bool
-    """Whether the route was marked `public()`."""
+    """True if the route was marked `public()`."""
 
 
 class QueueDecorator(Generic[E]):

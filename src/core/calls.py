@@ -104,7 +104,7 @@ class Hookable:
     _hook: BoundHook | None = None
 
     def _call_target(self) -> tuple[Any, ...]:
-        """What is called, for hooks: see `BindingCall.target`."""
+        """Return the target of the call, for hooks: see `BindingCall.target`."""
         return ()
 
 

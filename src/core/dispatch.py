@@ -120,7 +120,7 @@ class Dispatcher:
         self._missing: Run | None = None
         self._chains: dict[tuple[int, ...], Run] = {}
         self.stale: bool = True
-        """Whether something was registered since the entries were loaded."""
+        """True if something was registered since the entries were loaded."""
 
     # -- one request
 

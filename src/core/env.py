@@ -378,7 +378,7 @@ _WRAPPERS: Final = (
 
 
 class _Mismatch(Exception):
-    """What was found is not what the annotation asks for."""
+    """The value found does not match the annotation."""
 
 
 def _checked(value: Any, field: EnvField) -> object:
@@ -415,7 +415,7 @@ def _checked(value: Any, field: EnvField) -> object:
 
 
 def _has(value: object, name: str) -> bool:
-    """Whether a value has a method, by its class; the value itself is asked only where its class answers for any name.
+    """Return True if a value has a method, by its class; the value itself is asked only where its class answers for any name.
 
     `isinstance` of a runtime Protocol would read every property, and cross into JavaScript for each.
     """
@@ -462,7 +462,7 @@ def _missing(title: str, field: EnvField, known: Sequence[str]) -> str:
 
 
 def _write(field: EnvField) -> str:
-    """What to write in the configuration for the field's kind."""
+    """Return the configuration to write for the field's kind."""
     name, kind = field.name, field.kind
     declared = kind_of(kind)
     if declared is not None:
@@ -480,7 +480,7 @@ _EXAMPLES: Final[Mapping[Any, str]] = {bool: "true", int: "1", float: "0.5", lis
 
 
 def _found(value: object) -> str:
-    """What a value is, in the words of the configuration file, and never the value."""
+    """Return a value's kind, in the words of the configuration file, and never the value."""
     match value:
         case bool():
             return "a bool"

@@ -133,9 +133,9 @@ class MiddlewareInfo:
     ) -> None:
         self.name: str = name
         self.serves: bool = serves
-        """Whether it answers with content of its own, as a route does, so that `default_deny` asks who may have it."""
+        """True if it answers with content of its own, as a route does, so that `default_deny` asks who may have it."""
         self.public: bool = public
-        """Whether it is the mark `public()`, which does nothing."""
+        """True if it is the mark `public()`, which does nothing."""
         self.provides: frozenset[str] = frozenset(provides)
         self.requires: frozenset[str] = frozenset(requires)
         self.reads: frozenset[str] = frozenset(reads) | self.requires

@@ -46,7 +46,7 @@ async def hash(password: str) -> str:
 
 
 async def verify(password: str, hash: str | None) -> bool:
-    """Whether `password` is the one that `hash` was made of, compared in constant time.
+    """Return True if `password` is the one that `hash` was made of, compared in constant time.
 
     None stands for a user who does not exist: it takes as long as a wrong password and is False, so that nobody learns
     from the time which names are taken.
@@ -62,7 +62,7 @@ async def verify(password: str, hash: str | None) -> bool:
 
 
 async def needs_rehash(hash: str) -> bool:
-    """Whether `hash` was made at another cost than `hash()` has today. Ask when a sign-in has succeeded, and keep a new one.
+    """Return True if `hash` was made at another cost than `hash()` has today. Ask when a sign-in has succeeded, and keep a new one.
 
     Raises ValueError for a text that is no hash of this format.
     """

@@ -215,7 +215,7 @@ class Request(Generic[E_co, U_co, K_contra]):
 
         @property
         def user(self) -> U_co:
-            """Who is asking: what an authenticator returned or a middleware set, None before that."""
+            """The user: the value that an authenticator returned or a middleware set, None before that."""
             ...
 
         @user.setter
@@ -270,7 +270,7 @@ class Request(Generic[E_co, U_co, K_contra]):
             self._clock = clock
             self._start_time = clock.time()
         self.received: float = clock.monotonic()
-        """When the app received the request, on the monotonic clock, in seconds."""
+        """The time at which the app received the request, on the monotonic clock, in seconds."""
 
     def __repr__(self) -> str:
         return f"<Request {self.method} {self.path}>"
@@ -335,7 +335,9 @@ class Request(Generic[E_co, U_co, K_contra]):
 
     @property
     def start_time(self) -> float:
-        """When the app received the request, in seconds since 1970-01-01 UTC. A timing middleware may overwrite it."""
+        """The time at which the app received the request, in seconds since 1970-01-01 UTC. A timing middleware may
+        overwrite it.
+        """
         if self._start_time is None:
             self._start_time = self._clock.time() - (self._clock.monotonic() - self.received)
         return self._start_time
@@ -376,7 +378,7 @@ class Request(Generic[E_co, U_co, K_contra]):
 
     @property
     def body_used(self) -> bool:
-        """Whether a body was read, or handed out by `stream()`. One that turned out to be empty does not count."""
+        """True if a body was read, or handed out by `stream()`. One that turned out to be empty does not count."""
         return bool(self._body) or self._streamed
 
     async def _read_again(self) -> builtins.bytes:

@@ -103,7 +103,7 @@ class Response:
 
         @property
         def sent(self) -> bool:
-            """Whether something was sent. It may still be discarded by an error."""
+            """True if something was sent. It may still be discarded by an error."""
             ...
 
         @property
@@ -112,7 +112,7 @@ class Response:
             ...
 
     finalized: bool
-    """Whether the response is final, and then `sent` is true as well. After that nothing can change it."""
+    """True if the response is final, and then `sent` is true as well. After that nothing can change it."""
     body: str | bytes | AsyncIterator[bytes] | None
     """The body that was sent."""
     content_type: str | None

@@ -114,7 +114,7 @@ class Router(Generic[E, U, M_contra]):
     """
 
     is_root = False
-    """Whether it stands at the top and cannot be mounted."""
+    """True if it stands at the top and cannot be mounted."""
 
     def __init__(self) -> None:
         self._registered: list[_Registered] = []

@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 MOST_ISSUES: Final = 100
-"""How many mistakes of one value are told."""
+"""The largest number of mistakes reported for one value."""
 
 T = TypeVar("T")
 Issue = dict[str, str]
@@ -69,7 +69,7 @@ class _Enough(Exception):
 
 
 class _Told:
-    """How many mistakes one reading has found, and the fields that it has read of the object it is in."""
+    """The number of mistakes that one reading has found, and the fields that it has read of the current object."""
 
     __slots__ = ("count", "fields")
 
@@ -428,7 +428,7 @@ def _read_object(
 
 
 def _ask_validators(cls: Any, given: Mapping[str, Any], wrong: Any) -> dict[str, list[Exception]]:
-    """What the converters and validators of an attrs class say of the fields that could be read."""
+    """Run the converters and validators of an attrs class over the fields that could be read."""
     found: dict[str, list[Exception]] = {}
     try:
         instance = cls.__new__(cls)

@@ -1,4 +1,4 @@
-"""What annotations say, read from plain syntax trees: which kind of binding an attribute asks for, and an Env's shape.
+"""Annotations read from plain syntax trees: the kind of binding an attribute asks for, and the shape of an Env.
 
 The twin of `core.mypy_plugin.types`, for programs that no type checker has read. What is not understood has the kind
 `""`, and nothing is said about it.
@@ -98,7 +98,7 @@ class Reader(Classes):
     # -- annotations
 
     def annotation(self, expression: ast.expr, scope: Scope, *, depth: int = 0) -> Annotation:
-        """What an annotation is."""
+        """The possible meanings of an annotation."""
         nothing = Annotation("", _text(expression))
         if depth > _DEEPEST:
             return nothing

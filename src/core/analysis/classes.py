@@ -40,7 +40,7 @@ class ClassRef:
 
     @property
     def body(self) -> Scope:
-        """What stands inside it: its fields, methods and inner classes."""
+        """The statements of the class: its fields, methods and inner classes."""
         return self.scope.children[self.node]
 
     @property
@@ -120,7 +120,7 @@ class Classes:
         return annotation, scope
 
     def bases(self, class_: ClassRef) -> tuple[Resolved | None, ...]:
-        """What the bases of a class are, without their type arguments."""
+        """Return the bases of a class, without their type arguments."""
         found = self._bases.get(class_)
         if found is None:
             found = self._bases[class_] = tuple(
@@ -150,17 +150,17 @@ class Classes:
         }
 
     def is_env(self, class_: ClassRef) -> bool:
-        """Whether a class is marked as an Env, or named as one."""
+        """Return True if a class is marked as an Env, or named as one."""
         if self.named is not None:
             return class_.name in self.named
         return self.is_marked(class_)
 
     def is_marked(self, class_: ClassRef) -> bool:
-        """Whether a class derives from `Bindings`."""
+        """Return True if a class derives from `Bindings`."""
         return bool(self.outside(class_) & {"core.Bindings", "core.env.Bindings"})
 
     def is_whole(self, class_: ClassRef) -> bool:
-        """Whether every class that one derives from is known, so that `Bindings` is not among them."""
+        """Return True if every class that one derives from is known, so that `Bindings` is not among them."""
         return all(
             base is not None and (not isinstance(base, External) or base.name.startswith(_STANDARD))
             for ancestor in self.ancestors(class_)
@@ -168,14 +168,14 @@ class Classes:
         )
 
     def is_protocol(self, class_: ClassRef) -> bool:
-        """Whether a class is itself a Protocol."""
+        """Return True if a class is itself a Protocol."""
         return any(
             isinstance(base, External) and base.name in ("typing.Protocol", "typing_extensions.Protocol")
             for base in self.bases(class_)
         )
 
     def is_structured(self, class_: ClassRef) -> bool:
-        """Whether a class is an attrs class, a dataclass or a TypedDict."""
+        """Return True if a class is an attrs class, a dataclass or a TypedDict."""
         return any(
             (name := self._maker(decorator, ancestor.scope)) in _MAKERS or name == "dataclasses.dataclass"
             for ancestor in self.ancestors(class_)
@@ -183,7 +183,7 @@ class Classes:
         ) or self.is_typed_dict(class_)
 
     def is_typed_dict(self, class_: ClassRef) -> bool:
-        """Whether a class is a TypedDict."""
+        """Return True if a class is a TypedDict."""
         return bool(self.outside(class_) & {"typing.TypedDict", "typing_extensions.TypedDict"})
 
     def _maker(self, decorator: ast.expr, scope: Scope) -> str:

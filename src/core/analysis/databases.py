@@ -1,4 +1,4 @@
-"""Which database of the configuration an expression is, in plain syntax trees, and the statements given to it.
+"""Database expressions in plain syntax trees: the binding each one names, and the statements given to it.
 
 Followed through annotations, `req.env`, names and what objects keep; the rules are in `core.analysis.queries`.
 """
@@ -73,7 +73,7 @@ class Databases:
     # -- the interface of `core.analysis.front_end`
 
     def statement_of(self, prepare: Node, /) -> tuple[str, Statement] | None:
-        """How the database of a `prepare("…")` is called, and its statement."""
+        """Return the binding's name of a `prepare("…")`, and its statement."""
         if prepare not in self._statements:
             self._statements[prepare] = self._read(prepare)
         return self._statements[prepare]
@@ -130,7 +130,7 @@ class Databases:
     # -- which of them an expression is
 
     def _database(self, receiver: ast.expr, scope: Scope) -> tuple[bool, str | None]:
-        """Whether the receiver is a database for certain, and the name of its binding where that is known."""
+        """Return True if the receiver is certainly a database, and the name of its binding where that is known."""
         value, inner = self.modules.value(receiver, scope)
         if isinstance(value, ast.Attribute | ast.Call):
             known, name = self._read_database(value, inner)
@@ -220,7 +220,7 @@ class Databases:
         return None
 
     def _kept_env(self, class_: ClassRef) -> ClassRef | None:
-        """What `self.env` is: as it is declared, as `__init__` was given it, or as a Durable Object has it."""
+        """Return the type of `self.env`: as declared, as `__init__` was given it, or as a Durable Object has it."""
         reader = self.reader
         declared = self._kept(class_, "env")
         if declared is not None:

@@ -110,7 +110,7 @@ def check_env(
 
 
 def contradicted(shape: EnvShape, attribute: EnvAttribute, configurations: Sequence[Configuration]) -> bool:
-    """Whether an attribute has a binding of another kind than its annotation says."""
+    """Return True if an attribute has a binding of another kind than its annotation says."""
     return any(
         _kind_problem(shape, attribute, binding, configuration) is not None
         for configuration in deployed(configurations)
@@ -185,7 +185,7 @@ def declared_bindings(configuration: Configuration) -> Mapping[str, Binding]:
 
 
 def _wanted(binding: Binding) -> bool:
-    """Whether an Env must have an attribute for it: what has a type here, and is not only on this machine."""
+    """Return True if an Env must have an attribute for it: what has a type here, and is not only on this machine."""
     if binding.kind == "secret":
         return binding.table != ""
     return binding.kind == "var" or binding.protocol is not None

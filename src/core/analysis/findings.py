@@ -50,7 +50,7 @@ def sort_findings(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def level_of(code: Code, configurations: Sequence[Configuration]) -> str:
-    """What the project makes of a code: `off`, `warning` or `error`."""
+    """Return the level that the project gives a code: `off`, `warning` or `error`."""
     level = CHECKS[code].level
     return configurations[0].worker.core.checks.get(code, level) if configurations else level
 

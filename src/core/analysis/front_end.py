@@ -71,7 +71,7 @@ class Registration(Generic[NodeT]):
 
     @property
     def is_route(self) -> bool:
-        """Whether it registers a route."""
+        """True if it registers a route."""
         return self.method in ROUTES
 
     @property
@@ -108,7 +108,7 @@ class FrontEnd(Names[NodeT], Protocol[NodeT]):
     """The questions about registrations, for which types or annotations are read."""
 
     def is_app(self, registration: Registration[NodeT], /) -> bool:
-        """Whether something is registered on an application, which nothing mounts, and not on a router."""
+        """Return True if something is registered on an application, which nothing mounts, and not on a router."""
         ...
 
     def shown(self, node: NodeT, /) -> str:
@@ -148,7 +148,7 @@ class QueryFrontEnd(Calls[NodeT], Protocol[NodeT]):
         ...
 
     def statement_of(self, prepare: NodeT, /) -> tuple[str, Statement] | None:
-        """How the database of a `prepare("…")` is called, and its statement."""
+        """Return the binding's name of a `prepare("…")`, and its statement."""
         ...
 
     def row_of(self, node: NodeT, /) -> tuple[str, Sequence[RowField]] | None:

@@ -23,7 +23,7 @@ __all__ = ["Wanted", "new_env", "update_env", "wanted_attributes"]
 _HOMES: Final[Mapping[str, str]] = {
     protocol: kind.module for protocol, kind in PROTOCOLS.items() if protocol not in core.__all__
 }
-"""Where the types are that `core` itself does not have."""
+"""The modules of types that `core` itself does not have."""
 
 
 @attrs.frozen
@@ -41,7 +41,7 @@ class Wanted:
 
     @property
     def aliased(self) -> bool:
-        """Whether the binding has a name that no attribute can have."""
+        """True if the binding has a name that no attribute can have."""
         return self.attribute != self.name
 
     @property
@@ -77,7 +77,7 @@ def wanted_attributes(configurations: Sequence[Configuration], taken: Iterable[s
 
 
 def _attribute(name: str, names: set[str]) -> str:
-    """What an attribute for a binding is called: attrs takes underscores off, and Python has words of its own."""
+    """Return the attribute's name for a binding: attrs strips underscores, and Python's keywords are taken."""
     if not name.startswith("_") and not iskeyword(name):
         return name
     attribute = name.lstrip("_") or "binding"
@@ -152,7 +152,7 @@ def new_env(configurations: Sequence[Configuration], *, class_name: str = "Env")
 
 
 def _modules(names: set[str]) -> dict[str, list[str]]:
-    """Where types of the framework are imported from."""
+    """Return the modules that types of the framework are imported from."""
     modules: dict[str, list[str]] = {}
     for name in sorted(names):
         modules.setdefault(f"core.bindings.{_HOMES[name]}" if name in _HOMES else "core", []).append(name)

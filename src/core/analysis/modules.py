@@ -66,7 +66,7 @@ class Module:
 
     @property
     def package(self) -> str:
-        """What relative imports start from."""
+        """The package that relative imports start from."""
         return self.name if self.path.name == "__init__.py" else self.name.rpartition(".")[0]
 
 
@@ -182,7 +182,7 @@ class Modules:
     # -- names
 
     def resolve(self, expression: ast.expr, scope: Scope) -> Resolved | None:
-        """What a dotted name stands for, through imports and aliases; None where it is not known."""
+        """Return the object behind a dotted name, through imports and aliases; None if it is unknown."""
         return self._resolve(expression, scope, 0)
 
     def _resolve(self, expression: ast.expr, scope: Scope, steps: int) -> Resolved | None:
@@ -386,7 +386,9 @@ class _Collector:
                     self.statements(child)
 
     def expressions(self, node: ast.stmt) -> None:
-        """What else binds names in a statement: loops, `with`, unpacking, `:=`, `except`, patterns, `del`."""
+        """Return the other expressions that bind names in a statement: loops, `with`, unpacking, `:=`, `except`,
+        patterns, `del`.
+        """
         todo: list[ast.AST] = [node]
         simple = isinstance(node, ast.Assign | ast.AnnAssign)
         while todo:

@@ -78,7 +78,7 @@ def first_parameter(scope: Scope) -> str | None:
 
 
 def own_arguments(scope: Scope | None) -> int:
-    """How many arguments of a function that stands in a scope its callers do not give: `self` of a method."""
+    """Return the number of arguments that callers do not give: `self` of a method."""
     return 1 if scope is not None and isinstance(scope.node, ast.ClassDef) else 0
 
 
@@ -97,7 +97,7 @@ def annotation_at(function: ast.AST, position: int) -> ast.expr | None:
 
 
 def demanded_by(function: FunctionNode) -> int | None:
-    """How many positional arguments a function demands; None where it takes others too."""
+    """Return the number of positional arguments a function requires; None where it takes others too."""
     arguments = function.args
     if arguments.vararg is not None or any(default is None for default in arguments.kw_defaults):
         return None

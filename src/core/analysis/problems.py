@@ -1,4 +1,4 @@
-"""What is said about names in calls: `create_app(Env)`, `rate_limit(kv_binding="…")`, handlers, middleware, queues.
+"""Messages about names in calls: `create_app(Env)`, `rate_limit(kv_binding="…")`, handlers, middleware, queues.
 
 Plain functions over plain values, which return the exact words of a finding; the rules that ask are in
 `core.analysis.registrations`.

@@ -70,7 +70,9 @@ class Options:
 
 @attrs.frozen
 class Proof:
-    """What was found, and what was compared: `names` of Envs with a known kind, `routes` with a known path, `statements`."""
+    """The findings, and the items compared: `names` of Envs with a known kind, `routes` with a known path,
+    `statements`.
+    """
 
     findings: Sequence[Finding]
     names: int
@@ -197,7 +199,7 @@ class _Program:
         )
 
     def _unmatched(self) -> list[str]:
-        """What is to be said about names in the options that no class has."""
+        """Yield the problems of names in the options that no class has."""
         classes = list(self._classes())
         patterns = [
             pattern
@@ -283,7 +285,7 @@ class _Program:
         return isinstance(resolved, External) and resolved.name in _MAKES
 
     def _app_problem(self, function: ast.expr, given: ast.expr, scope: Scope) -> str | None:
-        """What is wrong with what `create_app` is given; nothing where that is not known."""
+        """Return the problem of the argument of `create_app`, if it has a known one."""
         call = f"{self.trees.shown(Node(function, scope))}({ast.unparse(given)})"
         value, inner = self.modules.value(given, scope)
         if isinstance(value, ast.Constant):
@@ -417,7 +419,9 @@ _IGNORE: Final = re.compile(r"#\s*type:\s*ignore(?:\[(?P<codes>[^\]]*)\])?")
 
 
 def _ignored(finding: Finding) -> bool:
-    """Whether the line of a finding switches it off, with the comment that mypy goes by: `# type: ignore[core-env]`."""
+    """Return True if the line of a finding switches it off, with the comment that mypy goes by: `# type:
+    ignore[core-env]`.
+    """
     if not finding.file.endswith(".py"):
         return False
     match = _IGNORE.search(linecache.getline(finding.file, finding.line))

@@ -65,7 +65,7 @@ def parameters_of(path: str) -> tuple[str, ...] | None:
 
 
 def path_problem(path: str) -> str | None:
-    """What the router says against a path when it is registered."""
+    """Return the router's objection to a path, the one it raises at registration."""
     try:
         parse(path)
     except PathError as error:
@@ -113,7 +113,7 @@ def reversals(placed: Sequence[PlacedMiddleware]) -> list[tuple[int, str]]:
 
 
 def runs_before(early: tuple[int, ...], late: tuple[int, ...]) -> bool:
-    """Whether a statement always runs before another one that runs: it stands before it, in a block around it."""
+    """Return True if a statement always runs before another one that runs: it stands before it, in a block around it."""
     if early == late:
         return True
     around = len(early) - 1

@@ -1,4 +1,4 @@
-"""What the fields of a row's class take, read from plain syntax trees. What is not understood takes anything."""
+"""The types of fields of a row's class, read from plain syntax trees. An unknown annotation accepts anything."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def row_fields(reader: Reader, expression: ast.expr, scope: Scope) -> tuple[str,
 
 
 def row_kinds(reader: Reader, expression: ast.expr, scope: Scope, *, depth: int = 0) -> frozenset[Kind]:
-    """What a field of a row takes."""
+    """Return the kinds of values that a field of a row accepts."""
     anything: frozenset[Kind] = frozenset(["any"])
     if depth > _DEEPEST:
         return anything

@@ -48,7 +48,7 @@ class Settings(NamedTuple):
     problems: tuple[str, ...] = ()
 
     def names(self, fullname: str) -> bool:
-        """Whether a class is named as an Env."""
+        """Return True if a class is named as an Env."""
         return self.env is not None and any(fnmatchcase(fullname, pattern) for pattern in self.env)
 
     def chosen(self, configurations: Sequence[Configuration]) -> list[Configuration]:
@@ -160,7 +160,7 @@ class Configured(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """What a module's text says about which edits beside it matter."""
+    """The parts of a module's text that decide which edits beside it matter."""
 
     env: bool
     app: bool
@@ -193,7 +193,7 @@ def facts_of(text: bytes) -> Facts:
 
 
 class Project:
-    """What there is beside the Python modules: configuration files, migrations, and the sources as texts.
+    """The files of a project beside its Python modules: configuration files, migrations, and the sources as strings.
 
     Read at most once for each run of mypy; a daemon makes a new one when anything here changes.
     """
@@ -245,7 +245,7 @@ class Project:
         ]
 
     def _is_elsewhere(self, name: str) -> bool:
-        """Whether a class is in a module that mypy is told to look for outside of the project."""
+        """Return True if a class is in a module that mypy is told to look for outside of the project."""
         module, _, bare = name.rpartition(".")
         for folder in self._search:
             base = os.path.join(folder, *module.split("."))
@@ -309,7 +309,7 @@ class Project:
         return digest
 
     def _levels_for(self, path: Path | None) -> list[str]:
-        """What a configuration file says of levels of findings, which hold in every module."""
+        """Return the levels of findings of a configuration file, which hold in every module."""
         if path not in self._levels:
             self._levels[path] = _LEVELS.findall(_bytes(path).decode("utf-8", "replace")) if path is not None else []
         return self._levels[path]
@@ -438,7 +438,7 @@ TOP_LEVEL: Final = "top-level"
 
 
 def _holds_main(folder: Path, configuration: Path) -> bool:
-    """Whether the entry file of a configuration lies in a folder; so it is taken where the file names none."""
+    """Return True if the entry file of a configuration lies in a folder; so it is taken where the file names none."""
     main = _MAIN.search(_bytes(configuration).decode("utf-8", "replace"))
     return main is None or (configuration.parent / main[1]).resolve().is_relative_to(folder.resolve())
 

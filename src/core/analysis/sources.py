@@ -1,4 +1,4 @@
-"""What the Python sources of a project say as texts, for a question that no one file can answer.
+"""The Python sources of a project as strings, for questions that no single file can answer.
 
 A type checker sees one module at a time, and a cached one not at all. Two things are therefore read from the texts:
 which classes are derived from, and which path parameters a prefix may bring along. Both only ever keep a finding back.
@@ -37,7 +37,7 @@ _LEFT_OUT: Final = frozenset(
 # A tuple and not an attrs class: the mypy plugin reads the sources in every run, also where there is nothing to check,
 # and importing attrs would be most of what that costs.
 class Sources(NamedTuple):
-    """What the texts say.
+    """The facts found in the sources.
 
     `bases` are the names, without their modules, that stand among the bases of a class. `prefixes` are the names of
     parameters in what may be a prefix. `complete` is False where there are too many files, or a prefix is put together
@@ -54,11 +54,11 @@ class Sources(NamedTuple):
     tables: frozenset[str] = frozenset()
 
     def may_prefix(self, name: str) -> bool:
-        """Whether a prefix that a router is mounted at may have a parameter of that name."""
+        """Return True if a prefix that a router is mounted at may have a parameter of that name."""
         return not self.complete or name in self.prefixes
 
     def registered_elsewhere(self, name: str, path: str) -> bool:
-        """Whether a file other than its own may register a handler of that name."""
+        """Return True if a file other than its own may register a handler of that name."""
         own = os.path.abspath(path)
         return any(handler == name and file != own for handler, file in self.handlers)
 

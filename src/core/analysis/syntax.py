@@ -111,7 +111,7 @@ class SyntaxTrees:
         return router.key if router is not None else None
 
     def is_app(self, registration: Registration[Node], /) -> bool:
-        """Whether something is registered on an application."""
+        """Return True if something is registered on an application."""
         return isinstance(registration, Registered) and registration.on.app
 
     def shown(self, node: Node, /) -> str:
@@ -148,7 +148,7 @@ class SyntaxTrees:
         return [Node(item, node.scope) for item in items]
 
     def demanded(self, node: Node, /) -> int | None:
-        """How many arguments a callable demands: a function, or an object of a class with `__call__`."""
+        """Return the number of arguments a callable requires: a function, or an object of a class with `__call__`."""
         expression, scope = node
         function = self.function(expression, scope)
         if function is not None:
@@ -167,7 +167,7 @@ class SyntaxTrees:
         return demanded - 1 if demanded is not None and not called[0].decorator_list else None
 
     def _plain(self, function: FunctionNode, scope: Scope) -> bool:
-        """Whether a function is what its `def` says: no decorator, or only those that register it."""
+        """Return True if a function is what its `def` says: no decorator, or only those that register it."""
         return all(
             isinstance(decorator, ast.Call)
             and isinstance(decorator.func, ast.Attribute)
@@ -228,7 +228,7 @@ class SyntaxTrees:
         return None
 
     def _annotated(self, annotation: ast.expr | None, scope: Scope) -> tuple[bool | None, ClassRef | None]:
-        """Whether an annotation is `App[…]` (or `Router[…]`, or neither), and its Env."""
+        """Return True if an annotation is `App[…]` (or `Router[…]`, or neither), and its Env."""
         if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
             try:
                 annotation = ast.parse(annotation.value, mode="eval").body

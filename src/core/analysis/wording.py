@@ -1,4 +1,4 @@
-"""How messages write bindings, values and lists of names."""
+"""Spelling of bindings, values and lists of names in messages."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def required_secret(name: str, configuration: Configuration) -> str:
 
 
 def annotation_for(binding: Binding) -> str:
-    """How an attribute for a binding is annotated."""
+    """Return the annotation that an attribute for a binding needs."""
     if binding.kind != "var":
         match binding.kind:
             case "assets":

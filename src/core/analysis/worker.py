@@ -1,4 +1,4 @@
-"""What a program uses that a worker's Python has not (`core-worker`).
+"""Imports and calls of a program that a worker's Python does not have (`core-worker`).
 
 The tables are held to the truth by `tests/runtime/test_missing.py`, which asks the worker's own Python. What stands
 under `try`, `TYPE_CHECKING`, `__name__ == "__main__"` or a question for the platform is the program's own decision,
@@ -78,7 +78,7 @@ _IGNORE: Final = re.compile(r"#\s*core:\s*ignore\[[^\]]*\bcore-worker\b[^\]]*\]"
 
 
 def worker_findings(modules: Modules, program: Sequence[Module]) -> Iterator[Finding]:
-    """What the files of a program import and call that is missing in a worker, unless their lines say it is meant."""
+    """Return the imports and calls that are missing in a worker, except on lines that switch the finding off."""
     for module in program:
         lines: list[str] | None = None
         for node, what in _Missing(modules, module).found(module.tree, module.scope):
@@ -142,7 +142,7 @@ def _told(name: str) -> str:
 
 
 def _is_asked(test: ast.expr) -> bool:
-    """Whether a condition asks where the program runs, or whether it runs at all."""
+    """Return True if a condition asks where the program runs, or whether it runs at all."""
     return any(
         (isinstance(node, ast.Name) and node.id in ("TYPE_CHECKING", "__name__"))
         or (isinstance(node, ast.Attribute) and node.attr in ("TYPE_CHECKING", "platform", "name", "modules"))

@@ -176,4 +176,4 @@ _MAKERS: Final[Mapping[str, Callable[[Any, Any, Store], object]]] = {
     "rate_limit": lambda cls, entry, store: cls(entry.simple.limit, entry.simple.period, clock=store.clock),
     "version_metadata": lambda cls, entry, store: cls.of(store.clock),
 }
-"""How the embedded class of a kind is called, for the table of a binding on a store."""
+"""The name of a kind's embedded class, for the table of a binding on a store."""

@@ -60,7 +60,7 @@ class AiMessage(TypedDict):
 
 @frozen
 class AiUsage:
-    """What a run cost, in tokens."""
+    """The cost of a run, in tokens."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -77,7 +77,7 @@ class AiToolCall:
 
 @frozen
 class AiTextGeneration:
-    """What a text generation model answers: `await ai.run(model, {"messages": […]}, AiTextGeneration)`."""
+    """The answer of a text generation model: `await ai.run(model, {"messages": […]}, AiTextGeneration)`."""
 
     response: str | None = None
     tool_calls: list[AiToolCall] = attrs.field(factory=list[AiToolCall])
@@ -86,7 +86,7 @@ class AiTextGeneration:
 
 @frozen
 class AiTextEmbeddings:
-    """What a text embeddings model answers: one vector per text, `shape` being their number and length."""
+    """The answer of a text embeddings model: one vector per string, `shape` being their number and length."""
 
     shape: list[int]
     data: list[list[float]]
@@ -101,7 +101,7 @@ class AiAsyncBatchResponse:
 
 @frozen
 class GatewayRetries:
-    """How often the gateway tries again: 1 to 5 attempts, with a delay in milliseconds."""
+    """The gateway's retries: 1 to 5 attempts, with a delay in milliseconds."""
 
     max_attempts: int | None = None
     retry_delay_ms: int | None = None
@@ -206,7 +206,7 @@ class AiGatewayUniversalRequest:
 
 @frozen
 class AiGatewayLog:
-    """What the gateway kept of a request. `created_at` is an ISO 8601 time, `duration` in milliseconds."""
+    """The gateway's log of a request. `created_at` is an ISO 8601 time, `duration` in milliseconds."""
 
     id: str
     provider: str
@@ -248,7 +248,7 @@ class AiGateway(Protocol):
         ...
 
     async def get_log(self, log_id: str) -> AiGatewayLog:
-        """What was kept of a request."""
+        """Return the gateway's log of a request."""
         ...
 
     async def patch_log(

@@ -35,18 +35,18 @@ SQL_co = TypeVar("SQL_co", bound=str, covariant=True, default=str)
 DB_co = TypeVar("DB_co", bound=str, covariant=True, default=str)
 
 D1Value: TypeAlias = bool | int | float | str | bytes | bytearray | memoryview | Sequence[int] | None
-"""What can be bound. A sequence of numbers from 0 to 255 is a blob."""
+"""A value that can be bound. A sequence of numbers from 0 to 255 is a blob."""
 
 D1Row: TypeAlias = dict[str, Any]
 """A row by column name. Its values are None, int, float, str or bytes."""
 
 D1SessionConstraint: TypeAlias = Literal["first-primary", "first-unconstrained"]
-"""Where the first query of a session goes: to the primary database, or wherever is near."""
+"""The target of a session's first query: the primary database, or the nearest copy."""
 
 
 @frozen
 class D1Meta:
-    """What the database says about a query.
+    """The database's metadata about a query.
 
     `duration`: milliseconds inside the database. `changes`: rows that this statement changed, those of triggers and
     cascades included; 0 for a SELECT. `last_row_id`: the rowid of the connection's last INSERT, whichever statement
@@ -91,7 +91,7 @@ class D1Result(Generic[R]):
 
 @frozen
 class D1ExecResult:
-    """How many lines an `exec` ran, and how many milliseconds they took."""
+    """The number of lines that an `exec` ran, and the milliseconds they took."""
 
     count: int
     duration: float

@@ -43,15 +43,15 @@ Keys: TypeAlias = list[str]  # beside a method named list the class body cannot 
 E_co = TypeVar("E_co", covariant=True, default=Any)
 
 DurableObjectJurisdiction: TypeAlias = Literal["eu", "fedramp", "fedramp-high", "us"]
-"""Where an object may live by law."""
+"""The jurisdiction that an object must stay in."""
 
 DurableObjectLocationHint: TypeAlias = Literal[
     "wnam", "enam", "sam", "weur", "eeur", "apac", "apac-ne", "apac-se", "oc", "afr", "me"
 ]
-"""Where an object should live. Only the very first `get` of an object can decide it."""
+"""The region an object should live in. Only the very first `get` of an object can decide it."""
 
 SqlStorageValue: TypeAlias = str | int | float | bytes | None
-"""What a column of `storage.sql` may hold."""
+"""The value of a column of `storage.sql`."""
 
 
 def sql_binding(value: object) -> str | float | bytes | None:
@@ -81,7 +81,7 @@ def sql_binding(value: object) -> str | float | bytes | None:
 
 @runtime_checkable
 class DurableObjectId(Protocol):
-    """Which object: 64 hex digits, as `str()` gives them."""
+    """The id of one object: 64 hex digits, as `str()` gives them."""
 
     @property
     def name(self) -> str | None:
@@ -94,13 +94,13 @@ class DurableObjectId(Protocol):
         ...
 
     def equals(self, other: DurableObjectId, /) -> bool:
-        """Whether both name the same object; `==` says the same."""
+        """Return True if both name the same object; `==` says the same."""
         ...
 
 
 @runtime_checkable
 class DurableObjectStub(Protocol):
-    """What every stub has. The object's own `async` methods come on top: `await stub.increment(by=2)`.
+    """The stub of an object. The object's own `async` methods come on top: `await stub.increment(by=2)`.
 
     A call raises what the method raised; a stub is good for any number of calls.
     """
@@ -165,7 +165,9 @@ class DurableObjectNamespace(Protocol[T_co]):
 
 @frozen
 class AlarmInvocationInfo:
-    """Why `alarm` is called: how often it failed before, and the time it was set for, in milliseconds since 1970."""
+    """The reason of a call of `alarm`: the number of failures before, and the time it was set for, in milliseconds
+    since 1970.
+    """
 
     retry_count: int
     is_retry: bool
@@ -280,7 +282,7 @@ class DurableObjectTransaction(Protocol):
         ...
 
     async def get_alarm(self, *, allow_concurrency: bool = False) -> int | None:
-        """When the alarm goes off, in milliseconds since 1970, or None. While `alarm` runs, None unless set again."""
+        """Return the time of the alarm, in milliseconds since 1970, or None. While `alarm` runs, None unless set again."""
         ...
 
     async def set_alarm(
@@ -529,7 +531,7 @@ class DurableObjectStorage(Protocol):
         ...
 
     async def get_alarm(self, *, allow_concurrency: bool = False) -> int | None:
-        """When the alarm goes off, in milliseconds since 1970, or None. While `alarm` runs, None unless set again."""
+        """Return the time of the alarm, in milliseconds since 1970, or None. While `alarm` runs, None unless set again."""
         ...
 
     async def set_alarm(
@@ -579,7 +581,7 @@ class DurableObjectStorage(Protocol):
 
 @runtime_checkable
 class DurableObjectState(Protocol):
-    """What an object has for itself: its id, its storage, and the order of what happens in it."""
+    """The state of one object: its id, its storage, and the order of its events."""
 
     @property
     def id(self) -> DurableObjectId:

@@ -31,7 +31,7 @@ class EmailAddress:
 
 
 EmailDestination: TypeAlias = str | EmailAddress | Sequence[str | EmailAddress]
-"""Where an email goes: an address, or several."""
+"""The recipients of an email: an address, or several."""
 
 
 @frozen
@@ -117,7 +117,7 @@ class ForwardableEmailMessage(Protocol):
 
     @property
     def can_be_forwarded(self) -> bool:
-        """Whether `forward` is possible."""
+        """True if `forward` is possible."""
         ...
 
     def set_reject(self, reason: str, /) -> None:

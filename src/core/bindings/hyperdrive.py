@@ -9,7 +9,7 @@ __all__ = ["Hyperdrive"]
 
 @runtime_checkable
 class Hyperdrive(Protocol):
-    """Where a database client connects to. The credentials are good only inside the worker."""
+    """The address that a database client connects to. The credentials are good only inside the worker."""
 
     @property
     def connection_string(self) -> str:

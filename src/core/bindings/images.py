@@ -26,12 +26,12 @@ ImageSource: TypeAlias = bytes | AsyncIterable[bytes]
 """An image: JPEG, PNG, GIF, WebP, AVIF, HEIC or SVG."""
 
 ImageFormat: TypeAlias = Literal["image/jpeg", "image/png", "image/gif", "image/webp", "image/avif", "rgb", "rgba"]
-"""What an image can be written as."""
+"""The formats an image can be written in."""
 
 
 @frozen
 class ImageInfo:
-    """What is known of an image. An SVG has a format and nothing else. `file_size` is in bytes."""
+    """The facts about an image. An SVG has a format and nothing else. `file_size` is in bytes."""
 
     format: str
     file_size: int | None = None
@@ -40,7 +40,7 @@ class ImageInfo:
 
 
 class ImageTransform(TypedDict, total=False):
-    """What is to be done to an image, in this order of the platform's. Lengths are in pixels."""
+    """Transformations of an image, in the platform's order. Lengths are in pixels."""
 
     width: int
     height: int
@@ -118,7 +118,7 @@ class Images(Protocol):
     """Images, taken apart and made anew."""
 
     async def info(self, image: ImageSource, /) -> ImageInfo:
-        """What is known of an image. Raises BindingError for what is none."""
+        """Return the facts about an image. Raises BindingError for data that is not an image."""
         ...
 
     def input(self, image: ImageSource, /) -> ImageTransformer:

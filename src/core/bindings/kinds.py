@@ -55,7 +55,9 @@ class Kind(NamedTuple):
         return header(self.section, environment=environment, many=self.many, json=json)
 
     def write(self, name: str, environment: str | None = None, *, json: bool = False) -> str:
-        """What to write to declare a binding of this kind, for example `[[kv_namespaces]] binding = "COUNTERS"`."""
+        """Return the configuration that declares a binding of this kind, for example `[[kv_namespaces]] binding =
+        "COUNTERS"`.
+        """
         if not json:
             return f'{self.table(environment)} {self.key} = "{name}"'
         entry = f'{{ "{self.key}": "{name}" }}'

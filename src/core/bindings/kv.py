@@ -29,13 +29,13 @@ T = TypeVar("T")
 V = TypeVar("V", default=Any)
 
 KVType: TypeAlias = Literal["text", "json", "bytes", "stream"]
-"""How `get` reads a value. The default is `"text"`."""
+"""The form in which `get` reads a value. The default is `"text"`."""
 
 KVBulkType: TypeAlias = Literal["text", "json"]
-"""How `get` of several keys reads their values."""
+"""The form in which `get` of several keys reads their values."""
 
 KVPutValue: TypeAlias = str | bytes | bytearray | memoryview | AsyncIterable[bytes]
-"""What `put` stores: text, bytes, or a stream of bytes. At most 25 MiB (26 214 400 bytes)."""
+"""A value that `put` stores: text, bytes, or a stream of bytes. At most 25 MiB (26 214 400 bytes)."""
 
 
 @frozen

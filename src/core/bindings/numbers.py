@@ -1,4 +1,4 @@
-"""Which whole numbers the platform carries: those that a JavaScript number holds exactly.
+"""Integers that the platform carries: those that a JavaScript number holds exactly.
 
 What is larger would arrive as another number there, without a word. So it is refused on the way in, by the embedded
 bindings as by the runtime's own, and nothing works here that is wrong there.
@@ -15,7 +15,7 @@ MAX_SAFE_INTEGER: Final = 2**53 - 1
 """The largest whole number that every JavaScript number of its size can be told from."""
 
 TOO_LARGE: Final = "is beyond 2**53 - 1, which no number of the platform can hold. Write it as a text: str(number)"
-"""What to say of a number after naming it."""
+"""The end of a message that begins with the number."""
 
 # Most JSON has no number as long as that, and is not read again.
 _LONG: Final = re.compile("[0-9]{16}")

@@ -31,12 +31,13 @@ T_co = TypeVar("T_co", covariant=True, default=Any)
 T_contra = TypeVar("T_contra", contravariant=True, default=Any)
 
 QueueContentType: TypeAlias = Literal["text", "bytes", "json", "v8"]
-"""How a body travels: `json` (the default), `text` for str, `bytes` for bytes, `v8` for what JSON has no type for."""
+"""The encoding of a body: `json` (the default), `text` for str, `bytes` for bytes, `v8` for what JSON has no type for.
+"""
 
 
 @frozen
 class QueueMetrics:
-    """How much waits in a queue: messages, their bytes, and when the oldest one was sent."""
+    """The backlog of a queue: messages, their bytes, and the time the oldest one was sent."""
 
     backlog_count: int = 0
     backlog_bytes: int = 0
@@ -45,7 +46,7 @@ class QueueMetrics:
 
 @frozen
 class QueueSendMetadata:
-    """What is said about a queue to one who sent to it."""
+    """Metadata about a queue, for the sender."""
 
     metrics: QueueMetrics = QueueMetrics()
 
@@ -59,7 +60,7 @@ class QueueSendResponse:
 
 @frozen
 class MessageBatchMetadata:
-    """What is said about a queue to its consumer."""
+    """Metadata about a queue, for its consumer."""
 
     metrics: QueueMetrics = QueueMetrics()
 
@@ -114,7 +115,7 @@ class Queue(Protocol[T_contra]):
         ...
 
     async def metrics(self) -> QueueMetrics:
-        """How much waits in the queue. Approximate in production."""
+        """Return the number of messages that wait in the queue. Approximate in production."""
         ...
 
 
@@ -129,17 +130,19 @@ class Message(Protocol[T_co]):
 
     @property
     def timestamp(self) -> datetime:
-        """When it was sent; the same at every attempt."""
+        """The time at which it was sent; the same at every attempt."""
         ...
 
     @property
     def body(self) -> T_co:
-        """What was sent."""
+        """The value that was sent."""
         ...
 
     @property
     def attempts(self) -> int:
-        """Which attempt this is, from 1. One whose process ended meanwhile counts too. A dead letter queue counts anew."""
+        """The number of this attempt, from 1. One whose process ended meanwhile counts too. A dead letter queue starts
+        from 1 again.
+        """
         ...
 
     def ack(self) -> None:
@@ -175,7 +178,7 @@ class MessageBatch(Protocol[T_co]):
 
     @property
     def metadata(self) -> MessageBatchMetadata:
-        """How much more waits in the queue."""
+        """The number of messages that still wait in the queue."""
         ...
 
     def ack_all(self) -> None:

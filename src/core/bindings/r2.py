@@ -51,7 +51,7 @@ R2Hash: TypeAlias = str | bytes
 """A checksum as it is given: hex digits of any case, or the bytes themselves."""
 
 R2Include: TypeAlias = Literal["http_metadata", "custom_metadata", "httpMetadata", "customMetadata"]
-"""What `list` may bring along with every object; both spellings mean the same."""
+"""The metadata that `list` may include with every object; both spellings mean the same."""
 
 
 @runtime_checkable
@@ -60,7 +60,7 @@ class KnownLengthStream(Protocol):
 
     @property
     def length(self) -> int:
-        """How many bytes there will be."""
+        """The number of bytes to come."""
         ...
 
     def __aiter__(self) -> AsyncIterator[bytes]:
@@ -69,7 +69,7 @@ class KnownLengthStream(Protocol):
 
 
 R2Value: TypeAlias = str | bytes | bytearray | memoryview | KnownLengthStream | None
-"""What may be stored. Text is stored as UTF-8; None stores an empty object, it does not delete."""
+"""A value that may be stored. Text is stored as UTF-8; None stores an empty object, it does not delete."""
 
 
 @frozen
@@ -244,7 +244,7 @@ class R2Body:
 
     @property
     def used(self) -> bool:
-        """Whether reading has begun."""
+        """True if reading has begun."""
         return self._used
 
     def __aiter__(self) -> AsyncIterator[bytes]:
@@ -267,7 +267,7 @@ class R2ObjectBody(R2Object):
 
     @property
     def body_used(self) -> bool:
-        """Whether the body was read, or its reading begun."""
+        """True if the body was read, or its reading begun."""
         return self.body.used
 
     async def bytes(self) -> _Bytes:

@@ -11,7 +11,7 @@ __all__ = ["RateLimit", "RateLimitOutcome"]
 
 @frozen
 class RateLimitOutcome:
-    """Whether the request is within the limit."""
+    """True if the request is within the limit."""
 
     success: bool
 

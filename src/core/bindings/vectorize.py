@@ -21,7 +21,7 @@ __all__ = [
 
 VectorizeMetadataValue: TypeAlias = str | int | float | bool | list[str]
 VectorizeMetadata: TypeAlias = Mapping[str, VectorizeMetadataValue | Mapping[str, VectorizeMetadataValue]]
-"""What is kept beside a vector; at most 10 KiB as JSON."""
+"""Metadata of a vector; at most 10 KiB as JSON."""
 
 _Plain: TypeAlias = str | int | float | bool | None
 VectorizeFilter: TypeAlias = Mapping[
@@ -54,7 +54,7 @@ class VectorizeMatch:
 
 @frozen
 class VectorizeMatches:
-    """What a query found, the most like first."""
+    """The matches of a query, the most similar first."""
 
     matches: list[VectorizeMatch]
     count: int
@@ -82,7 +82,7 @@ class Vectorize(Protocol):
     """An index of vectors. A change is seen some seconds after it was made."""
 
     async def describe(self) -> VectorizeIndexInfo:
-        """What the index holds."""
+        """Return a description of the index."""
         ...
 
     async def query(

@@ -1,4 +1,4 @@
-"""Which version of the worker is running."""
+"""The version of the worker that is running."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class VersionMetadata(Protocol):
 
     @property
     def tag(self) -> str:
-        """What it was tagged with when it was uploaded; empty when it was not."""
+        """The tag of the upload; empty without one."""
         ...
 
     @property
     def timestamp(self) -> str:
-        """When it was uploaded, in ISO 8601."""
+        """The time of the upload, in ISO 8601."""
         ...

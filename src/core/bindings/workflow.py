@@ -34,12 +34,12 @@ WorkflowInstanceStatus: TypeAlias = Literal[
     "rollingBack",
     "unknown",
 ]
-"""Where a run is."""
+"""The state of a run."""
 
 
 @frozen
 class WorkflowError:
-    """Why a run failed."""
+    """The reason why a run failed."""
 
     name: str
     message: str
@@ -47,7 +47,7 @@ class WorkflowError:
 
 @frozen
 class WorkflowStatus:
-    """Where a run is, what it gave when it is complete, and why it failed when it is errored."""
+    """The state of a run, its result when complete, and its error when it failed."""
 
     status: WorkflowInstanceStatus
     error: WorkflowError | None = None
@@ -56,7 +56,7 @@ class WorkflowStatus:
 
 @frozen
 class WorkflowRetention:
-    """How long an ended run is kept, such as `"3 days"`."""
+    """The time that an ended run is kept, such as `"3 days"`."""
 
     success_retention: str | int | None = None
     error_retention: str | int | None = None
@@ -97,7 +97,7 @@ class WorkflowInstance(Protocol):
         ...
 
     async def status(self) -> WorkflowStatus:
-        """Where it is."""
+        """Return the state of the run."""
         ...
 
     async def send_event(self, *, type: str, payload: Any) -> None:

@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _agreed(databases: list[str]) -> bool:
-    """Whether somebody at the terminal says yes to losing the rows."""
+    """Return True if somebody at the terminal says yes to losing the rows."""
     from core.errors import UsageError
 
     if not sys.stdin.isatty():

@@ -87,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _is_meant(problem: Problem) -> bool:
-    """Whether the line says itself that it is to stay as it is."""
+    """Return True if the line says itself that it is to stay as it is."""
     try:
         lines = Path(problem.path).read_text("utf-8", "replace").splitlines()
     except OSError:
@@ -190,7 +190,7 @@ def _parsed(text: str, name: str, command: str) -> Mapping[str, Any]:
 
 
 def _place(change: Change, described: Described) -> str:
-    """Where the change stands in the code: at the answer, or at the handler."""
+    """Return the position of the change in the code: at the answer, or at the handler."""
     places = described.places
     found = places.get((change.operation, change.status or "")) or places.get((change.operation, ""))
     return f", {_relative(Path(found[0]))}:{found[1]}" if found is not None and found[0] else ""

@@ -1,4 +1,4 @@
-"""Which configuration file a command means: the one named, or the nearest one above the current folder."""
+"""The configuration file of a command: the one named, or the nearest one above the current folder."""
 
 from __future__ import annotations
 

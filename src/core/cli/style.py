@@ -1,4 +1,4 @@
-"""How every command writes: colours on a terminal only, tables, and a bar for what takes long."""
+"""Output of every command: colours on a terminal only, tables, and a bar for long work."""
 
 from __future__ import annotations
 

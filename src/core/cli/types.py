@@ -88,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 class _Written(NamedTuple):
-    """How a file is written: in which encoding, and with which ends of lines. Both stay as they are."""
+    """The form of a written file: its encoding and its line endings. Both are kept."""
 
     encoding: str = "utf-8"
     newline: str = "\n"

@@ -1,4 +1,4 @@
-"""Which bindings an environment has, and where each is declared."""
+"""The bindings of an environment, and the position where each is declared."""
 
 from __future__ import annotations
 

@@ -51,13 +51,13 @@ INHERITED_KEYS: Final = _words(
     "access base_dir cache compliance_region exports find_additional_modules first_party_worker jsx_factory jsx_fragment keep_names "
     "logfwdr logpush minify no_bundle preserve_file_names previews python_modules rules tsconfig upload_source_maps"
 )
-"""What a named environment takes from the top level when it does not say it itself. Bindings and vars are not here."""
+"""The keys a named environment inherits from the top level. Bindings and vars are not inherited."""
 
 TOP_LEVEL_KEYS: Final = _words(
     "$schema addresses alias data_blobs dependencies_instrumentation dev env keep_vars legacy_env "
     "pages_build_output_dir send_metrics site text_blobs wasm_modules"
 )
-"""What only the top level can say, for all environments."""
+"""The keys that only the top level may have, for all environments."""
 
 UNCHECKED_KEYS: Final = _words(
     "$schema access addresses agent_memory alias analytics connect dependencies_instrumentation exports k2 "
@@ -68,7 +68,7 @@ UNCHECKED_KEYS: Final = _words(
     "streaming_tail_consumers tsconfig unsafe_hello_world upload_source_maps usage_model vpc_networks "
     "vpc_services worker_loaders node_compat zone_id"
 )
-"""What the platform knows and the framework only reads over."""
+"""The platform's keys that the framework ignores."""
 
 UNCHECKED_IN: Final[Mapping[type, frozenset[str]]] = {
     Assets: _words("base_path"),
@@ -172,7 +172,7 @@ def _letters(key: str) -> str:
 
 
 def _one_letter(one: str, other: str) -> bool:
-    """Whether one letter more, less, another or two in the wrong order make one word of the other."""
+    """Return True if one letter more, less, another or two in the wrong order make one word of the other."""
     if one == other:
         return True
     short, long = sorted((one, other), key=len)

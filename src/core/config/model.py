@@ -558,7 +558,7 @@ class Binding:
 
     @property
     def place(self) -> str:
-        """Where it is declared, for messages: `wrangler.toml:12 [[kv_namespaces]]`."""
+        """The position of the declaration, for messages: `wrangler.toml:12 [[kv_namespaces]]`."""
         where = self.file.name if self.line is None else f"{self.file.name}:{self.line}"
         return f"{where} {self.table}" if self.table else where
 
@@ -606,14 +606,14 @@ class Configuration:
 
     @property
     def is_json(self) -> bool:
-        """Whether the file is JSON, so that messages show JSON and not TOML."""
+        """True if the file is JSON, so that messages show JSON and not TOML."""
         return self.path.suffix != ".toml"
 
     @property
     def directory(self) -> Path:
-        """What the file's relative paths are relative to."""
+        """The directory that the file's relative paths start from."""
         return self.path.parent
 
     def migrations_directory(self, database: D1Table) -> Path:
-        """Where the migrations of a database are."""
+        """Return the directory of a database's migrations."""
         return self.directory / database.migrations_dir

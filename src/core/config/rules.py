@@ -42,7 +42,7 @@ _RANGES: Final[Mapping[tuple[str, ...], tuple[float, float, str]]] = {
 
 
 def check_level(document: Document, environment: str | None, problems: Problems) -> None:
-    """What types cannot say, on the raw data, so that one mistake does not hide another."""
+    """Check, on the raw data, what types cannot express, so that one mistake does not hide another."""
     level, data = document.level(environment)
     if environment is not None and not _WORKER_NAME.fullmatch(environment.lower()):
         problems.add(level, f"env.{environment}: an environment is called by letters, digits, - and _. Rename it.")

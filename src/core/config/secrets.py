@@ -145,7 +145,7 @@ def _files(directory: Path, environment: str | None) -> list[Path]:
 
 
 def missing_secrets(configuration: Configuration, secrets: LocalSecrets) -> list[str]:
-    """What `[secrets] required` asks for and this machine does not have, one text each, ending with the fix."""
+    """Return one string for each secret of `[secrets] required` that this machine does not have, ending with the fix."""
     required = configuration.worker.secrets.required if configuration.worker.secrets is not None else ()
     file = secrets.files[0].name if secrets.files else ".dev.vars"
     return [

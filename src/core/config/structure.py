@@ -74,7 +74,7 @@ def _is_literal(type_: Any) -> bool:
 
 
 def _is_choice(type_: Any) -> bool:
-    """Whether a union has more than None in it to choose from: `str | Route`, `bool | Sequence[str]`."""
+    """Return True if a union has more than None in it to choose from: `str | Route`, `bool | Sequence[str]`."""
     return get_origin(type_) in UNIONS and len([arg for arg in get_args(type_) if arg is not type(None)]) > 1
 
 
@@ -240,7 +240,7 @@ def _with_headers(text: str, path: KeyPath, is_json: bool) -> str:
 
 
 def _need(class_: Any, name: str, path: KeyPath, is_json: bool) -> str:
-    """Why a key is needed, with an example."""
+    """Return the reason why a key is needed, with an example."""
     kind = _kind_at(path)
     if kind is not None and name == kind.key:
         title = kind.title

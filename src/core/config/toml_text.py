@@ -1,4 +1,4 @@
-"""Where each key of a TOML document stands.
+"""The position of each key of a TOML document.
 
 `tomllib` says what a document means and forgets where; this walks the same text once and says where. It relies on
 `tomllib` having accepted the document (TOML 1.0), so it only has to find the ends of things, never to refuse them.

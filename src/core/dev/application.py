@@ -1,4 +1,4 @@
-"""What stands before the application while it is developed: a line for each request, error pages, the explorer.
+"""The development server's layer in front of the application: a line for each request, error pages, the explorer.
 
 An ASGI application around the ASGI host. It changes one kind of answer only: where the application failed unexpectedly
 and a developer is looking, it says why. Answers that the application chose, error or not, pass as they are.
@@ -313,7 +313,7 @@ def _header(scope: Scope, name: bytes) -> str | None:
 
 
 def _is_browser(scope: Scope) -> bool:
-    """Whether a person looks at the answer: their browser loads it as a page."""
+    """Return True if a person looks at the answer: their browser loads it as a page."""
     mode = _header(scope, b"sec-fetch-dest")
     if mode is not None:
         return mode in ("document", "iframe")

@@ -1,4 +1,4 @@
-"""What a worker does that no request asked for: batches of its queues, and cron triggers when they come up.
+"""Work of a worker that no request started: batches of its queues, and cron triggers.
 
 Each is an exchange of its own in the log. When a batch goes and when a trigger comes up is decided by the embedded
 queues and schedule; here they are handed to the application, and what came of it is shown.
@@ -61,7 +61,7 @@ class Background:
         await broker_of(self._loaded.store).close()
 
     def next_times(self) -> dict[str, float]:
-        """When each trigger comes up next, in seconds since 1970."""
+        """Return the next time of each trigger, in seconds since 1970."""
         return {} if self._schedule is None else self._schedule.next_times()
 
     async def trigger(self, cron: str) -> Exchange:

@@ -1,4 +1,4 @@
-"""What `core check` finds, for the start-up screen and the explorer: one line for each finding."""
+"""Findings of `core check` for the start-up screen and the explorer: one line for each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may see the explorer and the error pages: the developer at this machine, and no page of another site.
+"""Access to the explorer and the error pages: for the developer at this machine, and for no page of another site.
 
 A page elsewhere can make a browser send requests here, and a name server can make a strange name point here. So the
 Host must be one of this server's own, the Origin must be the same, and every call carries a token, which only the
@@ -24,7 +24,7 @@ def new_token() -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches the address."""
+    """Return True if only this machine reaches the address."""
     if host == "localhost":
         return True
     try:
@@ -40,14 +40,14 @@ class Guard:
         self._port = port
         self._token = token
         self.public: bool = not is_loopback(host)
-        """Whether other machines reach the server. Then the page itself asks for the token too."""
+        """True if other machines reach the server. Then the page itself asks for the token too."""
         self._names = set(_LOCAL_NAMES)
         if host not in _ANY_ADDRESS:
             self._names.add(f"[{host}]" if ":" in host else host.lower())
         self._any_address = host in _ANY_ADDRESS
 
     def allows_host(self, host: str) -> bool:
-        """Whether the Host header names this server, by a name that no stranger can point at it."""
+        """Return True if the Host header names this server, by a name that no stranger can point at it."""
         name, port = _split(host)
         if port is not None and port != self._port:
             return False
@@ -63,23 +63,23 @@ class Guard:
         return True
 
     def allows_origin(self, origin: str | None, host: str) -> bool:
-        """Whether a request comes from this server's own page: no Origin at all, or the same as the Host."""
+        """Return True if a request comes from this server's own page: no Origin at all, or the same as the Host."""
         return origin is None or origin == f"http://{host}"
 
     def may_read_errors(self, host: str, origin: str | None) -> bool:
-        """Whether details of an error are for the page that asks: this server's own, or one of this machine.
+        """Return True if details of an error are for the page that asks: this server's own, or one of this machine.
 
         An application may let every origin read its answers. What a traceback tells is not the application's to give.
         """
         return self.allows_host(host) and (self.allows_origin(origin, host) or _is_of_this_machine(origin or ""))
 
     def allows_token(self, token: str | None) -> bool:
-        """Whether the token is the right one."""
+        """Return True if the token is the right one."""
         return bool(self._token) and hmac.compare_digest((token or "").encode(), self._token.encode())
 
 
 def _is_of_this_machine(origin: str) -> bool:
-    """Whether an origin is a front end under development, such as http://localhost:5173."""
+    """Return True if an origin is a front end under development, such as http://localhost:5173."""
     scheme, _, host = origin.partition("://")
     return scheme in ("http", "https") and _split(host)[0] in _LOCAL_NAMES
 

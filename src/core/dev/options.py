@@ -36,13 +36,13 @@ class Options:
 
     @property
     def state_folder(self) -> Path:
-        """Where the embedded bindings keep their state."""
+        """Return the directory in which the embedded bindings keep their state."""
         return self.state if self.state is not None else self.root / ".core" / "state"
 
 
 @attrs.frozen
 class Start:
-    """Why a serving process starts: for the first time, or because files changed. `since` is when that was, in epoch seconds."""
+    """The reason of a start: the first one, or changed files. `since` is the time of the change, in epoch seconds."""
 
     first: bool = True
     changed: tuple[str, ...] = ()

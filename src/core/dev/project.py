@@ -168,7 +168,7 @@ async def _migrate(configuration: Configuration, bindings: EmbeddedBindings, *, 
 
 
 def changed_note(name: str, files: Sequence[Migration]) -> str:
-    """What to say of migrations that were edited after they had been applied to the database `name`."""
+    """Return a note about migrations that were edited after they had been applied to the database `name`."""
     return (
         f"{name}: changed since applied: {', '.join(file.name for file in files)}. The database is as they were then. Write "
         "the change as a migration of its own (`core migrate new`), or begin with empty local databases (`core migrate reset`)"

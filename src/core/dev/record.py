@@ -1,4 +1,4 @@
-"""What happened lately: requests, batches and triggers, each with the calls of bindings that it made.
+"""The latest events: requests, batches and triggers, each with the calls of bindings that it made.
 
 The explorer's live log and the terminal's lines both come from here. What a task calls is put down to the request
 that started it, background work included, because a task inherits its maker's context variables.
@@ -39,7 +39,7 @@ class RecordedCall:
     duration: float | None = None
     error: str | None = None
     background: bool = False
-    """Whether it began after the response had left."""
+    """True if it began after the response had left."""
 
 
 @attrs.define(eq=False)
@@ -51,9 +51,9 @@ class Exchange:
     method: str
     path: str
     time: float
-    """When it began, in seconds since 1970-01-01 UTC."""
+    """The time it began, in seconds since 1970-01-01 UTC."""
     received: float
-    """When it began, on the monotonic clock."""
+    """The time it began, on the monotonic clock."""
     status: int | None = None
     duration: float | None = None
     """Milliseconds until the response was sent, or the batch or trigger was done."""

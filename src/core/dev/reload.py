@@ -58,7 +58,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def wanted(root: Path, path: Path) -> bool:
-    """Whether a change of `path` is one of the application's."""
+    """Return True if a change of `path` is one of the application's."""
     try:
         parts = path.relative_to(root).parts
     except ValueError:

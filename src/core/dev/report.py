@@ -41,7 +41,7 @@ class Frame:
 
 @attrs.frozen
 class Report:
-    """What went wrong. `problems` has one entry for each mistake, `fix` what to do about it, as far as it is known."""
+    """An error, explained. `problems` has one entry for each mistake, `fix` the way to correct it, if it is known."""
 
     kind: str
     message: str
@@ -239,7 +239,7 @@ def _frame_html(frame: Frame, *, is_open: bool) -> str:
 
 
 def facts_of(method: str, url: str, headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """What a page says of the request. Secrets are left out."""
+    """Return the facts about the request for an error page. Secrets are left out."""
     facts = [("method", method), ("url", url)]
     facts += [(name, "(left out)" if name.lower() in _HIDDEN_HEADERS else value) for name, value in headers]
     return facts

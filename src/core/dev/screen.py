@@ -64,7 +64,7 @@ def address_of(host: str, port: int) -> str:
 
 
 def explorer_url(options: Options, url: str) -> str:
-    """Where the explorer is. Where other machines could reach it, its address has the token."""
+    """Return the explorer's address. Where other machines could reach it, its address has the token."""
     from core.dev.guard import is_loopback
 
     return f"{url}/_core/" if is_loopback(options.host) else f"{url}/_core/?token={options.token}"
@@ -104,7 +104,7 @@ def _background(loaded: Loaded, style: Style) -> list[str]:
 
 
 def finding_lines(found: Sequence[str], style: Style) -> list[str]:
-    """What `core check` finds, as lines of the screen."""
+    """Return the findings of `core check` as lines of the screen."""
     if not found:
         return []
     lines = [f"  {style.bold('core check')}"]

@@ -1,4 +1,4 @@
-"""How lines look on a terminal: colours where there is one, plain text everywhere else.
+"""Lines on a terminal: colours where there is one, plain text everywhere else.
 
 `NO_COLOR` turns colours off and `FORCE_COLOR` on, as https://no-color.org and https://force-color.org say.
 """
@@ -77,7 +77,7 @@ def write_lines_at_once() -> None:
 
 
 def wants_colour(stream: TextIO) -> bool:
-    """Whether colours are wanted on `stream`."""
+    """Return True if colours are wanted on `stream`."""
     if os.environ.get("NO_COLOR"):
         return False
     if os.environ.get("FORCE_COLOR"):

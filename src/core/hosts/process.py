@@ -69,7 +69,9 @@ def quote_path(path: str) -> str:
 
 
 def has_no_length(status: int, method: str) -> bool:
-    """Whether a response without a body has no length: 101, 204, 304 (RFC 9110, section 8.6) and answers to HEAD."""
+    """Return True if a response without a body has no length: 101, 204, 304 (RFC 9110, section 8.6) and answers to
+    HEAD.
+    """
     return status in (101, 204, 304) or method == "HEAD"
 
 

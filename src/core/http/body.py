@@ -24,7 +24,7 @@ __all__ = ["Body", "BodyInit", "BodyStream", "body_of", "encoded"]
 
 
 class EncodedBody(Protocol):
-    """What says itself how it is written as a body: a form, or the names and values of a query."""
+    """An object that encodes itself as a body: a form, or the names and values of a query."""
 
     def encode_body(self) -> tuple[builtins.bytes, str]:
         """The bytes, and their content type."""
@@ -38,7 +38,7 @@ _USED = "Body has already been used. It can only be used once. Use tee() first i
 
 
 def body_of(init: BodyInit) -> builtins.bytes | AsyncIterable[builtins.bytes] | None:
-    """What is kept of `init`: bytes, or the iterable itself. Raises TypeError for anything else."""
+    """Return `init` as it is kept: bytes, or the iterable itself. Raises TypeError for anything else."""
     if init is None or type(init) is bytes:
         return init
     if isinstance(init, str):
@@ -78,7 +78,7 @@ class Body:
 
     @property
     def body_used(self) -> bool:
-        """Whether the body was read. None is never used up."""
+        """True if the body was read. None is never used up."""
         return self._used
 
     @property

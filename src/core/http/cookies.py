@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["SameSite", "parse_cookies", "set_cookie"]
 
 SameSite = Literal["Strict", "Lax", "None", "strict", "lax", "none"]
-"""When a browser sends the cookie on requests that another site began."""
+"""The rule by which a browser sends the cookie on requests that another site began."""
 
 # What stands for itself in a value: cookie-octet of RFC 6265 without the percent sign.
 _ODD = r"[^!#$&-+\--:<-\[\]-~]+"

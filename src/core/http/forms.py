@@ -387,7 +387,7 @@ class _Reader:
 
 
 def _unescaped(name: str) -> str:
-    """What browsers write for a quote and for line breaks in names."""
+    """Return a name with the escapes undone that browsers write for quotes and line breaks."""
     return name.replace("%22", '"').replace("%0D", "\r").replace("%0A", "\n")
 
 

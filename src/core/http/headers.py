@@ -17,7 +17,7 @@ _IN_TOKENS = frozenset("!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcde
 
 
 def is_token(text: str) -> bool:
-    """Whether a text is a token of RFC 9110, which names of fields, cookies and methods have to be."""
+    """Return True if a text is a token of RFC 9110, which names of fields, cookies and methods have to be."""
     return text != "" and _IN_TOKENS.issuperset(text)
 
 
@@ -225,7 +225,7 @@ class HeadersView(Mapping[str, str]):
         return bool(self._cookies) if lowered == "set-cookie" else lowered in self._values
 
     def has(self, name: str) -> bool:
-        """Whether there is a value under `name`: the Fetch standard's spelling of `in`."""
+        """Return True if there is a value under `name`: the Fetch standard's spelling of `in`."""
         return name in self
 
     def __iter__(self) -> Iterator[str]:
@@ -404,7 +404,9 @@ _SECRETS = frozenset(("authorization", "cookie", "set-cookie", "proxy-authorizat
 
 
 def is_secret(name: str) -> bool:
-    """Whether a header of this name, in lower case, carries what lets someone in: tokens, cookies, keys, signatures."""
+    """Return True if a header of this name, in lower case, carries what lets someone in: tokens, cookies, keys,
+    signatures.
+    """
     return name in _SECRETS or any(
         word in name for word in ("token", "secret", "password", "api-key", "apikey", "signature", "session", "jwt")
     )

@@ -402,7 +402,7 @@ def parse_float(text: str) -> float:
 
 
 class _Reading:
-    """What the accelerator asks of a decoder: how to make what stands in a document."""
+    """The methods that the accelerator calls on a decoder: one for each kind of value in a document."""
 
     strict = True
     object_hook = None
@@ -475,7 +475,7 @@ def check_depth(text: str) -> None:
 
 
 def _is_deep(text: str, most: int) -> bool:
-    """Whether a reader comes deeper than `most`. Exact for JSON; of another text, exact up to its first mistake.
+    """Return True if a reader comes deeper than `most`. Exact for JSON; of another text, exact up to its first mistake.
 
     What is inside strings is taken out, then all but the brackets, and those are counted in blocks: within a block the
     depth is at most the one at its start and the openings in it. All of it runs in C but the blocks that could be deep.

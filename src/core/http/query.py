@@ -48,7 +48,7 @@ class URLSearchParams(MutableMapping[str, str]):
         return [value for key, value in self._pairs if key == name]
 
     def has(self, name: str, value: str | None = None) -> bool:
-        """Whether there is the name, with that value where one is given."""
+        """Return True if there is the name, with that value where one is given."""
         return any(key == name and value in (None, there) for key, there in self._pairs)
 
     @property

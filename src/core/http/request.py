@@ -62,7 +62,7 @@ class Request(Body):
     edge: EdgeMetadata | None
     """The location at which the request reached the edge, if a host or a test gives one."""
     redirect: str
-    """What the one who made the request wants of redirects. The `fetch` of a binding follows none by itself."""
+    """The requested handling of redirects. The `fetch` of a binding follows none by itself."""
     _url: str
     _headers: Headers | dict[str, str] | None
 

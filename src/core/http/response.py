@@ -134,7 +134,7 @@ class Response(Body):
 
     @property
     def ok(self) -> bool:
-        """Whether the status is one of 200 to 299."""
+        """True if the status is one of 200 to 299."""
         return 200 <= self.status <= 299
 
     def clone(self) -> Response:

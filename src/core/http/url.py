@@ -250,7 +250,7 @@ def _without_breaks(text: str) -> str:
 
 
 def _authority_in(value: str) -> str:
-    """What of a text that is set as a host is one: all before a path, a query or a fragment begins."""
+    """Return the authority within a string set as a host: all before a path, a query or a fragment begins."""
     return re.split(r"[/\\?#]", _without_breaks(value), maxsplit=1)[0]
 
 
@@ -318,7 +318,7 @@ def origin_of(scheme: str, *hosts: str | None) -> str:
 
 
 def is_same_origin(origin: str, url: str) -> bool:
-    """Whether a page of `origin`, as a browser writes it, is of the server that `url` names.
+    """Return True if a page of `origin`, as a browser writes it, is of the server that `url` names.
 
     The URL of a WebSocket says ws where its page says http.
     """
@@ -330,7 +330,7 @@ def is_same_origin(origin: str, url: str) -> bool:
 
 
 def _remember_origin(origin: str) -> bool:
-    """Whether `origin` is how the parser itself would write it."""
+    """Return True if `origin` is how the parser itself would write it."""
     try:
         if len(origin) > 255 or URL(origin).href != f"{origin}/":
             return False
@@ -421,7 +421,7 @@ def _parse_host(host: str) -> str:
 
 
 def is_canonical(path: str) -> bool:
-    """Whether a path certainly is as `canonical_path` would write it; one with an escape in it may be, too."""
+    """Return True if a path certainly is as `canonical_path` would write it; one with an escape in it may be, too."""
     return find_noncanonical(path) is None and "/." not in path and path[:1] == "/"
 
 

@@ -69,7 +69,7 @@ class WebSocket(Protocol):
 
 
 class Upgrade:
-    """What a route wants to do on a WebSocket, once its host has opened it.
+    """The action of a route on a WebSocket, once its host has opened it.
 
     A host that finds one on a response of status 101 opens the connection with `protocol` and calls `run`.
     """
@@ -98,7 +98,7 @@ class Upgrade:
 
 
 def _is_closing_of(socket: WebSocket, error: BaseException) -> bool:
-    """Whether `error` says nothing but that `socket` is closed; tasks of a group may each say so."""
+    """Return True if `error` says nothing but that `socket` is closed; tasks of a group may each say so."""
     if isinstance(error, BaseExceptionGroup):
         return all(_is_closing_of(socket, one) for one in cast("BaseExceptionGroup[BaseException]", error).exceptions)
     return isinstance(error, WebSocketClosed) and error.socket is socket

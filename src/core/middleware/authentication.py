@@ -78,14 +78,14 @@ def secret_bytes(call: str, option: str, function: object, value: object) -> byt
 
 
 def binding_of(function: object) -> str:
-    """What a function such as `lambda req: req.env.JWT_SECRET` reads, for a message."""
+    """Return the binding that a function such as `lambda req: req.env.JWT_SECRET` reads, for a message."""
     names: tuple[str, ...] = getattr(getattr(function, "__code__", None), "co_names", ())
     read = [name for name in names if name not in ("env", "reveal", "encode")]
     return f"the binding {read[-1]}" if "env" in names and read else "the secret"
 
 
 def same(one: str | bytes, other: str | bytes) -> bool:
-    """Whether two secrets are equal, in a time that tells neither where they differ nor how long they are."""
+    """Return True if two secrets are equal, in a time that tells neither where they differ nor how long they are."""
     # Imported here, because a worker pays for every module that it loads at start.
     from hashlib import sha256
     from hmac import compare_digest

@@ -59,7 +59,7 @@ class Cached:
     body: bytes
     content_type: str | None
     stored: float
-    """When it was kept, in seconds since 1970."""
+    """The time it was stored, in seconds since 1970."""
     expires: float
     """Until when it may be given again, in seconds since 1970."""
     vary: tuple[str, ...] = ()
@@ -268,7 +268,7 @@ def _give(found: Cached, req: AnyRequest, res: Response, name: str) -> None:
 
 
 def _announces_body(req: AnyRequest) -> bool:
-    """Whether a request says that it has a body, which could take part in the answer and is no part of the key."""
+    """Return True if a request says that it has a body, which could take part in the answer and is no part of the key."""
     return req.header("content-length") not in (None, "0") or req.header("transfer-encoding") is not None
 
 

@@ -83,7 +83,7 @@ def compress(*, min_size: int = 1024, level: int = 6) -> Middleware[object, obje
 
 
 def _accepts_gzip(header: str | None) -> bool:
-    """Whether `Accept-Encoding` takes gzip: by its name or `*`, with a weight above 0. Linear, and capped."""
+    """Return True if `Accept-Encoding` takes gzip: by its name or `*`, with a weight above 0. Linear, and capped."""
     if header is None or len(header) > _MOST_CHARACTERS:
         return False
     any_weight = 0.0

@@ -29,7 +29,7 @@ class ByteRange:
 
     @property
     def satisfiable(self) -> bool:
-        """Whether there is anything to send."""
+        """True if there is anything to send."""
         return self.length > 0
 
     @property
@@ -67,7 +67,9 @@ def parse_range(header: str | None, size: int) -> ByteRange | None:
 
 
 def none_match(header: str | None, etag: str) -> bool:
-    """Whether `If-None-Match` is absent or names another representation: False means 304. The comparison is weak."""
+    """Return True if `If-None-Match` is absent or names another representation: False means 304. The comparison is
+    weak.
+    """
     if header is None or len(header) > _MOST_CHARACTERS:
         return True
     wanted = etag.removeprefix("W/")
@@ -88,13 +90,17 @@ def none_match(header: str | None, etag: str) -> bool:
 
 
 def modified_since(header: str | None, modified: float, now: float) -> bool:
-    """Whether `If-Modified-Since` is absent or older than `modified`: False means 304. Times in seconds since 1970."""
+    """Return True if `If-Modified-Since` is absent or older than `modified`: False means 304. Times in seconds since
+    1970.
+    """
     since = read_date(header, now)
     return since is None or int(modified) > since
 
 
 def unchanged(if_range: str | None, etag: str | None, modified: float | None, now: float) -> bool:
-    """Whether `If-Range` lets a part be sent: it is absent, or names this very representation by a strong validator."""
+    """Return True if `If-Range` lets a part be sent: it is absent, or names this very representation by a strong
+    validator.
+    """
     if if_range is None:
         return True
     if if_range.startswith(('"', "W/")):

@@ -251,7 +251,7 @@ def normalised_origins(call: str, origins: object) -> frozenset[str]:
 
 
 def _is_plain_host(host: str) -> bool:
-    """Whether a host certainly is as a URL parser would write it, which then need not be asked."""
+    """Return True if a host certainly is as a URL parser would write it, which then need not be asked."""
     last = host.rpartition(".")[2]
     return host.isascii() and last.isalpha() and "xn--" not in host and host.replace("-", "").replace(".", "").isalnum()
 

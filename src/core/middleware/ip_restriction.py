@@ -1,4 +1,4 @@
-"""Who may come in by address: lists of addresses and networks, IPv4 and IPv6."""
+"""Access by address: lists of addresses and networks, IPv4 and IPv6."""
 
 from __future__ import annotations
 

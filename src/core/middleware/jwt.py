@@ -47,7 +47,7 @@ SecretGiver = Callable[[Request[E, Any, Any]], "str | bytes | Secret | Awaitable
 
 @attrs.frozen
 class JWTUser:
-    """Who a token speaks for: its subject, and all of its claims."""
+    """The subject of a token, and all of its claims."""
 
     sub: str | None
     claims: Mapping[str, Any]
@@ -242,7 +242,7 @@ def jwt_auth(
 
 
 class _Refusal(Exception):
-    """Why a token is not accepted. It never leaves this file but for the log."""
+    """The reason why a token is refused. Only the log has it."""
 
 
 def _allow_list(algorithms: Iterable[str] | None, *, symmetric: bool) -> frozenset[str]:

@@ -36,7 +36,9 @@ __all__ = [
 
 
 UNNAMED: Any = None
-"""What a factory's first argument is where no Env is named. It is Any: a None would be taken for the type of `req.env`."""
+"""The default of a factory's first argument, where no Env is named. It is Any: a None would be taken for the type of
+`req.env`.
+"""
 
 
 def named_env(call: str, env: object) -> None:
@@ -114,7 +116,7 @@ def header_value(call: str, option: str, value: object) -> str:
 
 
 def word(value: object) -> bool:
-    """Whether a value is a token of RFC 9110: what methods, header names and cookie names are made of."""
+    """Return True if a value is a token of RFC 9110: what methods, header names and cookie names are made of."""
     try:
         headers.check_name(value)  # type: ignore[arg-type]  # it says so of anything else
     except TypeError:
@@ -123,17 +125,17 @@ def word(value: object) -> bool:
 
 
 def is_list(value: object) -> TypeIs[list[Any]]:
-    """Whether something that was parsed is a list, of anything."""
+    """Return True if something that was parsed is a list, of anything."""
     return isinstance(value, list)
 
 
 def is_dict(value: object) -> TypeIs[dict[str, Any]]:
-    """Whether something that was parsed is an object, of anything."""
+    """Return True if something that was parsed is an object, of anything."""
     return isinstance(value, dict)
 
 
 def is_awaitable(value: object) -> TypeIs[Awaitable[Any]]:
-    """Whether a function of an option turned out to be async."""
+    """Return True if a function of an option turned out to be async."""
     return isinstance(value, Awaitable)
 
 

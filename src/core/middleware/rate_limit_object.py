@@ -19,7 +19,7 @@ class RateLimiterObject(DurableObject[Any]):
     _used = 0
 
     async def take(self, start: int, window: int, cost: int, limit: int) -> int:
-        """How much of the window is used with this request, or -1 - used where that is over `limit`."""
+        """Return the part of the window used with this request, or -1 - used where that is over `limit`."""
         if self._start is None:
             kept = await self.ctx.storage.get("window")
             # Another call may have been let in while storage was asked, and have counted already.

@@ -60,13 +60,13 @@ class Hit:
         self.key: str = key
         """The counter: policy and client, without the window. At most 256 characters."""
         self.cost: int = cost
-        """How much it takes of the limit; mostly 1."""
+        """The units it takes from the limit; mostly 1."""
         self.limit: int = limit
-        """How much there is per window."""
+        """The units per window."""
         self.window: int = window
         """The window, in seconds."""
         self.start: int = start
-        """When the current window began, in seconds since 1970; a multiple of `window`."""
+        """The start of the current window, in seconds since 1970; a multiple of `window`."""
         self.now: float = now
         """The time, in seconds since 1970."""
         self.req: Any = req
@@ -74,12 +74,12 @@ class Hit:
         self.after: Callable[[Callable[[], Awaitable[None]]], None] = after
         """Lets work run through `ctx.wait_until` once the response was sent."""
         self.known: int | None = 0
-        """How much of the window is used as far as the store knows without asking anyone, for the headers while it
+        """The units used in the window as far as the store knows without asking anyone, for the headers while it
         fails; a store sets it before it raises. None for one that tells no counts."""
 
 
 class Taken:
-    """What a store answered: whether a request is let through, and how much of the window is used.
+    """A store's answer: whether a request is let through, and how much of the window is used.
 
     `used` counts this request too where it was let through; None where the store cannot tell.
     """
@@ -145,7 +145,7 @@ class MemoryStore:
 
 
 class _Count:
-    """What this isolate knows of one client's window: what KV has, what is on its way there, and what is not yet."""
+    """This isolate's count of one client's window: what KV has, what is on its way there, and what is not yet."""
 
     __slots__ = ("known", "on_its_way", "pending", "start", "writing")
 
@@ -162,7 +162,7 @@ class _Count:
 
 
 class _Place:
-    """What this isolate counted of one namespace."""
+    """This isolate's counts of one namespace."""
 
     __slots__ = ("counts", "kv")
 

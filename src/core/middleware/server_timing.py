@@ -22,7 +22,7 @@ _MOST_ENTRIES = 100
 
 
 class _Times:
-    """What is told of one request, however many `server_timing()` stand before its route."""
+    """The timings of one request, shared by every `server_timing()` before its route."""
 
     __slots__ = ("entries", "total")
 

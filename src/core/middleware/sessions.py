@@ -48,13 +48,13 @@ class Session(MutableMapping[str, Any]):
         self.old_ids: dict[str, str] = {}
         """Ids that end with this request, and how."""
         self.carried: bool = id is not None
-        """Whether its values are those of the session that was opened, and fall with it."""
+        """True if its values are those of the session that was opened, and fall with it."""
         self.changed: bool = False
         self._read: str | None = None
 
     @property
     def is_new(self) -> bool:
-        """Whether the visitor brought none."""
+        """True if the visitor brought none."""
         return self.id is None
 
     def regenerate(self) -> None:
@@ -103,7 +103,7 @@ class Session(MutableMapping[str, Any]):
         return f"<Session of {len(self)} values>"
 
     def was_changed(self) -> bool:
-        """Whether there is something to keep."""
+        """Return True if there is something to keep."""
         return self.changed or (self._read is not None and self._read != json.dumps(self._values))
 
     def put_onto(self, before: dict[str, Any], newest: dict[str, Any]) -> None:
@@ -272,7 +272,7 @@ def _ended(id: str) -> str:
 
 
 async def _read(kv: KVNamespace, id: str) -> tuple[str | None, str | None]:
-    """What is kept of a session, and how it ended, if it did: one call for both."""
+    """Return a session's data, and the reason of its end, if it ended: one call for both."""
     found = await kv.get([_stored(id), _ended(id)])
     return found.get(_stored(id)), found.get(_ended(id))
 

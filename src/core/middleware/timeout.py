@@ -140,7 +140,7 @@ class _Timer:
             raise error
 
     def outer_expired(self) -> bool:
-        """Whether the task was cancelled by timeouts around this one, and by nobody else."""
+        """Return True if the task was cancelled by timeouts around this one, and by nobody else."""
         others = self._outer_cancellations()
         return 0 < others == self._task.cancelling() - self._before
 

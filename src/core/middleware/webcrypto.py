@@ -56,7 +56,7 @@ class SubtleAlgorithm:
         return SubtleKey("jwk", {name: str(jwk[name]) for name in _MEMBERS[self.kty] if name in jwk})
 
     async def verify(self, signed: bytes, key: SubtleKey, signature: bytes) -> bool:
-        """Whether `signature` is this key's of `signed`.
+        """Return True if `signature` is this key's of `signed`.
 
         Raises what the runtime raises for a key that is none, and WeakKeyError for one of RSA that is too short.
         """

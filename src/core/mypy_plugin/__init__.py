@@ -22,7 +22,7 @@ __version__ = OWN_VERSION
 
 
 def plugin(version: str) -> type[Plugin]:
-    """What mypy calls first."""
+    """Return the plugin's class. mypy calls this first."""
     from core.mypy_plugin.hooks import CorePlugin  # a module called `plugin` would take the place of this function
 
     return CorePlugin

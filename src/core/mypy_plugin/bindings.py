@@ -62,14 +62,14 @@ def check_names(project: Project, index: Index, ctx: MethodContext) -> None:
 
 
 def _is_namespace(env: TypeInfo, name: str) -> bool:
-    """Whether an attribute of that very name is a KVNamespace: so for nearly all, and soon told."""
+    """Return True if an attribute of that very name is a KVNamespace: so for nearly all, and soon told."""
     symbol = env.get(name)
     type_ = get_proper_type(symbol.type) if symbol is not None else None
     return isinstance(type_, Instance) and type_.type.fullname == "core.bindings.kv.KVNamespace"
 
 
 def _name(expression: Expression, type_: Type, index: Index) -> tuple[str, str] | None:
-    """What a middleware is made by, and the name that it goes by."""
+    """Return the function that makes a middleware, and its name."""
     if isinstance(expression, StrExpr):
         return None  # the path
     made = binding_of(index, expression)

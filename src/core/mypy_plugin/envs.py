@@ -19,7 +19,7 @@ __all__ = ["check_class", "check_decorator", "made", "shape_of"]
 
 
 class _Checked(Mapping[TypeInfo, bool]):
-    """Whether a class is an Env that is checked against its configuration by itself."""
+    """True if a class is an Env that is checked against its configuration by itself."""
 
     def __init__(self, project: Project) -> None:
         self._project = project
@@ -88,7 +88,7 @@ def check_class(project: Project, ctx: ClassDefContext) -> None:
 
 
 def _unmatched(project: Project, path: str, info: TypeInfo) -> list[str]:
-    """What is to be said about names in the options that are no class's, beside a class that may be meant."""
+    """Yield problems of names in the options that no class has, beside a class that may be meant."""
     option = f"{project.settings.where} env"
     unmatched = project.unmatched(path, info.module_name) if project.settings.env else ()
     return [names_nothing(option, name, [info.fullname]) for name in unmatched]

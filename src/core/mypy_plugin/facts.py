@@ -92,7 +92,7 @@ _PLACES: Final = {
     "core.request.FoundParams": "params",
     "core.http.forms.Form": "form",
 }
-"""Where the fields of what a request is read into stand, by the class that reads them."""
+"""The part of a request that fields are read from, by the class that reads them."""
 _BINDINGS: Final = {
     "core.bindings.ai": "core.errors.AiError",
     "core.bindings.d1": "core.errors.D1Error",
@@ -101,9 +101,10 @@ _BINDINGS: Final = {
     "core.bindings.queue": "core.errors.QueueError",
     "core.bindings.r2": "core.errors.R2Error",
 }
-"""What a call of a binding may raise, by the module of its class: an error handler may make an answer of it."""
+"""The errors that a call of a binding may raise, by the module of its class: an error handler may make an answer of it.
+"""
 _LATER: Final = frozenset(["wait_until", "create_task", "ensure_future"])
-"""What runs what it is given after the response, so that its errors answer nobody."""
+"""The functions that run their argument after the response, so that its errors answer nobody."""
 _SUPPRESS: Final = "contextlib.suppress"
 
 
@@ -456,7 +457,7 @@ class _Function:
         self.effects.append(Answer(call.line, status, media, schema, item, headers, self.narrowed))
 
     def _sent(self, body: Expression) -> tuple[str | None, Schema | None]:
-        """What `res.send(body)` sends."""
+        """Return the content that `res.send(body)` sends."""
         proper = get_proper_type(self.followed.type_of(body)) if self.followed.type_of(body) is not None else None
         if isinstance(proper, NoneType):
             return None, None
@@ -506,7 +507,7 @@ class _Function:
                 self.effects.append(Read(call.line, f"{where}-name", name, schema))
 
     def _place(self, expression: Expression, receiver: str) -> str:
-        """Which part of a request an expression is: `req.headers`, `req.cookies`, or a query that was kept in a name."""
+        """Return the part of a request that an expression is: `req.headers`, `req.cookies`, or a query kept in a name."""
         if receiver in _PLACES:
             return _PLACES[receiver]
         if isinstance(expression, NameExpr):
@@ -625,7 +626,7 @@ def _named(kinds: Expression) -> list[str]:
 
 
 def _is_instance(expression: RefExpr) -> bool:
-    """Whether a name stands for an object rather than for a function."""
+    """Return True if a name stands for an object rather than for a function."""
     return isinstance(expression.node, Var)
 
 
@@ -643,7 +644,7 @@ def _either(ends: Sequence[tuple[int, ...] | None]) -> tuple[int, ...] | None:
 
 
 def _leaves(block: Block) -> bool:
-    """Whether a block ends the function."""
+    """Return True if a block ends the function."""
     last = block.body[-1] if block.body else None
     if isinstance(last, IfStmt):
         return last.else_body is not None and _leaves(last.else_body) and all(map(_leaves, last.body))
@@ -651,7 +652,7 @@ def _leaves(block: Block) -> bool:
 
 
 def _raises_again(handler: Block, name: str) -> bool:
-    """Whether an `except` hands on what it caught: a bare `raise` in it, or a `raise` of its name."""
+    """Return True if an `except` hands on what it caught: a bare `raise` in it, or a `raise` of its name."""
     for statement in handler.body:
         if isinstance(statement, RaiseStmt):
             given = statement.expr

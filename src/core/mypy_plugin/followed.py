@@ -1,4 +1,4 @@
-"""What JSON has for an expression, where the code says more than its type does.
+"""JSON schemas of expressions, where the code is more precise than its type.
 
 A dict that is written out keeps its fields although its type is `dict[str, object]`, a name that is assigned once is
 what was assigned to it, a column of a statement has the type that the migrations give it. Everything else is what mypy
@@ -116,10 +116,10 @@ class Followed:
         self._columns_of = columns_of
         self._assigned: dict[Node, list[Expression | None]] = {}
         self._items: dict[Node, list[tuple[str, Expression, bool] | None]] = {}
-        """What is put into a dict after it was made: the key, its value and whether it always is; None for what cannot be
+        """The items put into a dict after it was made: the key, its value and whether it always is; None for what cannot be
         told."""
         self._looped: dict[Node, Expression] = {}
-        """What a name of a loop or a comprehension runs through."""
+        """The iterable that a name of a loop or a comprehension runs through."""
         self.never_none: set[Node] = set()
         """Names of which None was ruled out by a test that leaves the function."""
         self._collect(node.body, always=True)
@@ -184,14 +184,14 @@ class Followed:
             self._looped[index.node] = through
 
     def value(self, name: NameExpr) -> Expression | None:
-        """What the only assignment to a name gives it."""
+        """Return the value of the only assignment to a name."""
         values = self._assigned.get(name.node, []) if name.node is not None else []
         return values[0] if len(values) == 1 and values[0] is not name else None
 
     # -- types and names of the program
 
     def type_of(self, expression: Expression) -> Type | None:
-        """What mypy says the type of an expression is."""
+        """Return mypy's type of an expression."""
         return self._types.get(expression)
 
     def class_of(self, expression: Expression) -> str:
@@ -228,14 +228,14 @@ class Followed:
         return f"{owner.fullname}.{name}" if isinstance(found.node, FuncDef | Decorator | OverloadedFuncDef) else ""
 
     def is_error(self, expression: Expression) -> bool:
-        """Whether an expression is an error for the client."""
+        """Return True if an expression is an error for the client."""
         info = self.info_of(expression)
         return info is not None and is_core_error(info)
 
     # -- values
 
     def structured(self, call: CallExpr) -> Schema:
-        """What a request is read into: the T of `req.json(T)` and `req.query.parse(T)`."""
+        """Return the type that a request is read into: the T of `req.json(T)` and `req.query.parse(T)`."""
         asked = self._asked_for(call)
         return self._schemas.of(asked if asked is not None else self._types.get(call))
 
@@ -265,7 +265,7 @@ class Followed:
         return tuple(known) if len(known) >= len(values) else ()
 
     def schema(self, expression: Expression, depth: int = 0) -> Schema:
-        """What JSON has for the value of an expression."""
+        """Return the JSON schema of an expression's value."""
         if depth > _DEEPEST:
             return self._schemas.of(self._types.get(expression))
         deeper = depth + 1
@@ -397,7 +397,7 @@ class Followed:
         return None
 
     def _asked_for(self, call: CallExpr) -> Type | None:
-        """What `await req.json(T)` and the like give, by the class that is handed in.
+        """Return the type of `await req.json(T)` and the like, by the class that is handed in.
 
         Where the value is sent at once, mypy takes T for whatever `res.json` takes, which is anything.
         """
@@ -419,7 +419,7 @@ class Followed:
         return None
 
     def _rows(self, call: CallExpr) -> Schema | None:
-        """What a statement of SQL gives: the column of `first("id")`, the row of `first()`, one row of `all()`."""
+        """Return the rows of a SQL statement: the column of `first("id")`, the row of `first()`, one row of `all()`."""
         if not isinstance(call.callee, MemberExpr) or call.callee.name not in ("first", "all", "run"):
             return None
         found = self._columns_of(call)
@@ -499,7 +499,7 @@ def _expressions(statement: Statement) -> Iterator[Expression]:
 
 
 def is_core_error(info: TypeInfo) -> bool:
-    """Whether a class is one of errors for the client."""
+    """Return True if a class is one of errors for the client."""
     return any(base.fullname == CORE_ERROR for base in info.mro)
 
 

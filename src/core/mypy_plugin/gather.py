@@ -121,7 +121,7 @@ def _run(main: str, options: Options, root: Path, folder: Path) -> tuple[list[Mo
 
 
 def _columns_of(tree: MypyFile, project: Project) -> ColumnsOf:
-    """What rows the statements of a module have, by the migrations that the plugin has found."""
+    """Return the columns of a module's statements, by the migrations that the plugin has found."""
     index = Index(tree)
 
     def columns_of(call: CallExpr) -> tuple[str, Mapping[str, Schema]] | None:

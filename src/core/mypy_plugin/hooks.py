@@ -1,4 +1,4 @@
-"""Which of mypy's hooks are used, and for what.
+"""The hooks of mypy that are used, and their purposes.
 
 What the checks need is imported by the first that is run: most runs of mypy have nothing to check.
 
@@ -82,7 +82,7 @@ _MAKERS: Final = frozenset(
 )
 _FOREIGN: Final = ("builtins.", "typing.", "collections.", "core.bindings.")
 _FIXED: Final = ("builtins.", "typing.", "collections.", "core.")
-"""What begins the names of classes that a daemon does not see change."""
+"""The prefixes of names of classes that a daemon does not see change."""
 
 _RUNS: Final = frozenset(["first", "all", "run", "raw"])
 _REGISTERS: Final = METHODS | {"on", "use"}
@@ -110,7 +110,7 @@ class CorePlugin(Plugin):
     # -- caches
 
     def report_config_data(self, ctx: ReportConfigContext) -> object:
-        """What lies beside a module and decides what is said about it, so that an edit there makes it stale."""
+        """Return the files beside a module that decide its findings, so that an edit there makes it stale."""
         return self.project.data_for(ctx.path)
 
     # -- hooks

@@ -1,4 +1,4 @@
-"""What one module's own statements say, found once: what is assigned to a name, and what is registered where.
+"""The statements of one module, found once: assignments to names, and registrations.
 
 mypy's hooks see one expression at a time. That a name was assigned once and to what, that a function is decorated by
 `app.get("/users/:id")`, that `logger()` came before: for these the statements of the module are walked, in order.
@@ -95,7 +95,7 @@ class Index:
         self.settled: set[CallExpr] = set()
         """Those of them in which nothing is wrong."""
         self.statements: dict[Node, tuple[str, Statement] | None] = {}
-        """What is known of the text given to a `prepare`, and how its database is called."""
+        """The facts about the SQL given to a `prepare`, and the name of its database."""
         self.types: dict[Node, Type] = {}
         """The types of a receiver and of its handlers, while a registration of theirs is checked."""
         self._assigned: dict[Node, Expression | None] = {}
@@ -291,7 +291,9 @@ class Index:
         return None
 
     def _is_in_walrus(self, name: str, node: Node) -> bool:
-        """Whether a name stands before a `:=` where it is known: told by the source, since expressions are not walked."""
+        """Return True if a name stands before a `:=` where it is known: told by the source, since expressions are not
+        walked.
+        """
         if self._walrus is None:
             self._walrus = {}
             try:
@@ -308,7 +310,7 @@ class Index:
         return any(first <= number <= last for number in self._walrus[name])
 
     def assigned_once(self, value: Expression) -> bool:
-        """Whether an expression is what some name holds, and nothing else."""
+        """Return True if an expression is what some name holds, and nothing else."""
         return value in self._values
 
     def string_of(self, expression: Node, /) -> str | None:
@@ -410,7 +412,7 @@ class Index:
         return None
 
     def is_app(self, registration: Registration[Node], /) -> bool:
-        """Whether something is registered on an application."""
+        """Return True if something is registered on an application."""
         callee = registration.call.callee if isinstance(registration.call, CallExpr) else None
         receiver = callee.expr if isinstance(callee, MemberExpr) else None
         type_ = self.types.get(receiver) if receiver is not None else None

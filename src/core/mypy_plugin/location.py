@@ -1,4 +1,4 @@
-"""Where mypy is at the moment: the module, its tree and its path, which the interface for plugins does not name."""
+"""The position that mypy is at: the module, its tree and its path, which the interface for plugins does not name."""
 
 from __future__ import annotations
 

@@ -177,7 +177,7 @@ class Schemas:
 
 
 def _short(type_: Instance) -> str:
-    """How a class is called in a document: with its arguments, since `Page[User]` and `Page[Note]` are two."""
+    """Return a class's name in a document: with its arguments, since `Page[User]` and `Page[Note]` are two."""
     return "_".join([type_.type.name, *(_argument_name(argument) for argument in type_.args)])
 
 
@@ -204,7 +204,7 @@ def _literal(type_: LiteralType) -> Schema:
 
 
 def _member(info: TypeInfo, name: str) -> Schema:
-    """What JSON has for a member of an enum: its value."""
+    """Return the JSON value of an enum's member."""
     if info.fullname == "http.HTTPStatus":
         return {"const": int(http.HTTPStatus[name])}
     symbol = info.get(name)
@@ -227,7 +227,7 @@ def _member(info: TypeInfo, name: str) -> Schema:
 
 
 def is_vague(schema: Schema) -> bool:
-    """Whether the code may say more than a type does."""
+    """Return True if the code may say more than a type does."""
     return (
         "$unknown" in schema
         or ("additionalProperties" in schema and "properties" not in schema)
@@ -240,7 +240,7 @@ def is_vague(schema: Schema) -> bool:
 
 
 def details(definition: ClassDef) -> dict[str, Schema]:
-    """What the text of a class says of its fields in the words of JSON Schema: what validators demand, defaults, and
+    """Return a class's fields in the words of JSON Schema, read from its text: what validators require, defaults, and
     docstrings. Under "" stands what it says of the class itself.
     """
     found: dict[str, Schema] = {}
@@ -299,7 +299,7 @@ _BOUNDS: Final = {
 
 
 def _demanded(validator: Expression) -> Schema:
-    """What a validator of attrs demands; nothing for one of the program's own."""
+    """Return the schema that a validator of attrs requires; empty for one of the program's own."""
     if isinstance(validator, ListExpr | TupleExpr):
         return {key: value for part in validator.items for key, value in _demanded(part).items()}
     if not isinstance(validator, CallExpr) or not isinstance(validator.callee, RefExpr):

@@ -69,7 +69,7 @@ class _Queries:
         return statements[prepare]
 
     def _is_settled(self, call: CallExpr) -> bool:
-        """Whether a call that asks for rows is all right, as far as its statement has been read."""
+        """Return True if a call that asks for rows is all right, as far as its statement has been read."""
         chain = chain_of(self, call.callee.expr) if isinstance(call.callee, MemberExpr) else None
         read = chain is not None and self.index.statements.get(chain.prepare) is not None
         return read and bool(call.args) and not any(True for _ in run_problems(self, call))
@@ -174,7 +174,7 @@ def _attribute(expression: Expression, index: Index, project: Project) -> str | 
 
 
 def _may_be_env(owner: Expression, index: Index, project: Project) -> bool:
-    """Whether what has a database as its attribute is an Env: it is called so, or its class is one."""
+    """Return True if what has a database as its attribute is an Env: it is called so, or its class is one."""
     if isinstance(owner, NameExpr | MemberExpr) and owner.name == "env":
         return True
     type_ = type_of(owner, index)

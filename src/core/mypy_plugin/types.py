@@ -49,7 +49,7 @@ BINDINGS: Final = "core.env.Bindings"
 
 
 def has_base(info: TypeInfo, fullname: str) -> bool:
-    """Whether a class is another one or derives from it."""
+    """Return True if a class is another one or derives from it."""
     return any(base.fullname == fullname for base in info.mro)
 
 
@@ -185,7 +185,7 @@ def env_shape(info: TypeInfo, path: str, *, is_env: Mapping[TypeInfo, bool], par
 
 
 def attrs_fields(info: TypeInfo) -> dict[str, dict[str, Any]]:
-    """What mypy's attrs plugin, or its dataclass plugin, has written down of a class: its fields by name."""
+    """Return the fields that mypy's attrs plugin, or its dataclass plugin, has recorded for a class, by name."""
     fields: dict[str, dict[str, Any]] = {}
     for base in reversed(info.mro):
         if metadata := base.metadata:
@@ -359,7 +359,7 @@ _OPTIONAL: Final[Mapping[str, tuple[str, frozenset[Kind]]]] = {
 
 
 def kinds_of(type_: Type) -> frozenset[Kind]:
-    """What a field of a row takes."""
+    """Return the kinds of values that a field of a row accepts."""
     proper = get_proper_type(type_)
     match proper:
         case UnionType():
@@ -383,7 +383,7 @@ def kinds_of(type_: Type) -> frozenset[Kind]:
 
 
 def required_arguments(type_: Type) -> int | None:
-    """How many positional arguments a callable demands; None where that cannot be told."""
+    """Return the number of positional arguments a callable requires; None where that is unknown."""
     proper = get_proper_type(type_)
     if isinstance(proper, Overloaded):
         return None

@@ -40,7 +40,7 @@ _BOUNDS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
     "maxLength": lambda old, new: new < old,
     "maxItems": lambda old, new: new < old,
 }
-"""Whether a bound demands more than before."""
+"""True if a bound demands more than before."""
 
 
 @attrs.frozen
@@ -57,7 +57,7 @@ class Change:
 
 
 def compare(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Change]:
-    """What changed from one document to another, those that break a client first. Empty for none that count."""
+    """Return the changes from one document to another, those that break a client first. Empty for none that count."""
     changes = list(_Comparison(old, new).changes())
     return sorted(dict.fromkeys(changes), key=lambda change: not change.breaking)
 
@@ -232,7 +232,7 @@ class _Comparison:
                 yield Change(breaks, name, f"has another {word} of {where}", status)
 
     def _fits(self, home: Mapping[str, Any], part: Schema, other_home: Mapping[str, Any], other: Schema) -> bool:
-        """Whether every value of one schema is one of another, as far as it can be told."""
+        """Return True if every value of one schema is one of another, as far as it can be told."""
         part, other = _target(home, part), _target(other_home, other)
         if part == other or not other:
             return True
@@ -295,7 +295,7 @@ def _target(document: Mapping[str, Any], schema: Schema) -> Schema:
 
 
 def _alternatives(schema: Schema) -> Sequence[Schema]:
-    """What a schema allows, one by one: constants too."""
+    """Return the alternatives that a schema allows, one by one: constants too."""
     found: list[Schema] = []
     for part in schema.get("anyOf", schema.get("oneOf", [schema])):
         kinds = part.get("type")

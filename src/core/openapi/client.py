@@ -34,7 +34,7 @@ _FORMATS: Final[Mapping[str, str]] = {
     "date-time": "dt.datetime", "date": "dt.date", "time": "dt.time", "uuid": "UUID", "binary": "bytes",
 }  # fmt: skip
 _FIELDS: Final = frozenset(["bool", "bytes", "dict", "dt", "field", "float", "int", "list", "str"])
-"""What the annotations of a class name: a field or method of that name would hide it from those after it."""
+"""The names in a class's annotations: a field or method of that name would hide it from those after it."""
 _PARAMETERS: Final = frozenset(["answer", "body", "dict", "list", "self"])
 _ANNOTATIONS: Final = frozenset(
     ["default", "deprecated", "description", "example", "examples", "externalDocs", "readOnly", "title", "writeOnly", "xml"]
@@ -118,7 +118,7 @@ class _Writer:
         self.classes: list[str] = []
         self.aliases: list[str] = []
         self._names: dict[str, str] = {}
-        """What a reference is called: a class or an alias."""
+        """The name of a reference: a class or an alias."""
         self._pending: set[str] = set()
 
     def write(self) -> str:
@@ -332,7 +332,7 @@ class _Writer:
     # -- types
 
     def _target(self, value: Any) -> Mapping[str, Any]:
-        """What a reference, or a chain of them, stands for."""
+        """Return the schema behind a reference, or behind a chain of them."""
         for _ in range(20):
             reference = value.get("$ref") if isinstance(value, dict) else None
             if not isinstance(reference, str):
@@ -500,7 +500,7 @@ def _preferred(content: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
 
 
 def _style(parameter: Mapping[str, Any]) -> str:
-    """How `_pairs` writes a parameter of a query."""
+    """Return the style in which `_pairs` writes a parameter of a query."""
     if parameter.get("content"):
         return "json"
     style = parameter.get("style", "form")

@@ -79,7 +79,7 @@ class Components:
         return schema
 
     def details_of(self, name: str) -> Mapping[str, Schema]:
-        """What the text of a class says of its fields, by attribute."""
+        """Return the facts in a class's text about its fields, by attribute."""
         return self._details.get(name.partition("[")[0], {})
 
     def error(self, name: str, schema: Schema) -> Schema:
@@ -90,7 +90,7 @@ class Components:
         return {"$ref": key}
 
     def _differs(self, name: str, seen: tuple[str, ...]) -> bool:
-        """Whether what clients may send differs from what they get: fields with defaults may be left out."""
+        """Return True if what clients may send differs from what they get: fields with defaults may be left out."""
         facts = self._classes.get(name)
         if facts is None or name in seen:
             return False

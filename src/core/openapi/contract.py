@@ -44,7 +44,7 @@ class _Operation:
     pattern: re.Pattern[str]
     responses: Mapping[str, Any]
     literal: int
-    """How many characters of its path are no parameters: of two that match, the one with more is meant."""
+    """The number of characters of its path outside parameters: of two that match, the one with more is meant."""
 
 
 class Contract:
@@ -114,7 +114,7 @@ class Contract:
     def problems(
         self, method: str, path: str, status: int, headers: Mapping[str, str], body: bytes | None
     ) -> list[str]:
-        """What is wrong with a response, by the document: nothing, mostly. `path` is without the query."""
+        """Return the problems of a response, by the document. `path` is without the query."""
         operation = self._find(method, path)
         if operation is None:
             return (
@@ -208,7 +208,7 @@ def _operations(document: Mapping[str, Any]) -> Iterator[_Operation]:
 
 
 def _target(value: Mapping[str, Any], document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What a reference stands for."""
+    """Return the target of a reference."""
     for _ in range(20):
         reference = value.get("$ref")
         if not isinstance(reference, str):

@@ -78,7 +78,7 @@ class StepFacts:
     security: Security | None = None
     authenticates: bool = False
     optional: bool = False
-    """Whether a request without credentials goes on."""
+    """True if a request without credentials goes on."""
     limits_bodies: bool = False
 
 
@@ -314,7 +314,9 @@ class _Writer:
         return [demanded, {**demanded, **optional}] if optional else [demanded]
 
     def _recognised(self, step: StepFacts) -> Security | None:
-        """How the application's own authenticator is asked: by its challenge, or by what it reads of a request."""
+        """Return the security scheme of the application's own authenticator: by its challenge, or by the parts of a
+        request it reads.
+        """
         found = self._effects(step.function) if step.function is not None else []
         for each in found:
             if isinstance(each.effect, Raise) and 401 in each.effect.status:
@@ -520,7 +522,7 @@ class _Writer:
         )
 
     def _handled(self, raised: Raise) -> Iterator[tuple[_Found | None, Answer]]:
-        """How the application answers an error: its own handler, or the default answer."""
+        """Return the application's answer to an error: from its own handler, or the default answer."""
         handler = self.application.error_handler
         answers = [
             (found, found.effect)
@@ -555,7 +557,7 @@ class _Writer:
                 _add(default.setdefault("content", {}), media, content["schema"])
 
     def _not_found(self) -> dict[str, Any]:
-        """What answers a path that no route has."""
+        """Return the answers to a path that no route has."""
         name = self.application.not_found
         responses: dict[str, dict[str, Any]] = {}
         for each in self._effects(name) if name is not None else [_Found(NOT_FOUND)]:

@@ -104,7 +104,7 @@ class Call:
     target: str
     caught: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()
-    """Where an error is made by this call of its `__init__`: its class and the bases of it."""
+    """The class of an error made by this call of its `__init__`, and its bases."""
     kind: str = "call"
 
 
@@ -129,7 +129,7 @@ class FunctionFacts:
     doc: str | None = None
     effects: tuple[Effect, ...] = ()
     returns: Schema | None = None
-    """What it returns, where its code says more than its annotation: a dict written out field by field."""
+    """The value it returns, where its code is more precise than its annotation: a dict written out field by field."""
 
 
 @attrs.frozen
@@ -140,7 +140,7 @@ class Field:
     schema: Schema
     has_default: bool = False
     is_read: bool = True
-    """Whether a client may send it; one that the class works out itself is only written."""
+    """True if a client may send it; one that the class works out itself is only written."""
     attribute: str = ""
 
 
@@ -151,7 +151,7 @@ class ClassFacts:
     name: str
     fields: tuple[Field, ...] = ()
     total: bool = True
-    """Whether an instance that is written has every field; a TypedDict may leave those with a default out."""
+    """True if an instance that is written has every field; a TypedDict may leave those with a default out."""
 
 
 @attrs.frozen
@@ -164,19 +164,19 @@ class ModuleFacts:
     functions: tuple[FunctionFacts, ...] = ()
     classes: Mapping[str, ClassFacts] = attrs.Factory(dict[str, ClassFacts])
     details: Mapping[str, Mapping[str, Schema]] = attrs.Factory(dict[str, dict[str, Schema]])
-    """What only the text of a class says, by class and attribute: demands of validators, defaults, docstrings. Under ""
+    """Facts that only the text of a class has, by class and attribute: requirements of validators, defaults, docstrings. Under ""
     stands what is said of the class."""
     overrides: Mapping[str, tuple[str, ...]] = attrs.Factory(dict[str, tuple[str, ...]])
     """Methods by the methods of bases in whose place they are called."""
 
 
 def is_object(value: object) -> TypeIs[dict[str, Any]]:
-    """Whether a value of JSON is an object."""
+    """Return True if a value of JSON is an object."""
     return isinstance(value, dict)
 
 
 def is_array(value: object) -> TypeIs[list[Any]]:
-    """Whether a value of JSON is an array."""
+    """Return True if a value of JSON is an array."""
     return isinstance(value, list)
 
 
@@ -204,7 +204,7 @@ def _is_same(one: Schema, other: Schema) -> bool:
 
 
 def json_type(value: object) -> str | None:
-    """How JSON Schema calls the type of a constant; of all constants of a list, where they have one."""
+    """Return JSON Schema's name for the type of a constant; of all constants of a list, where they share one."""
     match value:
         case bool():
             return "boolean"

@@ -27,7 +27,7 @@ def error(status: int, message: str | None, classes: tuple[str, ...] = CORE_ERRO
 
 
 DEFAULT_ANSWER: Final = Answer(0, None, "application/json", {ERROR_BODY: "body"})
-"""How an error is answered where the application has no error handler."""
+"""The answer to an error where the application has no error handler."""
 UNEXPECTED: Final = error(500, "Internal Server Error", ("builtins.Exception", "builtins.BaseException"))
 NOT_FOUND: Final = Answer(
     0,
@@ -53,7 +53,7 @@ def implied(reads: Iterable[Read], classes: Mapping[str, ClassFacts], *, limited
 
 
 def _may_fail(read: Read, classes: Mapping[str, ClassFacts]) -> bool:
-    """Whether something can be wrong with what is read into a type. A text is never wrong in a query."""
+    """Return True if something can be wrong with what is read into a type. A text is never wrong in a query."""
     if read.what == "json":
         return read.schema != {}
     if "-" in read.what:
@@ -63,7 +63,7 @@ def _may_fail(read: Read, classes: Mapping[str, ClassFacts]) -> bool:
 
 
 def is_caught(raised: Raise, caught: Sequence[str]) -> bool:
-    """Whether code that catches these classes keeps an error to itself."""
+    """Return True if code that catches these classes keeps an error to itself."""
     return not set(raised.classes).isdisjoint(caught) or "builtins.BaseException" in caught
 
 

@@ -149,7 +149,7 @@ def _authentication(name: str, scheme: Mapping[str, Any]) -> StepFacts:
 
 
 def _declared(name: str, options: Mapping[str, Any], method: str) -> StepFacts | None:
-    """What a middleware of the framework answers by itself, with the options that it was built with."""
+    """Return the answers that a middleware of the framework gives by itself, with the options that it was built with."""
 
     def option(key: str, otherwise: Any) -> Any:
         value = options.get(key, otherwise)

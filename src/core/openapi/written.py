@@ -14,7 +14,7 @@ __all__ = ["as_json", "as_yaml"]
 _PLAIN: Final = re.compile(r"[A-Za-z_/$][A-Za-z0-9_/{}$.-]*").fullmatch
 _ODD: Final = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 _WORDS: Final = frozenset(["true", "false", "null", "yes", "no", "on", "off", "y", "n"])
-"""What a YAML reader, an old one at least, takes for no text."""
+"""Words that a YAML reader, an old one at least, does not read as strings."""
 
 
 def as_json(document: Mapping[str, Any]) -> str:

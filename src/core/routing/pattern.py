@@ -37,7 +37,7 @@ class Pattern:
 
     @property
     def static(self) -> bool:
-        """Whether one path alone matches."""
+        """True if one path alone matches."""
         return not self.names and not self.rest
 
     @property
@@ -47,7 +47,7 @@ class Pattern:
         return (*names, "*") if self.rest else names
 
     def covers(self, other: Pattern) -> bool:
-        """Whether every path of `other` lies at or below this prefix."""
+        """Return True if every path of `other` lies at or below this prefix."""
         if len(self.parts) > len(other.parts):
             return False
         return all(part is None or part == its for part, its in zip(self.parts, other.parts, strict=False))

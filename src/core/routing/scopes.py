@@ -1,4 +1,4 @@
-"""Which middleware covers a path: prefixes, each for itself and everything below.
+"""The middleware that covers a path: prefixes, each for itself and everything below.
 
 A prefix tree, so that neither ten thousand routes nor a client's path walk the list of all
 mounts. Asked with a route's pattern at compile time it answers in two parts: what certainly

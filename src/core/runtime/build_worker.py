@@ -1,4 +1,4 @@
-"""What a build asks of a worker that runs for it alone: pyodide's adapters, a look at the application, the snapshot."""
+"""A worker that runs for a build alone: pyodide's adapters, a look at the application, the snapshot."""
 
 from __future__ import annotations
 

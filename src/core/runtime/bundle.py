@@ -1,4 +1,4 @@
-"""What a bundle is: a folder that workerd can run by itself, and a manifest that says what is in it.
+"""The format of a bundle: a folder that workerd can run by itself, and a manifest of its contents.
 
     config.capnp    start it with: workerd serve --experimental config.capnp
     migrations.json the SQL migrations of its D1 databases
@@ -51,7 +51,7 @@ class BundleError(DeveloperError):
 
 @attrs.frozen
 class PackageSize:
-    """How much of a bundle one package is, in bytes: as it lies there, and compressed with gzip."""
+    """The share of one package in a bundle, in bytes: as stored, and compressed with gzip."""
 
     name: str
     version: str
@@ -83,12 +83,14 @@ class Bundle:
 
     @property
     def root(self) -> Path:
-        """Where the application's files were when the bundle was made."""
+        """The root of the application's files when the bundle was made."""
         return Path(self.manifest.get("root", "."))
 
     @property
     def plan(self) -> Plan:
-        """What the configuration asked for when the bundle was made. Raises BundleError for a bundle without it."""
+        """Return the configuration's requirements when the bundle was made. Raises BundleError for a bundle without
+        them.
+        """
         data = self.manifest.get("plan")
         if data is None:
             raise BundleError(f"{self.folder} says nothing of the bindings it needs. Run `core build` again.")

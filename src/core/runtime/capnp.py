@@ -51,7 +51,7 @@ class Consumer:
 
 @attrs.frozen
 class Plan:
-    """What an application's configuration asks of the runtime.
+    """An application's requirements of the runtime, from its configuration.
 
     Each mapping goes from the binding's name to what it names: a namespace id, a database id, a queue, a class.
     `secrets` are read from workerd's own environment, so that no file has them.
@@ -78,13 +78,13 @@ class Plan:
 
     @property
     def keeps_state(self) -> bool:
-        """Whether two processes side by side would each have half of the truth."""
+        """True if two processes side by side would each have half of the truth."""
         return bool(self.kv or self.d1 or self.queues or self.consumers or self.durable_objects or self.crons)
 
 
 @attrs.frozen
 class Cluster:
-    """What makes a process one of several. `key` is the secret that the processes share, at least 32 characters.
+    """The settings that make a process one of several. `key` is the secret that the processes share, at least 32 characters.
 
     `divisor` shortens every wait of the cluster; it is for tests.
     """
@@ -107,7 +107,7 @@ class Storage:
 
 @attrs.frozen
 class Socket:
-    """Where workerd listens, and what answers there: the application, an entrypoint of it, or another service."""
+    """An address of workerd, and the service behind it: the application, an entrypoint of it, or another service."""
 
     address: str
     entrypoint: str = ""

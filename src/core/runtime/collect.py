@@ -1,4 +1,4 @@
-"""Which Python files go into a bundle: the application's own, what it depends on, and what of `core` a worker loads.
+"""The Python files of a bundle: the application's own, its dependencies, and the part of `core` that a worker loads.
 
 Dependencies are those of pyproject.toml and those that the application's files import, with what they require in
 turn, taken from the environment that the command runs in. Only pure Python can go along.
@@ -247,7 +247,7 @@ _MARKERS = {
 
 
 def _holds(marker: str, extra: str) -> bool:
-    """Whether an environment marker holds in a worker. One that cannot be read counts as true."""
+    """Return True if an environment marker holds in a worker. One that cannot be read counts as true."""
     try:
         tree = ast.parse(marker.strip().replace("~=", ">="), mode="eval").body
         return bool(_evaluate(tree, {**_MARKERS, "extra": extra}))
@@ -352,7 +352,9 @@ def _tree(folder: Path, name: str) -> Iterator[tuple[str, bytes]]:
 
 
 def _is_shipped(path: str) -> bool:
-    """Whether a file of a package goes along: not its bytecode, its type stubs, its tests or its installer's notes."""
+    """Return True if a file of a package goes along: not its bytecode, its type stubs, its tests or its installer's
+    notes.
+    """
     if ".dist-info/" in path:
         return path.endswith(("/METADATA", "/entry_points.txt"))
     if "__pycache__/" in path or path.endswith((".pyc", ".pyi", ".pth", ".mjs", "/py.typed")):

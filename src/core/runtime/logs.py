@@ -1,4 +1,4 @@
-"""What workerd writes, for people: its lines as they come, Python's tracebacks with the application's frames first."""
+"""workerd's output, for people: its lines as they come, Python's tracebacks with the application's frames first."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ __all__ = ["Inspection", "framework_size", "inspect", "make_bundle", "size_repor
 
 @attrs.frozen
 class Inspection:
-    """What the application turned out to have when it was imported in a worker."""
+    """The parts of the application that were found when it was imported in a worker."""
 
     classes: Mapping[str, Sequence[str]]
     queues: Sequence[str]
@@ -140,7 +140,7 @@ def _build_worker(
 
 
 def size_report(bundle: Bundle) -> str:
-    """How large each part of a bundle is: as it lies there, and compressed."""
+    """Return the sizes of a bundle's parts: as stored, and compressed."""
     rows = [("package", "version", "files", "size", "compressed")]
     rows += [
         (package.name, package.version, str(package.files), _kilobytes(package.size), _kilobytes(package.compressed))
@@ -173,7 +173,7 @@ def size_report(bundle: Bundle) -> str:
 
 
 def framework_size(packages: Iterable[PackageSize]) -> int:
-    """How much of a bundle's compressed Python files the framework and what it needs are, in bytes."""
+    """Return the size of the framework and its dependencies among a bundle's compressed Python files, in bytes."""
     ours = {"core-edge", "attrs", "cattrs", "typing_extensions", "typing-extensions"}
     return sum(package.compressed for package in packages if package.name in ours)
 

@@ -124,7 +124,7 @@ _SILENT = "it did not answer within"
 
 
 async def ask_health(port: int, *, seconds: float | None = 60.0) -> str | None:
-    """What keeps a node from answering, or None. The first question has it load Python and the application."""
+    """Return the reason why a node does not answer, or None. The first question has it load Python and the application."""
     try:
         status, body = await _exchange(port, "GET", "/", b"", seconds)
     except TimeoutError:

@@ -1,4 +1,4 @@
-"""What a configuration asks of workerd, and what of it workerd alone cannot give."""
+"""A configuration's requirements of workerd, and those that workerd alone cannot fulfil."""
 
 from __future__ import annotations
 

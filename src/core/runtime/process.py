@@ -47,7 +47,7 @@ class Workerd:
 
     @property
     def returncode(self) -> int | None:
-        """How it ended, or None while it runs."""
+        """The exit code, or None while it runs."""
         return self._process.returncode
 
     @classmethod

@@ -20,7 +20,9 @@ __all__ = ["Project", "open_project"]
 
 @attrs.frozen
 class Project:
-    """What there is to build and to run. `environment` is for workerd's process: this one's, and the local secrets."""
+    """The files and settings to build and to run. `environment` is for workerd's process: this one's, and the local
+    secrets.
+    """
 
     configuration: Configuration
     main: Path
@@ -51,7 +53,7 @@ class Project:
 
     @property
     def state(self) -> Path:
-        """Where a node that runs here keeps what it keeps."""
+        """The directory in which a node on this machine keeps its state."""
         return self.folder / ".core" / "workerd"
 
 

@@ -34,7 +34,7 @@ _WELL = 60.0
 
 @attrs.frozen
 class ClusterOptions:
-    """How the processes find each other. `address` is the first process's; the next ports are the others'."""
+    """The addresses of the processes. `address` is the first process's; the next ports are the others'."""
 
     bucket: str
     address: tuple[str, int]
@@ -88,7 +88,7 @@ class ClusterOptions:
 
 @attrs.frozen
 class ServeOptions:
-    """How to serve. `stop_seconds` is how long stopping may take, `hang_seconds` how long a process may not answer its
+    """Options of serving. `stop_seconds` is how long stopping may take, `hang_seconds` how long a process may not answer its
     health endpoint before it is replaced (0: for as long as it likes).
     """
 

@@ -1,4 +1,4 @@
-"""Where workerd's binary and pyodide are, and how they get there: once, from npm, pinned by a lock file.
+"""workerd's binary and pyodide: their place, and their installation, once, from npm, pinned by a lock file.
 
 npm is needed for the installation alone; neither it nor Node takes part when an application runs.
 """
@@ -48,7 +48,7 @@ class Toolchain:
 
     @property
     def key(self) -> str:
-        """What everything made by this pair (adapters, snapshots) is valid for."""
+        """The key under which everything made by this pair (adapters, snapshots) is valid."""
         return f"workerd-{PINNED['workerd']}-pyodide-{PINNED['pyodide']}"
 
 
@@ -79,7 +79,7 @@ def find_toolchain() -> Toolchain | None:
 
 
 def missing_reason() -> str | None:
-    """Why `toolchain()` could not give one, or None where it can."""
+    """Return the reason why `toolchain()` would fail, or None."""
     if find_toolchain() is not None:
         return None
     if (platform.system(), platform.machine()) not in _PLATFORMS:

@@ -88,7 +88,7 @@ class TableInfo:
     places: Mapping[str, int] = attrs.field(
         default=attrs.Factory(_places, takes_self=True), init=False, eq=False, repr=False
     )
-    """Where each column stands, by its name in lower case."""
+    """The position of each column, by its name in lower case."""
 
     def column(self, name: str) -> TableColumn | None:
         """The column of that name, in any case."""
@@ -308,7 +308,7 @@ def _is_strict(sql: str) -> bool:
 
 
 def _checks(sql: str) -> str:
-    """What follows the first CHECK of a table: where NOT NULL in it says something about values."""
+    """Return the SQL after the first CHECK of a table: where NOT NULL in it constrains values."""
     upper = " ".join(sql.upper().split())
     parts = upper.split("CHECK", 1)[1:]
     inside: list[str] = []

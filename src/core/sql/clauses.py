@@ -63,7 +63,7 @@ class Reference(NamedTuple):
 
 
 class Clauses(NamedTuple):
-    """What the FROM clauses and conditions of a SELECT say, as far as text can tell.
+    """The FROM clauses and conditions of a SELECT, as far as text shows them.
 
     `understood` is False where they were too unusual to say anything about missing rows. `compound` holds the UNION,
     EXCEPT and INTERSECT of the outermost statement.
@@ -205,7 +205,7 @@ OPERATORS: Final = words(
 
 
 def _is_name(tokens: Sequence[Token], index: int) -> bool:
-    """Whether a keyword begins no clause: it stands beside a dot, or is a part of an operator."""
+    """Return True if a keyword begins no clause: it stands beside a dot, or is a part of an operator."""
     if index and (tokens[index - 1].text == "." or tokens[index - 1].word == "DISTINCT"):
         return True  # `IS DISTINCT FROM` is an operator
     return index + 1 < len(tokens) and tokens[index + 1].text == "."

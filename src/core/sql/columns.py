@@ -50,7 +50,7 @@ class Column:
 
 
 class MissingRows:
-    """Why columns of a statement may be NULL, as far as its FROM clauses and conditions tell."""
+    """The reasons why columns of a statement may be NULL, as far as its FROM clauses and conditions show."""
 
     def __init__(self, clauses: Clauses, tables: Mapping[str, TableInfo], common: frozenset[str] = frozenset()) -> None:
         self.clauses = clauses
@@ -59,7 +59,7 @@ class MissingRows:
         self.aliases: set[str] = {item.alias for item in clauses.items if item.name not in common}
 
     def null(self, name: str, table: TableInfo, declared: TableColumn, item: Item | None) -> str:
-        """Why the column may be NULL, or nothing where no one can say that it may."""
+        """Return the reason why the column may be NULL, or an empty string if it is unknown."""
         if item is None or not self.judged:
             return ""
         if item.outer and not any(self.narrows(reference, item, table) for reference in self.clauses.references):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["Kind", "RowField", "check_column", "check_row", "check_scalar", "check_values"]
 
 Kind = Literal["int", "float", "bool", "str", "date", "bytes", "json", "none", "any"]
-"""What a field takes. `date` stands for all that is read from a text: dates, times, UUIDs; `json` for lists and objects,
+"""The kinds of values a field accepts. `date` covers everything read from a string: dates, times, UUIDs; `json` for lists and objects,
 which no column gives; `any` for what is not known."""
 
 _FROM: Final[dict[str, frozenset[Storage]]] = {
@@ -40,7 +40,7 @@ class RowField(NamedTuple):
 
     @property
     def optional(self) -> bool:
-        """Whether it takes NULL."""
+        """True if it takes NULL."""
         return bool(self.kinds & {"none", "any"})
 
 

@@ -18,7 +18,7 @@ from core.sql.tokens import statements_of
 __all__ = ["Schema", "blank_schema", "schema_of"]
 
 _KEPT: Final = 256
-"""How many statements are kept: one is asked about several times, but soon after another."""
+"""The number of statements kept: one is asked about several times, but in quick succession."""
 
 _schemas: dict[str, Schema] = {}
 _blank: list[Schema] = []
@@ -57,7 +57,7 @@ class Schema(SchemaReader):
 
     @property
     def known(self) -> bool:
-        """Whether there are migrations and all of them ran, so that a table which is not there is a mistake."""
+        """True if there are migrations and all of them ran, so that a table which is not there is a mistake."""
         return self.migrated.trusted
 
     def analyse(self, sql: str) -> Statement:

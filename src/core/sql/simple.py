@@ -215,7 +215,7 @@ def _columns(parts: Sequence[str], upper: Sequence[str], end: int, source: _Sour
 
 
 def _column(parts: Sequence[str], upper: Sequence[str], source: _Source) -> Sequence[SimpleColumn] | None:
-    """What one entry of the list gives: a column, all columns of a table, or an expression that has a name."""
+    """Return the meaning of one entry of the list: a column, all columns of a table, or an expression that has a name."""
     name = None
     size = len(upper)
     if size > 2 and upper[-2] == "AS":

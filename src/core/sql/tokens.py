@@ -145,12 +145,12 @@ class StatementText:
 
     @property
     def parameter_count(self) -> int:
-        """How many values must be bound: the highest number, as SQLite counts them."""
+        """The number of values to bind: the highest number, as SQLite counts them."""
         return parameter_count(self.tokens)
 
     @property
     def has_double_quotes(self) -> bool:
-        """Whether a name is in double quotes, which SQLite may take for a string instead."""
+        """True if a name is in double quotes, which SQLite may take for a string instead."""
         return any(token.kind == "quoted" and token.text[0] == '"' for token in self.tokens)
 
 

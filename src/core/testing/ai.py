@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Answer", "FakeAi"]
 
 Answer: TypeAlias = "str | Sequence[str] | Mapping[str, Any] | BaseException | Callable[[str, Mapping[str, Any]], Any]"
-"""What a model says: a text; texts, which a stream gives one by one; the whole answer as the model gives it; an
+"""A model's answer: a string; strings, which a stream gives one by one; the whole answer as the model gives it; an
 exception, which is raised; or a function of the model's name and the inputs that gives one of these."""
 
 

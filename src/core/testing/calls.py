@@ -1,4 +1,4 @@
-"""What a fake was asked: `Call`, one for each call of a method, in order."""
+"""The log of a fake: one `Call` for each call of a method, in order."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ __all__ = ["Client"]
 E = TypeVar("E", default=Any)
 
 contract_of: Callable[[App[Any]], Contract | None] | None = None
-"""What the pytest plugin answers for clients that are given no contract: the one of its setting `core_openapi`."""
+"""The pytest plugin's contract for clients that are given none: the one of its setting `core_openapi`."""
 
 
 class Client(Generic[E]):
@@ -70,7 +70,7 @@ class Client(Generic[E]):
         self.contract: Contract | None = _contract(app, contract)
         self._sessions: list[asyncio.Future[None]] = []
         self.cookies: dict[str, str] = {}
-        """What the application has set, by name. A test may add to it."""
+        """The cookies that the application has set, by name. A test may add to it."""
 
     async def request(
         self,

@@ -113,7 +113,7 @@ class FakeClock:
 
     @property
     def pending(self) -> int:
-        """How many timers and sleepers wait for the clock."""
+        """The number of timers and sleepers that wait for the clock."""
         return sum(not timer.cancelled for timer in self._timers)
 
     def advance(self, seconds: float) -> Advance:

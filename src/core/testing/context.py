@@ -37,7 +37,7 @@ class FakeExecutionContext(ExecutionContext):
         self.waited: list[Awaitable[Any]] = []
         """Everything given to `wait_until`, as tasks, in order."""
         self.passed_through: bool = False
-        """Whether `pass_through_on_exception` was called."""
+        """True if `pass_through_on_exception` was called."""
         self._raised: set[int] = set()
         _contexts.append(self)
 
@@ -71,7 +71,9 @@ class FakeExecutionContext(ExecutionContext):
         return results
 
     def problems(self) -> list[str]:
-        """What the test left behind: work that has not ended, and failures that nobody has seen."""
+        """Return the problems that the test did not resolve: work that has not ended, and failures that nobody has
+        seen.
+        """
         found: list[str] = []
         for number, task in enumerate(self.waited):
             if not isinstance(task, asyncio.Future):
@@ -94,7 +96,7 @@ def forget_contexts() -> None:
 
 
 def left_behind() -> list[str]:
-    """What the contexts made since `forget_contexts` were left with."""
+    """Return the problems that remain in the contexts made since `forget_contexts`."""
     found = [problem for context in _contexts for problem in context.problems()]
     _contexts.clear()
     return found

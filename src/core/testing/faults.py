@@ -67,7 +67,7 @@ class Faults:
 
 
 class Faulty:
-    """What every fake has beside its binding's own methods."""
+    """The methods of every fake beside its binding's own."""
 
     faults: Faults
 

@@ -117,12 +117,12 @@ class FakeQueue(Faulty, EmbeddedQueue[T]):
 
     @property
     def broker(self) -> QueueBroker:
-        """Who hands the messages to consumers."""
+        """The broker that hands the messages to consumers."""
         return broker_of(self._store)
 
     @property
     def waiting(self) -> int:
-        """How many messages wait, delayed ones included."""
+        """The number of messages that wait, delayed ones included."""
         return len(self.broker.waiting(self.name))
 
     async def deliver(self, handler: Handler) -> list[Delivery[Any]]:

@@ -318,7 +318,7 @@ def _not_embedded(what: str) -> NoReturn:
 
 @attrs.frozen
 class _Task:
-    """What a run is on the server: where it goes, what with, and how its answer is read."""
+    """One run on the server: its address, its inputs, and the reading of its answer."""
 
     kind: Literal["chat", "completion", "embeddings"]
     body: Mapping[str, Any]

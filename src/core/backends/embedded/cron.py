@@ -287,7 +287,7 @@ class CronSchedule:
             await asyncio.wait(self._running)
 
     def next_times(self) -> dict[str, float]:
-        """When each expression comes up next, in seconds since 1970."""
+        """Return the next time of each expression, in seconds since 1970."""
         now = self._clock.time()
         return {cron.text: cron.next(now) for cron in self._crons}
 

@@ -404,7 +404,7 @@ class EmbeddedKVNamespace(Hookable):
             files.discard(staged)
 
     def _expires(self, expiration: float | None, ttl: float | None) -> int:
-        """When the key goes, in whole seconds; `ttl` wins. Both have been made 32-bit integers."""
+        """Return the expiry of a key, in whole seconds; `ttl` wins. Both have been made 32-bit integers."""
         now = math.floor(self._clock.time())
         if ttl is not None:
             if ttl <= 0:

@@ -59,7 +59,7 @@ class Dates:
 
 
 def _refusal(kind: str, sql: str) -> str | None:
-    """What SQLite says of the first expression in a table's or an index's text that has the time of day in it."""
+    """Return SQLite's message for the first expression in a table's or an index's SQL that depends on the time of day."""
     words = tokens_of(sql)
     if words[1].text.upper() == "VIRTUAL":
         return None
@@ -100,7 +100,7 @@ def _present(words: Sequence[Token]) -> str | None:
 
 
 def _arguments(words: Sequence[Token], opening: int) -> list[list[Token]]:
-    """What stands between the parenthesis at `opening` and its end, divided at its commas."""
+    """Return the arguments between the parenthesis at `opening` and its end, divided at their commas."""
     arguments: list[list[Token]] = []
     depth = 0
     for word in words[opening:]:

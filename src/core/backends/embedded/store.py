@@ -1,4 +1,4 @@
-"""Where embedded bindings keep their state: SQLite databases and files in one directory, or memory.
+"""The storage of embedded bindings: SQLite databases and files in one directory, or memory.
 
 A `Store` gives one `Database` for each binding of a kind, and one `Files` beside it for what is too large
 for a row. Decided here: what an acknowledged write survives, how two processes share a directory, and
@@ -158,7 +158,7 @@ class Database:
 
     @property
     def location(self) -> str:
-        """What to call it in an error."""
+        """The name of the store in an error."""
         return ":memory:" if self.path is None else str(self.path)
 
     def _set_up(self) -> None:
@@ -251,7 +251,7 @@ def run_script(connection: sqlite3.Connection, script: str) -> None:
 
 
 def is_busy(error: sqlite3.Error) -> bool:
-    """Whether SQLite failed only because somebody else has the database."""
+    """Return True if SQLite failed only because somebody else has the database."""
     # Errors of the sqlite3 module itself have no code of SQLite's.
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 

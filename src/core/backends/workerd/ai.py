@@ -191,7 +191,7 @@ class WorkerdAiGateway(Hookable):
 
     @binding_call
     async def get_log(self, log_id: str) -> AiGatewayLog:
-        """What was kept of a request."""
+        """Return the log of a request."""
         from datetime import datetime
 
         found = from_js(await call_js(_error, self._gateway.getLog, log_id))

@@ -1,4 +1,4 @@
-"""What happens to a value on its way between JavaScript and Python.
+"""Conversion of values between JavaScript and Python.
 
 JavaScript has two nothings (`null` arrives as `jsnull`, `undefined` as None), its own bytes, dates, streams and
 errors, and numbers that are whole only up to 2**53. Everything a binding takes or gives goes through this file, and
@@ -58,7 +58,7 @@ CLASS = "__core_class__"
 
 @attrs.frozen
 class Bridge:
-    """What is asked of JavaScript again and again, fetched across once in an isolate."""
+    """The JavaScript functions that are needed again and again, fetched across once in an isolate."""
 
     js: Any
     JsProxy: type[Any]
@@ -115,7 +115,7 @@ def unwrap(value: Any) -> Any:
 
 
 def is_null(value: Any) -> bool:
-    """Whether a value is JavaScript's null or undefined."""
+    """Return True if a value is JavaScript's null or undefined."""
     return value is None or value is bridge().jsnull
 
 
@@ -359,7 +359,9 @@ def js_number(value: int) -> int | float:
 
 
 def js_json(text: str) -> Any:
-    """What JSON says, as JavaScript's own. Raises ValueError for whole numbers that a Number cannot hold."""
+    """Return the value of a JSON document as JavaScript's own. Raises ValueError for integers that a Number cannot
+    hold.
+    """
     refuse_large_numbers(text)
     value = bridge().parse(text)
     # A number alone has come back as Python's, and would go as a BigInt.

@@ -170,7 +170,7 @@ def _js_type(value: object) -> str:
 
 
 def _js_text(value: object) -> str:
-    """What JavaScript makes of the value in its message."""
+    """Return the value as JavaScript writes it in its message."""
     match value:
         case Mapping():
             return "[object Object]"

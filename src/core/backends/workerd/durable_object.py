@@ -77,7 +77,7 @@ class WorkerdDurableObjectId:
         return none_of(getattr(self._id, "jurisdiction", None))
 
     def equals(self, other: DurableObjectId, /) -> bool:
-        """Whether both name the same object."""
+        """Return True if both name the same object."""
         return str(self) == str(other)
 
     def __eq__(self, other: object) -> bool:
@@ -192,7 +192,7 @@ class WorkerdDurableObjectStub(Hookable):
 
 
 def _may_be_called(cls: Any, name: str) -> bool:
-    """Whether a class has a method that a stub may call; anything may where the class is not known."""
+    """Return True if a class has a method that a stub may call; anything may where the class is not known."""
     if not isinstance(cls, type) or getattr(cls, "_is_protocol", False):
         return True
     import inspect
@@ -286,7 +286,7 @@ class WorkerdDurableObjectState:
 
 
 class _Operations:
-    """What storage and a transaction have in common."""
+    """Operations shared by storage and a transaction."""
 
     __slots__ = ("_storage",)
 
@@ -349,7 +349,7 @@ class _Operations:
         return from_js(await call_js(_error, self._storage.delete, _keys(keys), **given))
 
     async def get_alarm(self, *, allow_concurrency: bool = False) -> int | None:
-        """When the alarm goes off, in milliseconds since 1970, or None."""
+        """Return the time of the alarm, in milliseconds since 1970, or None."""
         found = none_of(await call_js(_error, self._storage.getAlarm, **_given(allow_concurrency)))
         return None if found is None else int(found)
 

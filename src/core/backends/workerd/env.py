@@ -67,7 +67,9 @@ def wrap(value: Any) -> Any:
 
 
 def _adapt(value: Any, field: EnvField) -> object:
-    """What only the annotation tells: the class behind an object's namespace, the kind of what merely fetches."""
+    """Return the facts that only the annotation has: the class behind an object's namespace, the kind of a plain
+    fetcher.
+    """
     kind = kind_of(field.kind)
     if kind is not None and kind.name == "version_metadata" and isinstance(value, dict):
         from core.backends.workerd.version_metadata import WorkerdVersionMetadata
@@ -86,7 +88,7 @@ def _adapt(value: Any, field: EnvField) -> object:
 
 
 def _loose(value: Any) -> Any:
-    """What an Env without annotations has, for classes that need none."""
+    """Return the bindings of an Env without annotations, for classes that need none."""
     match constructor_name(value):
         case "DurableObjectNamespace":
             return _made(KINDS["durable_object"], value)

@@ -23,7 +23,7 @@ class WorkerdImages(Hookable):
 
     @binding_call
     async def info(self, image: ImageSource, /) -> ImageInfo:
-        """What is known of an image."""
+        """Return the facts known about an image."""
         found = from_js(await call_js(_error, self._images.info, _stream(image)))
         return ImageInfo(found["format"], found.get("fileSize"), found.get("width"), found.get("height"))
 

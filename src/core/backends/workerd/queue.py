@@ -74,7 +74,7 @@ class WorkerdQueue(Hookable):
 
     @binding_call
     async def metrics(self) -> QueueMetrics:
-        """How much waits in the queue. See `Queue.metrics`."""
+        """Return the number of messages that wait in the queue. See `Queue.metrics`."""
         return _metrics(from_js(await call_js(_error, self._queue.metrics)))
 
 
@@ -94,19 +94,19 @@ class WorkerdMessage:
 
     @property
     def timestamp(self) -> datetime:
-        """When it was sent."""
+        """The time at which it was sent."""
         return date_of(self._message.timestamp)
 
     @property
     def body(self) -> Any:
-        """What was sent."""
+        """The value that was sent."""
         if not self._body:
             self._body.append(from_js(self._message.body))
         return self._body[0]
 
     @property
     def attempts(self) -> int:
-        """Which attempt this is, from 1."""
+        """The number of this attempt, from 1."""
         return int(self._message.attempts)
 
     def ack(self) -> None:
@@ -141,7 +141,7 @@ class WorkerdMessageBatch:
 
     @property
     def metadata(self) -> MessageBatchMetadata:
-        """How much more waits in the queue."""
+        """The number of messages that still wait in the queue."""
         found: dict[str, Any] = from_js(getattr(self._batch, "metadata", None)) or {}
         return MessageBatchMetadata(_metrics(found.get("metrics")))
 

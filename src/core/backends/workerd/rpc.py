@@ -56,7 +56,7 @@ def _placed(cls: Any, name: str, args: tuple[Any, ...], keywords: Mapping[str, A
 
 
 def _raised(error: Exception, translate: Callable[[str, str], BindingError]) -> Exception:
-    """What a method raised, as the same class here where it can be told and made of a message."""
+    """Return the exception of a method as the same class, if that class is known here and is made of one message."""
     name, message, _ = error_parts(error)
     head, colon, rest = message.partition(": ")
     if name == "Error" and colon and head.replace(".", "").isidentifier():

@@ -27,7 +27,7 @@ class WorkerdVectorize(Hookable):
 
     @binding_call
     async def describe(self) -> VectorizeIndexInfo:
-        """What the index holds."""
+        """Return a description of the index."""
         found = from_js(await call_js(_error, self._index.describe))
         return VectorizeIndexInfo(
             vector_count=int(found.get("vectorCount", found.get("vectorsCount", 0))),

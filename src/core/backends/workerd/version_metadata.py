@@ -1,4 +1,4 @@
-"""Which version is running, as the runtime tells it: a plain object, read once."""
+"""The version that is running, as the runtime reports it: a plain object, read once."""
 
 from __future__ import annotations
 
@@ -20,5 +20,5 @@ class WorkerdVersionMetadata:
 
     @classmethod
     def of(cls, found: Mapping[str, Any]) -> WorkerdVersionMetadata:
-        """What the runtime tells."""
+        """Return the version of the runtime's object."""
         return cls(**{name: str(found.get(name) or "") for name in ("id", "tag", "timestamp")})

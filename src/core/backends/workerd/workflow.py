@@ -85,7 +85,7 @@ class WorkerdWorkflowInstance(Hookable):
 
     @binding_call
     async def status(self) -> WorkflowStatus:
-        """Where it is."""
+        """Return the state of the run."""
         found = from_js(await call_js(_error, self._run.status))
         error = found.get("error")
         if isinstance(error, str):

@@ -44,7 +44,7 @@ def objects_in(place: str) -> list[str]:
 
 
 def storage_of(place: str, id: str) -> dict[str, Any]:
-    """What an object has stored. Read beside the object, which keeps its own connection; nothing is written."""
+    """Return the storage of an object. Read beside the object, which keeps its own connection; nothing is written."""
     file = Path(place) / f"{id}.sqlite"
     with contextlib.closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as connection:
         entries = [

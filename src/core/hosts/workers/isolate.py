@@ -180,7 +180,9 @@ def durable_object_call(instance: Any, method: str, *args: Any) -> Any:
 
 
 def report(env: Any) -> dict[str, Any]:
-    """What a build asks of an application: its Durable Object classes, its queues and times, and what it lacks."""
+    """Return an application's requirements of a build: its Durable Object classes, its queues and times, and missing
+    parts.
+    """
     from core.bindings.durable_object import DurableObject
     from core.hosts.workers.durable import method_names
 

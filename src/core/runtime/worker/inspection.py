@@ -37,7 +37,7 @@ def chain() -> list[list[Any]]:
 
 
 def importing() -> bool:
-    """Whether a module is being imported by the application right now, rather than pyodide at work."""
+    """Return True if a module is being imported by the application right now, rather than pyodide at work."""
     frame: FrameType | None = sys._getframe(2)
     while frame is not None:
         if frame.f_code.co_name == "<module>" and frame.f_code.co_filename.startswith(SITE):
@@ -129,7 +129,7 @@ def js_objects() -> list[dict[str, Any]]:
 
 
 def _is_global(js: Any, attribute: str, value: Any) -> bool:
-    """Whether an object is the global scope, or has a name there: a snapshot finds those again by their names."""
+    """Return True if an object is the global scope, or has a name there: a snapshot finds those again by their names."""
     names = {attribute, getattr(value, "name", None)}
     return bool(value == js) or any(
         isinstance(name, str) and getattr(js, name, None) == value for name in names if name
@@ -149,7 +149,7 @@ def described(error: BaseException) -> dict[str, Any]:
 
 
 def _without_seed(self: random.Random, a: object = None, *rest: object, **named: object) -> bool:
-    """Whether `Random.seed` was left to draw a seed itself."""
+    """Return True if `Random.seed` was left to draw a seed itself."""
     return a is None
 
 

@@ -1,4 +1,4 @@
-"""What every implementation of a binding promises, as code that runs anywhere: one contract for each kind.
+"""The promises of every implementation of a binding, as code that runs anywhere: one contract for each kind.
 
     from core.testing.contracts.kv import contract
 

@@ -1,4 +1,4 @@
-"""What every `Ai` promises, whatever runs its models.
+"""The promises of every `Ai`, whatever runs its models.
 
 The cases need models that behave: `@test/echo` answers `echo: ` and the last message, or the prompt; `@test/embed` gives
 for each text a vector of its length and 1; `@test/broken` refuses.
@@ -26,7 +26,7 @@ contract: Contract[Ai] = Contract("ai", clean)
 
 
 def says(model: str, inputs: Any) -> Any:
-    """What the models of the cases answer, for those who have to make them."""
+    """Return the answers of the cases' models, for those who have to make them."""
     match model:
         case "@test/echo":
             last = inputs["messages"][-1]["content"] if "messages" in inputs else inputs["prompt"]

@@ -1,4 +1,4 @@
-"""What every SQL database promises. The wording of the errors is the platform's and SQLite's."""
+"""The promises of every SQL database. The wording of the errors is the platform's and SQLite's."""
 
 # mypy: disable-error-code="core-sql"
 # What is refused is written here on purpose; our own plugin would tell it beforehand.
@@ -48,7 +48,7 @@ class User:
 
 @attrs.frozen
 class Typed:
-    """What a row's values may fill."""
+    """A class for the values of a row."""
 
     flag: bool
     ratio: float

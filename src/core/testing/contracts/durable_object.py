@@ -1,4 +1,4 @@
-"""What every Durable Object promises: its ids, its calls, its storage, its alarm.
+"""The promises of every Durable Object: its ids, its calls, its storage, its alarm.
 
 The cases call `Subject`, a class that a worker under test has to have: every implementation is tried with the same one.
 """
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 @attrs.frozen
 class Point:
-    """What goes in and out of a typed call."""
+    """A value that goes in and out of a typed call."""
 
     x: int
     tags: tuple[str, ...] = ()
@@ -53,7 +53,7 @@ class Subject(DurableObject[Any]):
         self.loaded = await self.ctx.storage.get("loaded") or "nothing"
 
     async def get_loaded(self) -> Any:
-        """What `load` read."""
+        """Return the value that `load` read."""
         return self.loaded
 
     async def increment(self, by: int = 1) -> int:
@@ -90,7 +90,7 @@ class Subject(DurableObject[Any]):
         raise LookupError("after the put")
 
     async def put(self, key: Any, *value: Any) -> None:
-        """What storage's `put` does."""
+        """Call `put` of storage."""
         await self.ctx.storage.put(key, *value)
 
     async def store(self, value: Any) -> None:
@@ -102,11 +102,11 @@ class Subject(DurableObject[Any]):
         return value
 
     async def get(self, key: Any) -> Any:
-        """What storage's `get` does."""
+        """Call `get` of storage."""
         return await self.ctx.storage.get(key)
 
     async def remove(self, key: Any) -> Any:
-        """What storage's `delete` does."""
+        """Call `delete` of storage."""
         return await self.ctx.storage.delete(key)
 
     async def listed(self, **options: Any) -> list[str]:
@@ -114,7 +114,7 @@ class Subject(DurableObject[Any]):
         return [*(await self.ctx.storage.list(**options))]
 
     async def wipe(self) -> None:
-        """What storage's `delete_all` does."""
+        """Call `delete_all` of storage."""
         await self.ctx.storage.delete_all()
 
     async def kv(self) -> Any:
@@ -174,7 +174,7 @@ class Subject(DurableObject[Any]):
         return self.ctx.storage.sql.exec(query).one()
 
     async def sql_cursor(self) -> Any:
-        """What a cursor has besides."""
+        """Return the other facts of a cursor."""
         sql = self.ctx.storage.sql
         sql.exec("CREATE TABLE t (a INTEGER, b TEXT); INSERT INTO t VALUES (1, 'x'), (2, 'y')")
         cursor = sql.exec("SELECT a, b FROM t ORDER BY a")
@@ -207,7 +207,7 @@ class Subject(DurableObject[Any]):
         await self.ctx.storage.set_alarm(when)
 
     async def armed(self) -> int | None:
-        """When the alarm goes off."""
+        """Return the time of the alarm."""
         return await self.ctx.storage.get_alarm()
 
     async def disarm(self) -> None:
@@ -229,7 +229,7 @@ class Subject(DurableObject[Any]):
             await self.ctx.storage.set_alarm(again)
 
     async def rings(self) -> Any:
-        """What `alarm` noted."""
+        """Return the calls that `alarm` noted."""
         return await self.ctx.storage.get("rings") or []
 
     async def abort(self) -> None:
@@ -280,7 +280,7 @@ class Subject(DurableObject[Any]):
         return "stored"
 
     async def get_most_running(self) -> int:
-        """What is only in memory."""
+        """Return a count that exists only in memory."""
         return self.most_running
 
     async def fetch(self, request: Request, /) -> Response:
@@ -330,7 +330,7 @@ async def an_id_comes_back_from_its_text(subjects: Subjects) -> None:
 
 
 def raised(call: Callable[[], object]) -> BaseException | None:
-    """What a call raises."""
+    """Return the exception that a call raises."""
     try:
         call()
     except Exception as error:

@@ -1,4 +1,4 @@
-"""What every key-value namespace promises. The wording of the errors is the platform's."""
+"""The promises of every key-value namespace. The wording of the errors is the platform's."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ contract: Contract[KVNamespace] = Contract("kv", clean)
 
 @attrs.frozen
 class Point:
-    """What the JSON cases read."""
+    """A value that the JSON cases read."""
 
     x: int
     y: float

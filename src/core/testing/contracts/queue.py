@@ -1,4 +1,4 @@
-"""What every queue promises to those who send, and to its consumer. The wording of the errors is the embedded one's:
+"""The promises of every queue to its senders, and to its consumer. The wording of the errors is the embedded one's:
 the runtime's depends on its version.
 
 A queue is tried through a `Line`: a producer, and a way to be its consumer. `Line.consume` begins with a handler and the
@@ -58,7 +58,7 @@ contract: Contract[Line] = Contract("queue", clean)
 
 @attrs.frozen
 class Job:
-    """What the typed cases send."""
+    """A message of the typed cases."""
 
     kind: str
     at: datetime

@@ -1,4 +1,4 @@
-"""What every object bucket promises. The wording of the errors is the platform's."""
+"""The promises of every object bucket. The wording of the errors is the platform's."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ contract: Contract[R2Bucket] = Contract("r2", clean)
 
 @attrs.frozen
 class Point:
-    """What the JSON cases read."""
+    """A value that the JSON cases read."""
 
     x: int
     y: float
@@ -68,7 +68,7 @@ async def pieces(*chunks: bytes) -> AsyncIterator[bytes]:
 
 
 def has_body(found: R2Object | None) -> bool:
-    """Whether a `get` came with a body."""
+    """Return True if a `get` came with a body."""
     return isinstance(found, R2ObjectBody)
 
 

@@ -1,4 +1,4 @@
-"""What is known of a text of SQL before it runs: its statements, their parameters, and whether they only read."""
+"""Facts about SQL before it runs: its statements, their parameters, and whether they only read."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Step:
 
 
 class Plan:
-    """What is known of a text of SQL before it runs."""
+    """Facts about SQL before it runs."""
 
     __slots__ = ("alone", "blank", "reading", "steps", "too_long")
 
@@ -96,7 +96,7 @@ class Plan:
 
 
 def _has_number_out_of_range(piece: StatementText) -> bool:
-    """Whether a parameter has a number that SQLite refuses, in words of its own."""
+    """Return True if a parameter has a number that SQLite refuses, in words of its own."""
     numbers = [int(token.text[1:]) for token in piece.parameters if token.text[0] == "?" and token.text != "?"]
     return any(not 1 <= number <= MAX_PARAMETERS for number in numbers)
 
@@ -132,7 +132,9 @@ _AFTER_RESULT: Final = frozenset(
 
 
 def _result_columns(piece: StatementText) -> list[tuple[int, int]]:
-    """Where each expression stands that gives a column: behind RETURNING, or the first SELECT that is in no parentheses."""
+    """Return the position of each expression that gives a column: behind RETURNING, or in the first SELECT outside
+    parentheses.
+    """
     depth = 0
     spans: list[tuple[int, int]] = []
     first: int | None = None

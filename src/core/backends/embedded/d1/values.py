@@ -46,7 +46,7 @@ def _type_error(kind: str, text: str) -> D1TypeError:
 
 
 def _js_string(value: Any) -> str:
-    """What JavaScript makes of a value in a message."""
+    """Return a value as JavaScript writes it in a message."""
     match value:
         case Mapping():
             return "[object Object]"

@@ -41,7 +41,7 @@ class AlarmRow:
 
 
 class AlarmSchedule:
-    """When to look for the alarms of a namespace's objects, kept in `database` and as timers on `clock`.
+    """The times to look for the alarms of a namespace's objects, kept in `database` and as timers on `clock`.
 
     `fire_alarm` is called with the id of an object whose alarm may be due.
     """

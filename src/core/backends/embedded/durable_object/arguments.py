@@ -1,4 +1,4 @@
-"""What a call of a Durable Object's storage accepts as keys, values and times, and what it makes of them."""
+"""Keys, values and times as a Durable Object's storage accepts them, and their conversion."""
 
 from __future__ import annotations
 

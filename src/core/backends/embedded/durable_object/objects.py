@@ -86,7 +86,7 @@ class Objects:
 
     @property
     def location(self) -> str:
-        """Where they are stored, for errors."""
+        """The directory that stores the objects, for errors."""
         return ":memory:" if self._folder is None else str(self._folder)
 
     def start(self) -> None:

@@ -1,4 +1,4 @@
-"""What storage and a transaction do alike: keys and values, read and written with `await`, and the alarm."""
+"""Operations shared by storage and a transaction: keys and values, read and written with `await`, and the alarm."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MISSING: Final[Any] = object()
 
 
 class Operations:
-    """What storage and a transaction have in common."""
+    """Operations shared by storage and a transaction."""
 
     _storage: ObjectStorage
 

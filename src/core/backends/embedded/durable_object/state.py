@@ -1,4 +1,4 @@
-"""What an object has for itself: its id, its storage, and a hand on its own life."""
+"""The state of one object: its id, its storage, and control over its own life."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _log = logging.getLogger("core.durable_object")
 
 
 class ObjectState:
-    """What an object has for itself. See `DurableObjectState`."""
+    """The state of one object. See `DurableObjectState`."""
 
     def __init__(self, living: LiveObject) -> None:
         self._object = living

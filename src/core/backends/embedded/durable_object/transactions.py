@@ -47,7 +47,7 @@ class ObjectDatabase:
 
     @property
     def engine(self) -> Engine:
-        """What runs the object's own SQL."""
+        """The engine that runs the object's own SQL."""
         engine: Engine = self._database.engine
         return engine
 

@@ -93,7 +93,7 @@ class QueueBroker:
 
     @property
     def location(self) -> str:
-        """Where the messages are, for errors."""
+        """The file that stores the messages, for errors."""
         return self._database.location
 
     def consume(self, name: str, handler: Handler, settings: ConsumerSettings | None = None) -> None:
@@ -155,7 +155,7 @@ class QueueBroker:
         return QueueSendResponse(QueueSendMetadata(metrics))
 
     def metrics(self, name: str, *, without: int = 0, bytes_without: int = 0) -> QueueMetrics:
-        """How much waits in a queue, leaving out what is being delivered."""
+        """Return the number of messages that wait in a queue, without those being delivered."""
         found = self._connection.execute("SELECT count, bytes FROM queue_backlog WHERE queue = ?", (name,)).fetchone()
         if found is None or found[0] <= without:
             return QueueMetrics()

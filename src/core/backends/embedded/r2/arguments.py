@@ -1,4 +1,4 @@
-"""What a call of R2 accepts as a key, a value, a part number or a date, and what it makes of them."""
+"""Keys, values, part numbers and dates as R2 accepts them, and their conversion."""
 
 from __future__ import annotations
 

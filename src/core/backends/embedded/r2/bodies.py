@@ -41,7 +41,7 @@ _PUT_PIECE: Final = "INSERT INTO r2_pieces (owner, number, size, etag, md5, data
 
 @attrs.frozen
 class Piece:
-    """Where some of a body's bytes are: in `data`, or in a file."""
+    """Part of a body's bytes: in `data`, or in a file."""
 
     size: int
     data: bytes | None

@@ -309,7 +309,7 @@ class EmbeddedR2Bucket(Hookable):
     async def upload_part(
         self, key: str, upload_id: str, part_number: int, value: R2Value, *, ssec_key: R2Hash | None = None
     ) -> R2UploadedPart:
-        """What `EmbeddedR2MultipartUpload.upload_part` does."""
+        """Implement `EmbeddedR2MultipartUpload.upload_part`."""
         number = check_part_number(part_number)
         if value is None:
             raise R2TypeError(wrong_value("uploadPart", "R2MultipartUpload"))
@@ -338,7 +338,7 @@ class EmbeddedR2Bucket(Hookable):
     async def complete_multipart_upload(
         self, key: str, upload_id: str, uploaded_parts: Sequence[R2UploadedPart | R2UploadedPartDict]
     ) -> R2Object:
-        """What `EmbeddedR2MultipartUpload.complete` does."""
+        """Implement `EmbeddedR2MultipartUpload.complete`."""
         chosen = chosen_parts(uploaded_parts)
         raw = encode_key("completeMultipartUpload", key)
 
@@ -351,7 +351,7 @@ class EmbeddedR2Bucket(Hookable):
         return R2Object(**fields(row))
 
     async def abort_multipart_upload(self, key: str, upload_id: str) -> None:
-        """What `EmbeddedR2MultipartUpload.abort` does."""
+        """Implement `EmbeddedR2MultipartUpload.abort`."""
         raw = encode_key("abortMultipartUpload", key)
 
         def write() -> None:

@@ -32,7 +32,9 @@ class Page:
 
 
 def read_include(include: Iterable[R2Include] | None) -> tuple[bool, bool, bool]:
-    """Whether HTTP metadata, custom metadata, and anything at all is wanted. Raises R2ValueError for other fields."""
+    """Return three flags: HTTP metadata, custom metadata, and anything at all is wanted. Raises R2ValueError for other
+    fields.
+    """
     wanted = [] if include is None else [*include]
     http = custom = False
     for field in wanted:
@@ -47,7 +49,7 @@ def read_include(include: Iterable[R2Include] | None) -> tuple[bool, bool, bool]
 
 
 def page_size(limit: object, *, with_metadata: bool) -> int:
-    """How many keys a page has at most. Raises R2TypeError or R2Error for a limit that cannot be one."""
+    """Return the largest number of keys on a page. Raises R2TypeError or R2Error for a limit that cannot be one."""
     if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int)):
         raise R2TypeError(f"list: limit must be an int, not {limit!r}")
     count = MAX_LIST if limit is None else limit
