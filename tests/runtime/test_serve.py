@@ -214,7 +214,7 @@ def ask_in_vain(port: int, *request: str) -> None:
 def test_a_process_whose_isolate_is_dead_or_hangs_is_replaced_with_its_state(
     serve: Callable[..., Command], mortal: Bundle
 ) -> None:
-    served = serve("--hang-timeout", "5", of=mortal)
+    served = serve("--hang-timeout", "10", of=mortal)
     port, health = served.ports()
     assert ask(port, "/keep", "POST", "yes").status == 200
     (first,) = served.children()
@@ -228,7 +228,7 @@ def test_a_process_whose_isolate_is_dead_or_hangs_is_replaced_with_its_state(
 
     with ThreadPoolExecutor(1) as pool:
         pool.submit(ask_in_vain, port, "/hang")
-        served.until("process 0 is not well: it did not answer within 5 s; starting it again")
+        served.until("process 0 is not well: it did not answer within 10 s; starting it again")
         assert ask(port).text == "yes"
     (third,) = served.children()
     assert third not in (first, second)

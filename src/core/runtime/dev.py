@@ -22,10 +22,10 @@ from core.runtime.bundle import Bundle, write_bundle
 from core.runtime.collect import collect, main_module
 from core.runtime.logs import LogReader
 from core.runtime.make import inspect
-from core.runtime.node import Node, ask_health, open_node, start_node, until_unwell
+from core.runtime.node import Node, start_node, until_unwell
 from core.runtime.process import WorkerdError
 from core.runtime.project import Project, open_project
-from core.runtime.service import apply_migrations
+from core.runtime.service import make_ready
 from core.runtime.toolchain import Toolchain, toolchain
 
 __all__ = ["serve_dev"]
@@ -143,7 +143,6 @@ class _Dev:
 
     async def _start(self, tools: Toolchain, project: Project, bundle: Bundle, root: Path) -> None:
         reader = LogReader(self._write, root)
-        migrate = self._migrate and bool(bundle.migrations)
         node = await start_node(
             tools,
             bundle,
@@ -152,23 +151,19 @@ class _Dev:
             listener=self._listener,
             env=project.environment,
             private_network=True,
-            closed=migrate,
+            closed=True,
             on_line=lambda stream, line: reader.line(line),
         )
         self._node = node
-        problem = await ask_health(node.health_port)
-        if problem is not None:
+        try:
+            for line in await make_ready(node, bundle, migrate=self._migrate):
+                self._write(line)
+        except DeveloperError as error:
+            # It cannot answer, or its database is not what it was written for: requests wait for the next change.
             await self._stop()
-            raise WorkerdError(_readable(problem, root))
-        if migrate:
-            try:
-                for line in await apply_migrations(node, bundle):
-                    self._write(line)
-                await open_node(node)
-            except DeveloperError:
-                # Its database is not what it was written for: requests wait for the next change, as with any mistake.
-                await self._stop()
-                raise
+            if isinstance(error, WorkerdError):
+                raise WorkerdError(_readable(str(error), root)) from None
+            raise
         host, port = self._listener.getsockname()[:2]
         self._write(f"workerd is ready on http://{host}:{port}")
 
@@ -219,6 +214,6 @@ def _readable(problem: str, root: Path) -> str:
     """A problem as text; a traceback in it with the application's frames first."""
     lines: list[str] = []
     reader = LogReader(lines.append, root)
-    for line in problem.removeprefix("PythonError: ").splitlines():
+    for line in problem.replace("PythonError: ", "", 1).splitlines():
         reader.line(line)
     return "\n".join(lines)

@@ -23,7 +23,7 @@ from core.runtime.node import Node, ask_health, open_node, post_json, start_node
 from core.runtime.process import WorkerdError
 from core.runtime.toolchain import Toolchain
 
-__all__ = ["ClusterOptions", "ServeOptions", "serve"]
+__all__ = ["ClusterOptions", "ServeOptions", "apply_migrations", "make_ready", "serve"]
 
 KEY_VARIABLE = "CORE_CLUSTER_KEY"
 # What waits between two starts of a process that keeps ending, in seconds.
@@ -156,11 +156,16 @@ class _Service:
             host, port = self._listener.getsockname()[:2]
             _say(f"serving on http://{host}:{port}, health on http://{options.health[0]}:{_port_of(health)}")
             keepers = [asyncio.create_task(self._keep(index)) for index in range(options.processes)]
-            await self.stopping.wait()
+            asked = asyncio.create_task(self.stopping.wait())
+            # A keeper ends only by a mistake of ours: better to end, and be started anew, than to serve unwatched.
+            await asyncio.wait({asked, *keepers}, return_when=asyncio.FIRST_COMPLETED)
+            failed = [keeper for keeper in keepers if keeper.done()]
             _say("stopping")
-            for keeper in keepers:
-                keeper.cancel()
-            await asyncio.gather(*keepers, return_exceptions=True)
+            for task in (asked, *keepers):
+                task.cancel()
+            await asyncio.gather(asked, *keepers, return_exceptions=True)
+            for keeper in failed:
+                keeper.result()
             return 0
         finally:
             self.stopping.set()
@@ -176,7 +181,6 @@ class _Service:
         label = "" if options.processes == 1 else f"[{index}] "
         reader = LogReader(lambda line: print(f"{label}{line}", file=sys.stderr, flush=True), self._bundle.root)
         cluster = None if options.cluster is None else options.cluster.cluster(index, options.stop_seconds)
-        migrate = first and options.migrate and bool(self._bundle.migrations)
         node = await start_node(
             self._toolchain,
             self._bundle,
@@ -187,18 +191,16 @@ class _Service:
             env=os.environ,
             ip_header=options.ip_header,
             private_network=options.private_network,
-            closed=migrate,
+            closed=True,
             on_line=lambda stream, line: reader.line(line),
         )
         self._nodes[index] = node
-        problem = await ask_health(node.health_port)
-        if problem is not None:
-            await node.workerd.kill()
-            raise WorkerdError(f"the application cannot answer:\n{problem}")
-        if migrate:
-            for line in await apply_migrations(node, self._bundle):
+        try:
+            for line in await make_ready(node, self._bundle, migrate=first and options.migrate):
                 _say(line)
-            await open_node(node)
+        except BaseException:
+            await node.workerd.kill()
+            raise
 
     async def _keep(self, index: int) -> None:
         """Start the process again whenever it ends, hangs, or can answer no more."""
@@ -215,7 +217,7 @@ class _Service:
             failures += 1
             try:
                 await self._start(index)
-            except (WorkerdError, OSError) as error:
+            except (DeveloperError, OSError) as error:
                 _say(f"process {index} did not start: {error}")
 
     async def _health(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -252,6 +254,19 @@ class _Service:
         told = {str(index): answer or "ok" for index, answer in zip(nodes, answers, strict=True)}
         well = any(answer is None for answer in answers)
         return (200 if well else 503), {"status": "ok" if well else "failing", "processes": told}
+
+
+async def make_ready(node: Node, bundle: Bundle, *, migrate: bool) -> list[str]:
+    """Have a node that was started `closed` load the application, apply migrations where asked to, and open it.
+
+    Returns what was done, in lines. Raises WorkerdError where it cannot answer, DeveloperError for a wrong migration.
+    """
+    problem = await ask_health(node.health_port)
+    if problem is not None:
+        raise WorkerdError(f"the application cannot answer:\n{problem}")
+    done = await apply_migrations(node, bundle) if migrate else []
+    await open_node(node)
+    return done
 
 
 async def apply_migrations(node: Node, bundle: Bundle) -> list[str]:
