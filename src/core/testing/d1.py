@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from core.backends.embedded.d1 import EmbeddedD1Database, EmbeddedD1PreparedStatement
 from core.backends.embedded.migrations import apply_at_once
 from core.backends.embedded.store import Store
+from core.bindings.d1 import D1PreparedStatement
 from core.calls import BindingCall, add_hook
 from core.context import Clock, system_clock
 from core.sql.migrations import read_migrations
@@ -18,7 +19,17 @@ from core.testing.faults import Faults, Faulty
 __all__ = ["FakeD1Database"]
 
 
-class FakeD1Database(Faulty, EmbeddedD1Database):
+if TYPE_CHECKING:
+
+    class _Engine(EmbeddedD1Database):
+        def prepare(self, sql: str, /) -> D1PreparedStatement:  # type: ignore[override]  # with the types of its Protocol
+            ...
+
+else:
+    _Engine = EmbeddedD1Database
+
+
+class FakeD1Database(Faulty, _Engine):
     """A `D1Database` in memory for tests, with the semantics of the embedded one.
 
         db = FakeD1Database(migrations="migrations")

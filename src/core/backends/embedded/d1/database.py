@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final, TypeGuard, TypeVar, overload
+from typing import Any, Final, TypeGuard, TypeVar
 
 from core.backends.embedded.d1.engine import Answer, Engine, Numbers, engine_of
 from core.backends.embedded.d1.errors import Refused, d1_error
@@ -15,9 +15,6 @@ from core.bindings.d1 import D1ExecResult, D1Meta, D1Result, D1Row, D1Value
 from core.bindings.numbers import MAX_SAFE_INTEGER
 from core.calls import Hookable, binding_call
 from core.errors import D1TypeError
-
-if TYPE_CHECKING:
-    from typing_extensions import TypeForm
 
 __all__ = ["EmbeddedD1Database", "EmbeddedD1PreparedStatement", "EmbeddedD1Session"]
 
@@ -69,12 +66,6 @@ class EmbeddedD1PreparedStatement(Hookable):
                 bound.append(to_sqlite(value))
         return EmbeddedD1PreparedStatement(self._database, self.sql, tuple(bound), self._session)
 
-    @overload
-    async def first(self, /) -> D1Row | None: ...
-    @overload
-    async def first(self, column: str, /) -> Any: ...
-    @overload
-    async def first(self, type_: TypeForm[T], /) -> T | None: ...
     @binding_call
     async def first(self, what: Any = None, /) -> Any:
         """Return the first row, its column, or the row as a `T`. See `D1PreparedStatement.first`."""
@@ -93,10 +84,6 @@ class EmbeddedD1PreparedStatement(Hookable):
 
         return structure_row(row, what)
 
-    @overload
-    async def all(self, /) -> D1Result[D1Row]: ...
-    @overload
-    async def all(self, type_: TypeForm[T], /) -> D1Result[T]: ...
     @binding_call
     async def all(self, type_: Any = None, /) -> Any:
         """Return every row. See `D1PreparedStatement.all`."""
