@@ -49,6 +49,13 @@ $(STAMP)/browser: tests/explorer/package-lock.json
 	elif [ "$$CI" = true ]; then echo 'npm is missing: install Node.js 20 or newer'; exit 1; fi
 	@touch $@
 
+# The generators of docs/how-to/typescript.md, whose clients are compiled and used in a test.
+$(STAMP)/typescript: tests/openapi/typescript/package-lock.json
+	@mkdir -p $(STAMP)
+	@if command -v npm >/dev/null; then npm ci --prefix tests/openapi/typescript --ignore-scripts --no-audit --no-fund --loglevel=error >/dev/null; \
+	elif [ "$$CI" = true ]; then echo 'npm is missing: install Node.js 20 or newer'; exit 1; fi
+	@touch $@
+
 # The schema of the platform's own tool, which the configuration model is held against: one file of its npm package.
 $(STAMP)/config-schema.json: tests/config/platform_schema/tool.json | $(STAMP)/dev-tools
 	@if command -v npm >/dev/null; then $(BIN)/python -m tests.config.platform_schema $@; \
@@ -84,7 +91,7 @@ types: $(STAMP)/dev-tools  ## mypy --strict and pyright strict over sources, tes
 typing: $(STAMP)/dev-tools  ## What type checkers must accept and refuse
 	$(BIN)/pytest -q tests/typing
 
-unit: $(STAMP)/dev-tools $(STAMP)/browser $(STAMP)/config-schema.json  ## pytest with coverage, without the tests inside workerd
+unit: $(STAMP)/dev-tools $(STAMP)/browser $(STAMP)/typescript $(STAMP)/config-schema.json  ## pytest with coverage, without the tests inside workerd
 	PYTEST_DEBUG_TEMPROOT=$$(mktemp -d) $(BIN)/pytest -q -n 2 --dist loadfile -m 'not runtime' --ignore tests/typing --cov --cov-report=term
 
 mypy-range: $(STAMP)/dev-tools  ## The plugin's tests under the oldest mypy that is supported
@@ -136,4 +143,4 @@ fuzz: $(STAMP)/dev-tools  ## Fuzz paths, headers, cookies, forms, ranges and que
 	$(BIN)/python -m tests.fuzz --seconds $(or $(SECONDS),60)
 
 clean:  ## Remove everything that make has made
-	rm -rf $(VENV) $(STAMP) tests/explorer/node_modules tests/runtime/miniflare/node_modules site .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage
+	rm -rf $(VENV) $(STAMP) tests/explorer/node_modules tests/openapi/typescript/node_modules tests/runtime/miniflare/node_modules site .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage

@@ -33,6 +33,7 @@ from users_api.main import app as users_app
 
 ROOT = Path(__file__).parents[2]
 USERS = ROOT / "examples" / "users"
+CONDUIT = ROOT / "examples" / "conduit"
 _numbers = itertools.count()
 
 Answers = Callable[[str, str, Mapping[str, str], bytes | None], tuple[int, str, bytes]]
@@ -121,6 +122,43 @@ async def test_over_httpx_it_speaks_to_a_server(users: Any, tmp_path: Path) -> N
             assert isinstance(created, users.CreateUser201)
             assert (await api.get_user(created.body.id)).body.name == "Ada"
             assert isinstance(await api.get_user(0), users.GetUser404)
+
+
+async def test_the_larger_example_is_used_over_httpx_with_its_own_scheme_of_tokens(tmp_path: Path) -> None:
+    import httpx
+
+    made = module(json.loads((CONDUIT / "openapi.json").read_text("utf-8")))
+    with RunningDev(CONDUIT, tmp_path / "state", "--no-reload") as dev:
+        async with httpx.AsyncClient(base_url=dev.address) as connection:
+            anyone = made.Client(made.httpx_transport(connection))
+            joined = await anyone.sign_up(made.SignUp(made.NewUser("ada", "ada@example.com", "analytical")))
+            assert isinstance(joined, made.SignUp201)
+            again = await anyone.sign_up(made.SignUp(made.NewUser("ada", "ada@example.com", "analytical")))
+            assert isinstance(again, made.SignUp409)
+            assert again.body.errors == {"email": ["has already been taken"]}
+            refused = await anyone.get_user()
+            assert isinstance(refused, made.GetUser401)
+            assert refused.headers["www-authenticate"] == "Token"
+
+            ada = made.Client(made.httpx_transport(connection), headers=made.token(joined.body.user.token))
+            new = made.ArticlesCreation(
+                made.NewArticle("A title", "What it is about", "All of it", tag_list=["b", "a"])
+            )
+            written = await ada.create_article(new)
+            assert isinstance(written, made.CreateArticle201)
+            assert written.body.article.author == made.Profile("ada", None, None, False)
+            slug = written.body.article.slug
+            commented = await ada.create_comment(slug, made.CommentsCreation(made.NewComment("First")))
+            assert isinstance(commented, made.CreateComment201)
+            assert [one.body for one in (await anyone.list_comments(slug)).body.comments] == ["First"]
+            assert isinstance(await ada.favorite(slug), made.Favorite200)
+            listed = await anyone.list_articles(favorited="ada", limit=1)
+            assert [(one.title, one.tag_list, one.favorites_count) for one in listed.body.articles] == [
+                ("A title", ["a", "b"], 1)
+            ]
+            assert (await anyone.list_tags()).body.tags == ["a", "b"]
+            assert isinstance(await ada.delete_article(slug), made.DeleteArticle204)
+            assert isinstance(await anyone.get_article(slug), made.GetArticle404)
 
 
 async def test_a_worker_calls_another_through_a_service_binding(users: Any, served: Client[UsersEnv]) -> None:

@@ -1,31 +1,71 @@
-"""Requests that schemathesis makes up from the document: every answer of the examples is one that it declares."""
+"""Requests that schemathesis makes up from the documents: every answer of the examples is one that they declare.
+
+Each operation is asked with credentials and without, and about what is there: a user, an article, a comment.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import time
 from pathlib import Path
 from typing import Any
 
+import jwt
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+import conduit.auth
+import conduit.env
+import conduit.main
+import users_api.env
+import users_api.main
 from core.openapi.contract import Contract
 from core.testing import Client, env
-from users_api.env import Env
-from users_api.main import app
 
-USERS = Path(__file__).parents[2] / "examples" / "users"
-DOCUMENT = json.loads((USERS / "openapi.json").read_text("utf-8"))
-SCHEMA: Any = schemathesis.openapi.from_dict(DOCUMENT)
-OPERATIONS = [found.ok() for found in SCHEMA.get_all_operations()]
+EXAMPLES = Path(__file__).parents[2] / "examples"
+DOCUMENTS = {name: json.loads((EXAMPLES / name / "openapi.json").read_text("utf-8")) for name in ("users", "conduit")}
+SECRET = "a-secret-for-tests-that-is-long-enough"
 
 
-@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.label)
-def test_every_answer_of_users_is_one_that_its_document_declares(operation: Any) -> None:
-    contract = Contract(DOCUMENT)
+def operations() -> list[Any]:
+    found: list[Any] = []
+    for name, document in DOCUMENTS.items():
+        schema: Any = schemathesis.openapi.from_dict(document)
+        for operation in schema.get_all_operations():
+            known = operation.ok()
+            found.append(pytest.param(name, known, id=f"{name} {known.label}"))
+    return found
+
+
+async def users_client(contract: Contract) -> tuple[Client[Any], str]:
+    fakes = env(users_api.env.Env, config=EXAMPLES / "users" / "wrangler.toml", JWT_SECRET=SECRET)
+    client = Client(users_api.main.app, fakes, contract=contract)
+    await client.post("/users", json={"name": "Ada", "email": "ada@example.com"})
+    claims = {"sub": "1", "email": "ada@example.com", "isAdmin": True, "exp": int(time.time()) + 3600}
+    return client, f"Bearer {jwt.encode(claims, SECRET, algorithm='HS256')}"
+
+
+async def conduit_client(contract: Contract) -> tuple[Client[Any], str]:
+    fakes = env(conduit.env.Env, config=EXAMPLES / "conduit" / "wrangler.toml", JWT_SECRET=SECRET)
+    client = Client(conduit.main.app, fakes, contract=contract)
+    await fakes.DB.prepare("INSERT INTO users (username, email, password) VALUES ('ada', 'ada@example.com', '')").run()
+    await fakes.DB.prepare(
+        "INSERT INTO articles (slug, title, description, body, tag_list, author_id) VALUES ('1', 'A', 'B', 'C', '[]', 1)"
+    ).run()
+    await fakes.DB.prepare("INSERT INTO comments (body, article_id, author_id) VALUES ('D', 1, 1)").run()
+    return client, f"Token {conduit.auth.issue_token(fakes, 1)}"
+
+
+CLIENTS = {"users": users_client, "conduit": conduit_client}
+THERE = {"id": "1", "slug": "1", "username": "ada"}
+
+
+@pytest.mark.parametrize(("name", "operation"), operations())
+def test_every_answer_is_one_that_the_document_declares(name: str, operation: Any) -> None:
+    contract = Contract(DOCUMENTS[name])
 
     @settings(
         max_examples=15,
@@ -38,16 +78,23 @@ def test_every_answer_of_users_is_one_that_its_document_declares(operation: Any)
     @given(st.data())
     def ask(data: st.DataObject) -> None:
         case = data.draw(operation.as_strategy())
+        if data.draw(st.booleans()):
+            parameters: dict[str, object] = case.path_parameters or {}
+            case.path_parameters = {key: THERE[key] for key in parameters}
+        signed_in = data.draw(st.sampled_from([True, True, False]))
         sent = case.as_transport_kwargs(base_url="https://example.test")
         body = sent.get("json")
         content = None if body is None else json.dumps(body)
+        given: dict[str, str] = sent.get("headers") or {}
 
         async def send() -> int:
-            fakes = env(Env, config=USERS / "wrangler.toml", JWT_SECRET="a-secret-for-tests-that-is-long-enough")
-            client = Client(app, fakes, contract=contract)
+            client, credentials = await CLIENTS[name](contract)
+            headers = {key: value for key, value in given.items() if key.lower() != "authorization"}
+            if signed_in:
+                headers["authorization"] = credentials
             params: dict[str, object] = sent.get("params") or {}
             query = {key: str(value) for key, value in params.items()}
-            response = await client.request(sent["method"], sent["url"], query=query, body=content)
+            response = await client.request(sent["method"], sent["url"], query=query, headers=headers, body=content)
             await client.ctx.drain()  # type: ignore[union-attr]  # it is the fake one
             return response.status
 

@@ -271,7 +271,8 @@ class Followed:
         deeper = depth + 1
         match expression:
             case DictExpr():
-                return self._dict(expression, deeper)
+                declared = self._schemas.of(self._types.get(expression))  # a TypedDict, where one is asked for
+                return declared if "$class" in declared else self._dict(expression, deeper)
             case ListExpr() | SetExpr():
                 items = [item.expr if isinstance(item, StarExpr) else item for item in expression.items]
                 if any(isinstance(item, StarExpr) for item in expression.items):

@@ -311,6 +311,9 @@ class _Writer:
                 use = "headers"
             elif (kind == "http" and way == "bearer") or kind in ("oauth2", "openIdConnect"):
                 parameters, value, use = "token: str", '"Authorization": f"Bearer {token}"', "headers"
+            elif kind == "http" and re.fullmatch(r"[\w!#$%&'*+.^`|~-]+", way):
+                parameters, use = "token: str", "headers"
+                value = f'"Authorization": f"{_braced(way.capitalize())} {{token}}"'
             elif kind == "apiKey" and scheme.get("in") == "cookie":
                 parameters, use = "value: str", "headers"
                 value = f'"Cookie": f"{_braced(str(scheme.get("name")))}={{value}}"'

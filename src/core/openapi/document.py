@@ -306,12 +306,18 @@ class _Writer:
             if self.schemes.get(name, security.scheme) != security.scheme:
                 name = f"{name}_{(step.function or '').rpartition('.')[2] or 'other'}"
             self.schemes[name] = security.scheme
-            (optional if step.optional else demanded)[name] = []
+            (optional if step.optional or self._may_be_nobody(step) else demanded)[name] = []
         if unknown and not demanded:
             demanded, optional = optional, {}  # an authenticator that looks into the session
         if not demanded and not optional:
             return []
         return [demanded, {**demanded, **optional}] if optional else [demanded]
+
+    def _may_be_nobody(self, step: StepFacts) -> bool:
+        """Whether the application's own authenticator lets a request in without credentials: it may return None."""
+        function, _ = self.functions.get(step.function or "", (None, ""))
+        returns = function.returns if function is not None and step.authenticates else None
+        return returns is not None and {"type": "null"} in returns.get("anyOf", ())
 
     def _recognised(self, step: StepFacts) -> Security | None:
         """Return the security scheme of the application's own authenticator: by its challenge, or by the parts of a
@@ -634,13 +640,13 @@ class _Writer:
         return self.components.object_of(name) if name in self.classes else schema
 
     def _named(self, body: Schema) -> Schema:
-        """The body of an error as a component, where what it says gives it a name."""
+        """The body of an error as a component, called after what it says; `Error` where that is any text."""
         properties = body.get("properties", {})
         for field in ("code", "error"):
             words = properties.get(field, {}).get("const")
             if isinstance(words, str) and (name := _pascal(words)):
                 return self.components.error(name, body)
-        return body
+        return self.components.error("Error", body) if properties else body
 
     def _problem(self, each: _Found, message: str) -> None:
         if each.path:

@@ -139,6 +139,18 @@ async def test_a_signed_in_user_changes_what_was_given_and_nothing_else(
     await ctx.drain()
 
 
+async def test_an_address_that_somebody_else_has_is_refused_in_a_change_too(
+    client: Client[Env], ctx: FakeExecutionContext, token: Token
+) -> None:
+    await client.post("/users", json=ADA)
+    await client.post("/users", json={"name": "Grace", "email": "grace@example.com"})
+
+    response = await client.put("/users/2", json={"email": ADA["email"]}, headers=token())
+
+    assert response.status == 409
+    await ctx.drain()
+
+
 async def test_only_administrators_delete(client: Client[Env], ctx: FakeExecutionContext, token: Token) -> None:
     await client.post("/users", json=ADA)
 

@@ -17,6 +17,7 @@ import attrs
 
 from core.app import App
 from core.dev.background import Background, consumers_of
+from core.dev.explorer.api import ApiPages
 from core.dev.explorer.bindings import BindingPages
 from core.dev.findings import findings_of
 from core.dev.guard import Guard
@@ -35,6 +36,7 @@ from core.router import Router
 __all__ = ["Explorer"]
 
 _FILES: Final = {
+    "api.js": "text/javascript; charset=utf-8",
     "explorer.css": "text/css; charset=utf-8",
     "explorer.js": "text/javascript; charset=utf-8",
 }
@@ -78,6 +80,7 @@ class Explorer:
         api.get("/exchanges", self._exchanges)
         api.get("/live", self._live)
         BindingPages(self._loaded, self._recorder).add_to(api)
+        ApiPages(self._options).add_to(api)
         api.get("/cron", self._cron)
         api.post("/cron/run", self._cron_run)
         api.get("/configuration", self._configuration)

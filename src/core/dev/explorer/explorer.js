@@ -12,6 +12,9 @@ let exchanges = new Map();
 let leave = () => {};
 let reloaded = null;
 let shownFor = "";
+// What the panel that is shown makes of the part of the address behind its name: `#api/get_user`.
+let deeper = null;
+let current = "";
 // What was typed, by what it is for, kept while other panels are shown.
 const drafts = new Map();
 
@@ -53,7 +56,7 @@ function refill(element, state, make) {
   const name = (one) => one.getAttribute("aria-label") || one.textContent;
   const focused = element.contains(document.activeElement) ? name(document.activeElement) : null;
   fill(element, make());
-  if (focused !== null) [...element.querySelectorAll("button, summary")].find((one) => name(one) === focused)?.focus();
+  if (focused !== null) [...element.querySelectorAll("a, button, summary")].find((one) => name(one) === focused)?.focus();
 }
 
 // Bring into view what was just opened, which may stand above, below or beside a long list.
@@ -473,6 +476,7 @@ async function showConfiguration() {
 const panels = {
   requests: ["Requests", showRequests],
   routes: ["Routes", showRoutes],
+  api: ["API", showApi],
   kv: ["Key-value", showKV],
   sql: ["SQL", showD1],
   objects: ["Objects", showR2],
@@ -483,11 +487,15 @@ const panels = {
 };
 
 async function show(moved) {
+  const [given, rest] = /^#([^/]*)\/?(.*)$/.exec(location.hash)?.slice(1) ?? ["", ""];
+  const name = given in panels ? given : "requests";
+  if (moved && name === current && deeper) { deeper(rest); return; }
   leave();
   leave = () => {};
   reloaded = null;
+  deeper = null;
+  current = name;
   shownFor = JSON.stringify(overview.bindings);
-  const name = location.hash.slice(1) in panels ? location.hash.slice(1) : "requests";
   for (const link of document.querySelectorAll("nav a")) {
     if (link.hash === `#${name}`) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
@@ -500,15 +508,16 @@ async function show(moved) {
 function keys(event) {
   if (event.altKey || event.ctrlKey || event.metaKey || /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) return;
   const names = Object.keys(panels);
-  if (!/^[1-9]$/.test(event.key) || !names[event.key - 1]) return;
-  const hash = `#${names[event.key - 1]}`;
+  const name = /^[0-9]$/.test(event.key) ? names[(Number(event.key) + 9) % 10] : undefined; // 0 is the tenth
+  if (!name) return;
+  const hash = `#${name}`;
   if (location.hash === hash) panel.focus();
   else location.hash = hash;
 }
 
 async function start() {
   document.getElementById("tabs").replaceChildren(...Object.entries(panels).map(([name, [title]], index) =>
-    el("li", {}, el("a", { href: `#${name}`, text: title, title: `Key ${index + 1}` }))));
+    el("li", {}, el("a", { href: `#${name}`, text: title, title: `Key ${(index + 1) % 10}` }))));
   window.addEventListener("hashchange", () => show(true));
   document.addEventListener("keydown", keys);
   await refresh();

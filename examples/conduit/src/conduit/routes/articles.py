@@ -3,13 +3,14 @@
 import json
 import os
 import re
+from typing import TypedDict
 
 import attrs
 from attrs.validators import ge, le
 
 from conduit.auth import User, current_user, viewer
 from conduit.env import Env
-from conduit.routes.profiles import PROFILE, Profile, with_author
+from conduit.routes.profiles import PROFILE, Profile, author
 from conduit.validation import KEEP, filled
 from core import CoreError, Request, Response, Router
 
@@ -51,7 +52,7 @@ class Filter(Page):
 
 
 @attrs.frozen
-class Summary(Profile):
+class Row(Profile):
     slug: str
     title: str
     description: str
@@ -63,6 +64,22 @@ class Summary(Profile):
 
 
 @attrs.frozen
+class WholeRow(Row):
+    body: str
+
+
+class Summary(TypedDict):
+    slug: str
+    title: str
+    description: str
+    tagList: list[str]
+    createdAt: str
+    updatedAt: str
+    favorited: bool
+    favoritesCount: int
+    author: Profile
+
+
 class Article(Summary):
     body: str
 
@@ -105,7 +122,7 @@ async def list_articles(req: Request[Env, int | None], res: Response) -> None:
     filters = (req.user, query.author, query.tag, query.favorited)
     count = req.env.DB.prepare(f"SELECT count(*) AS total FROM {FILTERED}").bind(*filters)
     page = req.env.DB.prepare(f"SELECT {SUMMARY} FROM {FILTERED} ORDER BY a.id DESC LIMIT ?5 OFFSET ?6")
-    found = await page.bind(*filters, min(query.limit, MOST_PER_PAGE), query.offset).all(Summary)
+    found = await page.bind(*filters, min(query.limit, MOST_PER_PAGE), query.offset).all(Row)
     res.json({"articles": [shown(row) for row in found.results], "articlesCount": await count.first("total")})
 
 
@@ -114,7 +131,7 @@ async def feed(req: Request[Env, User], res: Response) -> None:
     query = req.query.parse(Page)
     count = req.env.DB.prepare(f"SELECT count(*) AS total FROM {FOLLOWED}").bind(req.user.id)
     page = req.env.DB.prepare(f"SELECT {SUMMARY} FROM {FOLLOWED} ORDER BY a.id DESC LIMIT ?2 OFFSET ?3")
-    found = await page.bind(req.user.id, min(query.limit, MOST_PER_PAGE), query.offset).all(Summary)
+    found = await page.bind(req.user.id, min(query.limit, MOST_PER_PAGE), query.offset).all(Row)
     res.json({"articles": [shown(row) for row in found.results], "articlesCount": await count.first("total")})
 
 
@@ -177,12 +194,12 @@ async def unfavorite(req: Request[Env, User], res: Response) -> None:
     res.json(await article(req.env, req.params["slug"], req.user.id))
 
 
-async def article(env: Env, slug: str, viewer: int | None) -> dict[str, object]:
+async def article(env: Env, slug: str, viewer: int | None) -> dict[str, Article]:
     statement = env.DB.prepare(f"SELECT {SUMMARY}, a.body FROM {ARTICLES} WHERE a.slug = ?2")
-    row = await statement.bind(viewer, slug).first(Article)
+    row = await statement.bind(viewer, slug).first(WholeRow)
     if row is None:
         raise not_found()
-    return {"article": shown(row)}
+    return {"article": {**shown(row), "body": row.body}}
 
 
 async def ownership(env: Env, slug: str) -> Ownership:
@@ -204,8 +221,18 @@ def not_found() -> CoreError:
     return CoreError(404, "not found", field="article")
 
 
-def shown(row: Summary) -> dict[str, object]:
-    return {**with_author(row), "tagList": json.loads(row.tagList)}
+def shown(row: Row) -> Summary:
+    return {
+        "slug": row.slug,
+        "title": row.title,
+        "description": row.description,
+        "tagList": json.loads(row.tagList),
+        "createdAt": row.createdAt,
+        "updatedAt": row.updatedAt,
+        "favorited": row.favorited,
+        "favoritesCount": row.favoritesCount,
+        "author": author(row),
+    }
 
 
 def slug_of(title: str) -> str:

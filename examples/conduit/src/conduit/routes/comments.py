@@ -5,7 +5,7 @@ import attrs
 from conduit.auth import User, current_user, viewer
 from conduit.env import Env
 from conduit.routes.articles import ownership
-from conduit.routes.profiles import PROFILE, Profile, with_author
+from conduit.routes.profiles import PROFILE, Profile, author
 from conduit.validation import filled
 from core import CoreError, Request, Response, Router
 
@@ -20,11 +20,20 @@ COMMENTS = f"""
 
 
 @attrs.frozen
-class Comment(Profile):
+class Row(Profile):
     id: int
     body: str
     createdAt: str
     updatedAt: str
+
+
+@attrs.frozen
+class Comment:
+    id: int
+    body: str
+    createdAt: str
+    updatedAt: str
+    author: Profile
 
 
 @attrs.frozen
@@ -41,8 +50,8 @@ class Creation:
 async def list_comments(req: Request[Env, int | None], res: Response) -> None:
     article = await ownership(req.env, req.params["slug"])
     statement = req.env.DB.prepare(f"{COMMENTS} WHERE c.article_id = ?2 ORDER BY c.id")
-    found = await statement.bind(req.user, article.id).all(Comment)
-    res.json({"comments": [with_author(row) for row in found.results]})
+    found = await statement.bind(req.user, article.id).all(Row)
+    res.json({"comments": [shown(row) for row in found.results]})
 
 
 @signed_in.post("/:slug/comments")
@@ -51,9 +60,9 @@ async def create_comment(req: Request[Env, User], res: Response) -> None:
     new = (await req.json(Creation)).comment
     insert = req.env.DB.prepare("INSERT INTO comments (body, article_id, author_id) VALUES (?, ?, ?) RETURNING id")
     comment_id = await insert.bind(new.body, article.id, req.user.id).first("id")
-    comment = await req.env.DB.prepare(f"{COMMENTS} WHERE c.id = ?2").bind(req.user.id, comment_id).first(Comment)
+    comment = await req.env.DB.prepare(f"{COMMENTS} WHERE c.id = ?2").bind(req.user.id, comment_id).first(Row)
     assert comment is not None
-    res.status(201).json({"comment": with_author(comment)})
+    res.status(201).json({"comment": shown(comment)})
 
 
 @signed_in.delete("/:slug/comments/:id")
@@ -67,3 +76,7 @@ async def delete_comment(req: Request[Env, User], res: Response) -> None:
         raise CoreError(403, "forbidden", field="comment")
     await req.env.DB.prepare("DELETE FROM comments WHERE id = ?").bind(req.params["id"]).run()
     res.status(204).send()
+
+
+def shown(row: Row) -> Comment:
+    return Comment(row.id, row.body, row.createdAt, row.updatedAt, author(row))

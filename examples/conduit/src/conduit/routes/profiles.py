@@ -56,7 +56,6 @@ async def shown(env: Env, username: str, viewer: int | None) -> dict[str, Profil
     return {"profile": profile}
 
 
-def with_author(row: Profile) -> dict[str, object]:
-    """A row that has its author's profile among its columns, with the profile in a place of its own."""
-    fields = attrs.asdict(row)
-    return {"author": {field.name: fields.pop(field.name) for field in attrs.fields(Profile)}, **fields}
+def author(row: Profile) -> Profile:
+    """The profile that a row of something else has among its columns."""
+    return Profile(row.username, row.bio, row.image, row.following)

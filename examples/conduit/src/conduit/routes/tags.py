@@ -1,15 +1,22 @@
 """`/tags`: what articles are tagged with, the most frequent first."""
 
+import attrs
+
 from conduit.env import Env
 from core import Request, Response, Router
 
 tags: Router[Env] = Router()
 
 
+@attrs.frozen
+class Tag:
+    name: str
+
+
 @tags.get("/")
 async def list_tags(req: Request[Env], res: Response) -> None:
     statement = req.env.DB.prepare(
-        "SELECT value AS tag FROM articles, json_each(tag_list) GROUP BY value ORDER BY count(*) DESC, value"
+        "SELECT value AS name FROM articles, json_each(tag_list) GROUP BY value ORDER BY count(*) DESC, value"
     )
-    found = await statement.all()
-    res.json({"tags": [row["tag"] for row in found.results]})
+    found = await statement.all(Tag)
+    res.json({"tags": [row.name for row in found.results]})

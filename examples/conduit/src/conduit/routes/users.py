@@ -57,6 +57,17 @@ class Account(User):
     password: str
 
 
+@attrs.frozen
+class SignedIn:
+    """A user as they see themselves, with the token for requests to come."""
+
+    email: str
+    token: str
+    username: str
+    bio: str | None
+    image: str | None
+
+
 @users.post("/users")
 async def sign_up(req: Request[Env], res: Response) -> None:
     new = (await req.json(SignUp)).user
@@ -111,17 +122,8 @@ async def update_user(req: Request[Env, User], res: Response) -> None:
     res.json(shown(req.env, user))
 
 
-def shown(env: Env, user: User) -> dict[str, object]:
-    token = issue_token(env, user.id)
-    return {
-        "user": {
-            "email": user.email,
-            "token": token,
-            "username": user.username,
-            "bio": user.bio,
-            "image": user.image,
-        }
-    }
+def shown(env: Env, user: User) -> dict[str, SignedIn]:
+    return {"user": SignedIn(user.email, issue_token(env, user.id), user.username, user.bio, user.image)}
 
 
 def taken(error: D1Error) -> Exception:

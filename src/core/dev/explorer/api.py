@@ -1,0 +1,88 @@
+"""The OpenAPI document in the explorer: first the committed one, then what the code says now.
+
+`core openapi` runs in a process of its own, once for each time the application is loaded, and not before the page
+asks: it takes mypy, whose memory a server that serves requests should not keep.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from typing import Any
+
+import attrs
+
+from core.dev.options import Options
+from core.request import Request
+from core.response import Response
+from core.router import Router
+
+__all__ = ["ApiPages"]
+
+
+@attrs.frozen
+class _Gathered:
+    """The document of the code, or why there is none; and the lines of what it does not know."""
+
+    document: Any = None
+    problem: str | None = None
+    findings: tuple[str, ...] = ()
+
+
+class ApiPages:
+    """The handlers of the panel "API"."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._gathering: asyncio.Task[_Gathered] | None = None
+
+    def add_to(self, api: Router[Any, Any]) -> None:
+        """Add the routes."""
+        api.get("/openapi", self._committed)
+        api.get("/openapi/fresh", self._fresh)
+
+    async def _committed(self, req: Request[Any], res: Response) -> None:
+        """Answer at once with the committed document, or null; the fresh one is under way from here on."""
+        self._started()
+        file = self._options.root / "openapi.json"
+        try:
+            document: Any = json.loads(await asyncio.to_thread(file.read_text, "utf-8"))
+        except (OSError, ValueError):
+            document = None
+        res.json({"document": document})
+
+    async def _fresh(self, req: Request[Any], res: Response) -> None:
+        """Answer with what the code says, when that is known."""
+        # Shielded: a page that goes away does not stop what the next one waits for.
+        gathered = await asyncio.shield(self._started())
+        res.json(attrs.asdict(gathered))
+
+    def _started(self) -> asyncio.Task[_Gathered]:
+        if self._gathering is None:
+            self._gathering = asyncio.ensure_future(self._gather())
+        return self._gathering
+
+    async def _gather(self) -> _Gathered:
+        options = self._options
+        command = [sys.executable, "-m", "core.cli", "openapi", "--format", "json", "--config", str(options.config)]
+        if options.environment is not None:
+            command += ["--env", options.environment]
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            cwd=options.root,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        try:
+            out, told = await process.communicate()
+        finally:
+            if process.returncode is None:  # the server stops
+                process.kill()
+        lines = tuple(line for line in told.decode("utf-8", "replace").splitlines() if line.strip())
+        try:
+            # A finding that is an error ends with 1, with the document written all the same.
+            return _Gathered(json.loads(out), None, lines)
+        except ValueError:
+            return _Gathered(None, "\n".join(lines) or f"core openapi ended with {process.returncode}")
