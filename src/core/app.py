@@ -7,7 +7,8 @@ use the lower door, `app.dispatcher.respond`, with a `Request` of their own.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator
-from typing import TYPE_CHECKING, Any, Generic, overload
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, Protocol, overload
 
 from typing_extensions import TypeVar
 
@@ -26,7 +27,7 @@ from core.values import frozen
 if TYPE_CHECKING:
     from core.bindings.queue import MessageBatch
 
-__all__ = ["App", "QueueDecorator", "RouteInfo", "ScheduledDecorator", "create_app"]
+__all__ = ["App", "EventInstrument", "QueueDecorator", "RouteInfo", "ScheduledDecorator", "create_app"]
 
 E = TypeVar("E", default=Any)
 E2 = TypeVar("E2")
@@ -81,6 +82,18 @@ class ScheduledDecorator(Generic[E]):
         return handler
 
 
+class EventInstrument(Protocol):
+    """Stands around what an application does beside answering requests, as `core.tracing` does."""
+
+    async def batch(self, batch: MessageBatch[Any], consume: Callable[[], Awaitable[None]], /) -> None:
+        """Run `consume`, which hands `batch` to its consumer."""
+        ...
+
+    async def scheduled(self, event: ScheduledEvent, run: Callable[[], Awaitable[None]], /) -> None:
+        """Run `run`, which hands `event` to one handler."""
+        ...
+
+
 class App(_Router[E]):
     """An application over the bindings `Env`.
 
@@ -99,6 +112,8 @@ class App(_Router[E]):
         self.default_deny = default_deny
         self.dispatcher: Dispatcher = Dispatcher(self._proven)
         """The entry for hosts that have a request of their own kind."""
+        self.instrument: EventInstrument | None = None
+        """Stands around message batches and scheduled events, as `dispatcher.instrument` does around requests."""
         self._queues: dict[str, QueueConsumer[Any, E]] = {}
         self._schedule: list[tuple[str | None, ScheduledHandler[E]]] = []
 
@@ -183,7 +198,11 @@ class App(_Router[E]):
         # Imported here: few workers consume queues, and structuring takes a while to load.
         from core.messages import payload_of, typed
 
-        await consumer(typed(batch, payload_of(consumer)), env, ctx)
+        messages = typed(batch, payload_of(consumer))
+        if self.instrument is None:
+            await consumer(messages, env, ctx)
+        else:
+            await self.instrument.batch(batch, lambda: consumer(messages, env, ctx))
 
     async def trigger(self, event: ScheduledEvent, env: E, ctx: ExecutionContext) -> None:
         """Run what is scheduled for `event.cron`, in order of registration. One that raises does not stop the rest.
@@ -196,10 +215,14 @@ class App(_Router[E]):
                 f'the trigger "{event.cron}" came up, which nothing handles. '
                 f'Register a handler: @app.scheduled("{event.cron}")'
             )
+        instrument = self.instrument
         errors: list[Exception] = []
         for handler in handlers:
             try:
-                await handler(event, env, ctx)
+                if instrument is None:
+                    await handler(event, env, ctx)
+                else:
+                    await instrument.scheduled(event, partial(handler, event, env, ctx))
             except Exception as error:
                 errors.append(error)
         if len(errors) == 1:

@@ -13,13 +13,19 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from core.values import frozen
 
+if TYPE_CHECKING:
+    from core.spans import AttributeValue, RunningSpan
+
 __all__ = [
     "Clock",
     "EdgeMetadata",
     "ExecutionContext",
+    "RequestContext",
     "ScheduledEvent",
+    "Spans",
     "SystemClock",
     "TimerHandle",
+    "WithSpans",
     "clock_of",
     "system_clock",
 ]
@@ -39,6 +45,52 @@ class ExecutionContext(Protocol):
         It has no effect on what handlers raise: that is always answered, and never reaches the runtime.
         """
         ...
+
+
+class RequestContext(ExecutionContext, Protocol):
+    """What handlers have as `req.ctx`: an execution context with spans."""
+
+    def span(self, name: str, /, **attributes: AttributeValue) -> RunningSpan:
+        """A span around a part of your own work, as a child of the one that is running; nothing where nothing traces.
+
+        with req.ctx.span("charge", amount=order.amount) as current:
+            current.set_attribute("payment.id", await charge(order))
+
+        In workerd it is a span of the platform's own tracing.
+        """
+        ...
+
+
+class Spans:
+    """The base class of execution contexts: `span` outside workerd."""
+
+    __slots__ = ()
+
+    def span(self, name: str, /, **attributes: AttributeValue) -> RunningSpan:
+        """A span around a part of your own work. See `RequestContext.span`."""
+        from core.spans import span
+
+        return span(name, **attributes)
+
+
+class WithSpans(Spans):
+    """An execution context that somebody else made, with `span`, and with all that it has itself."""
+
+    __slots__ = ("_context",)
+
+    def __init__(self, context: ExecutionContext) -> None:
+        self._context = context
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._context, name)
+
+    def wait_until(self, awaitable: Awaitable[Any], /) -> None:
+        """Let `awaitable` run on after the response was sent."""
+        self._context.wait_until(awaitable)
+
+    def pass_through_on_exception(self) -> None:
+        """Let the runtime fall back to the origin when the worker itself fails."""
+        self._context.pass_through_on_exception()
 
 
 @frozen

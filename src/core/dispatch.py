@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from core.answers import (
     NOT_FOUND,
@@ -36,7 +36,7 @@ from core.routing.pattern import Pattern
 from core.routing.scopes import Scope, Scopes
 from core.routing.table import Leaf, Table
 
-__all__ = ["ALL", "Dispatcher", "Entry"]
+__all__ = ["ALL", "Dispatcher", "Entry", "Instrument"]
 
 log: logging.Logger = logging.getLogger("core")
 
@@ -106,6 +106,18 @@ class _Tables(dict[str, _Routes]):
         return self.any
 
 
+class Instrument(Protocol):
+    """Stands around what a chain is built of, as `core.tracing` does. A dispatcher without one pays nothing for it."""
+
+    def middleware(self, middleware: Middleware[Any, Any], /) -> Middleware[Any, Any]:
+        """What runs instead of `middleware`."""
+        ...
+
+    def request(self, run: Run, entry: Entry | None, /) -> Run:
+        """What runs instead of the chain of a route, or, where there is no entry, of a path without one."""
+        ...
+
+
 class Dispatcher:
     """Runs requests through the entries that `load` gives, in their order."""
 
@@ -113,6 +125,8 @@ class Dispatcher:
         self._load = load
         self.on_error: ErrorHandler[Any] | None = None
         self.not_found: Handler[Any, Any] | None = None
+        self.instrument: Instrument | None = None
+        """Asked when chains are built: after setting it, set `stale`."""
         self._tables = _Tables()
         self._scopes: Scopes[Middleware[Any, Any]] = Scopes()
         self._scoped = False
@@ -208,7 +222,7 @@ class Dispatcher:
             try:
                 segments = ["", *split_path(path)]
             except ValueError:
-                return _build_chain([*self._scopes.everywhere], refuse_malformed)
+                return self._instrumented(_build_chain([*self._scopes.everywhere], refuse_malformed))
             leaf = table.find(segments)
         elif segments[-1] == "" and len(segments) > 1:
             segments.pop()  # a trailing slash is ignored
@@ -227,7 +241,8 @@ class Dispatcher:
         if not route.maybe:
             scopes, route.maybe = self._scopes.over(route.entry.pattern, route.order)
             if not route.maybe:
-                run = route.run = _build_chain(scopes, self._build_route(route), leaf)
+                run = _build_chain(scopes, self._build_route(route), leaf)
+                run = route.run = self._instrumented(run, route.entry)
                 if route.entry.pattern.static:
                     self._keep(req.method, segments, run)
                 return run
@@ -237,7 +252,7 @@ class Dispatcher:
             route.chains = {}
         chain = route.chains.get(key)
         if chain is None:
-            chain = _build_chain(scopes, self._build_route(route), leaf)
+            chain = self._instrumented(_build_chain(scopes, self._build_route(route), leaf), route.entry)
             if len(route.chains) < _KEPT_CHAINS:
                 route.chains[key] = chain
         return chain
@@ -252,18 +267,21 @@ class Dispatcher:
     def _find_missing_chain(self, segments: list[str]) -> Run:
         if not self._scoped:
             if self._missing is None:
-                self._missing = _build_chain(self._scopes.everywhere, self._answer_missing)
+                self._missing = self._instrumented(_build_chain(self._scopes.everywhere, self._answer_missing))
             return self._missing
         scopes = self._scopes.covering(segments, _LAST)
         key = tuple(scope.order for scope in scopes)
         chain = self._chains.get(key)
         if chain is None:
-            chain = _build_chain(scopes, self._answer_missing)
+            chain = self._instrumented(_build_chain(scopes, self._answer_missing))
             if len(self._chains) < _KEPT_CHAINS:
                 self._chains[key] = chain
         return chain
 
     # -- building chains
+
+    def _instrumented(self, run: Run, entry: Entry | None = None) -> Run:
+        return run if self.instrument is None else self.instrument.request(run, entry)
 
     def _build_route(self, route: _Route, end: Run | None = None) -> Run:
         """The chain of a route: its own middleware, then its handler or the next route that matches."""
@@ -339,6 +357,8 @@ class Dispatcher:
         for order, entry in enumerate(entries):
             location = entry.pattern.text if entry.method is None else entry.label
             placed = [_place(middleware, location, counts) for middleware in entry.middleware]
+            if self.instrument is not None:
+                placed = [self.instrument.middleware(middleware) for middleware in placed]
             if entry.method is None:
                 scoped = scoped or bool(entry.pattern.parts)
                 for middleware in placed:

@@ -27,6 +27,7 @@ __all__ = [
     "Next",
     "WebSocketHandler",
     "arguments_of",
+    "attach_info",
     "before",
     "declare",
     "info_of",
@@ -163,11 +164,12 @@ def declare(
 ) -> M:
     """Declare the `MiddlewareInfo` of a middleware, and return it. `app.routes` and messages call it `name`."""
     info = MiddlewareInfo(name, provides, reads, requires, authenticates, serves=serves, placed=placed)
-    _attach(middleware, info)
+    attach_info(middleware, info)
     return middleware
 
 
-def _attach(middleware: Any, info: MiddlewareInfo) -> None:
+def attach_info(middleware: Any, info: MiddlewareInfo) -> None:
+    """Let `info` be the declaration of a middleware."""
     middleware.__core_info__ = info
 
 
@@ -182,7 +184,7 @@ def before(step: Step, *, name: str, provides: Iterable[str] = (), reads: Iterab
         instead = step(req, res)
         return next() if instead is None else instead
 
-    _attach(middleware, MiddlewareInfo(name, provides, reads, before=step))
+    attach_info(middleware, MiddlewareInfo(name, provides, reads, before=step))
     return middleware
 
 
@@ -197,7 +199,7 @@ def public() -> Middleware[object, object]:
     async def mark(req: Request[object, object, Any], res: Response, next: Next, /) -> None:
         await next()
 
-    _attach(mark, MiddlewareInfo("public", public=True))
+    attach_info(mark, MiddlewareInfo("public", public=True))
     return mark
 
 

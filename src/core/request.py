@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, cast, overload
 from typing_extensions import TypeForm, TypeVar
 
 from core import http
-from core.context import Clock, EdgeMetadata, ExecutionContext, system_clock
+from core.context import Clock, EdgeMetadata, ExecutionContext, RequestContext, WithSpans, system_clock
 from core.errors import CoreError
 
 # By its name: what is asked of a module that answers for names it has not is never found quickly.
@@ -204,8 +204,8 @@ class Request(Generic[E_co, U_co, K_contra]):
             ...
 
         @property
-        def ctx(self) -> ExecutionContext:
-            """The execution context, for `wait_until`."""
+        def ctx(self) -> RequestContext:
+            """The execution context, for `wait_until` and `span`."""
             ...
 
         @property
@@ -263,7 +263,7 @@ class Request(Generic[E_co, U_co, K_contra]):
         own.method = message.method
         own.path = message.path
         own.env = env
-        own.ctx = ctx
+        own.ctx = ctx if hasattr(ctx, "span") else WithSpans(ctx)
         clock: Clock = getattr(ctx, "clock", system_clock)  # as `clock_of` has it, without the call
         if clock is not system_clock:
             # A clock of one's own moves by itself, so the moment of receipt is kept as it says.
@@ -535,12 +535,12 @@ if TYPE_CHECKING:
         @env.setter
         def env(self, value: object) -> None: ...
         @property
-        def ctx(self) -> ExecutionContext:
+        def ctx(self) -> RequestContext:
             """The execution context."""
             ...
 
         @ctx.setter
-        def ctx(self, value: ExecutionContext) -> None: ...
+        def ctx(self, value: RequestContext) -> None: ...
         @property
         def params(self) -> Params[Any]:
             """The parameters of the path."""

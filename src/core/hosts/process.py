@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from typing import Any
 
 from core import http
+from core.context import Spans
 
 __all__ = ["BackgroundContext", "CLIENT_IP", "has_no_length", "join_headers", "quote_path", "stream_until_gone"]
 
@@ -20,7 +21,7 @@ log: logging.Logger = logging.getLogger("core")
 CLIENT_IP = "edge-connecting-ip"
 
 
-class BackgroundContext:
+class BackgroundContext(Spans):
     """The execution context of a process: work given to `wait_until` runs on its event loop until `drain`."""
 
     def __init__(self) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from core.testing.kv import FakeKVNamespace
     from core.testing.queue import FakeQueue
     from core.testing.r2 import FakeR2Bucket
+    from core.testing.spans import SpanRecorder
 
 __all__ = [
     "Client",
@@ -32,6 +33,7 @@ __all__ = [
     "FakeKVNamespace",
     "FakeQueue",
     "FakeR2Bucket",
+    "SpanRecorder",
     "env",
 ]
 
@@ -45,6 +47,7 @@ _HOMES = {
     "FakeKVNamespace": "kv",
     "FakeQueue": "queue",
     "FakeR2Bucket": "r2",
+    "SpanRecorder": "spans",
     "env": "environment",
 }
 

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import AsyncIterable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, runtime_checkable
+from weakref import WeakSet
 
 from typing_extensions import TypeVar
 
@@ -22,6 +23,7 @@ from core.testing.context import FakeExecutionContext
 if TYPE_CHECKING:
     from core.http.websocket import ConnectedWebSocket
     from core.openapi.contract import Contract
+    from core.testing.spans import SpanRecorder
 
 __all__ = ["Client"]
 
@@ -29,6 +31,11 @@ E = TypeVar("E", default=Any)
 
 contract_of: Callable[[App[Any]], Contract | None] | None = None
 """The pytest plugin's contract for clients that are given none: the one of its setting `core_openapi`."""
+
+recorder: SpanRecorder | None = None
+"""What the fixture `core_spans` gave its test: every client that is made meanwhile is traced by it."""
+clients: WeakSet[Client[Any]] = WeakSet()
+"""The clients that are in use, for a `core_spans` that is asked for after them."""
 
 
 class Client(Generic[E]):
@@ -71,6 +78,9 @@ class Client(Generic[E]):
         self._sessions: list[asyncio.Future[None]] = []
         self.cookies: dict[str, str] = {}
         """The cookies that the application has set, by name. A test may add to it."""
+        clients.add(self)
+        if recorder is not None:
+            recorder.attach(app, env)
 
     async def request(
         self,

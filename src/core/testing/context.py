@@ -12,7 +12,7 @@ import time
 from collections.abc import Awaitable
 from typing import Any
 
-from core.context import Clock, ExecutionContext
+from core.context import Clock, Spans
 from core.testing.clock import FakeClock
 
 __all__ = ["FakeExecutionContext", "forget_contexts", "left_behind"]
@@ -20,7 +20,7 @@ __all__ = ["FakeExecutionContext", "forget_contexts", "left_behind"]
 _contexts: list[FakeExecutionContext] = []
 
 
-class FakeExecutionContext(ExecutionContext):
+class FakeExecutionContext(Spans):
     """An execution context for tests.
 
         ctx = FakeExecutionContext()

@@ -25,10 +25,11 @@ if TYPE_CHECKING:
     from core.testing.client import Client
     from core.testing.clock import FakeClock
     from core.testing.context import FakeExecutionContext
+    from core.testing.spans import SpanRecorder
 
 _CONTRACT: pytest.StashKey[Contract] = pytest.StashKey()
 
-__all__ = ["core_app", "core_client", "core_clock", "core_config", "core_ctx", "core_env"]
+__all__ = ["core_app", "core_client", "core_clock", "core_config", "core_ctx", "core_env", "core_spans"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -201,3 +202,18 @@ def core_client(core_app: App[Any], core_env: Any, core_ctx: FakeExecutionContex
     from core.testing.client import Client
 
     return Client(core_app, core_env, core_ctx)
+
+
+@pytest.fixture
+def core_spans(core_clock: FakeClock) -> Generator[SpanRecorder, None, None]:
+    """The spans of every `Client` in the test, on `core_clock`: `core_spans.at_most(2, "d1")`."""
+    from core.testing import client
+    from core.testing.spans import SpanRecorder
+
+    recorder = SpanRecorder(clock=core_clock)
+    for each in [*client.clients]:
+        recorder.attach(each.app, each.env)
+    client.recorder = recorder
+    yield recorder
+    client.recorder = None
+    recorder.detach()

@@ -25,6 +25,7 @@ from core.backends.embedded.store import Store, StoreError, run_script
 from core.bindings.queue import QueueMetrics, QueueSendMetadata, QueueSendResponse
 from core.context import Clock
 from core.errors import QueueError
+from core.spans import current_traceparent
 
 __all__ = ["QueueBroker", "broker_of"]
 
@@ -45,7 +46,8 @@ CREATE TABLE IF NOT EXISTS queue_messages (
   body BLOB NOT NULL,
   sent INTEGER NOT NULL,
   due INTEGER NOT NULL,
-  failures INTEGER NOT NULL
+  failures INTEGER NOT NULL,
+  traceparent TEXT NOT NULL DEFAULT ''
 );
 CREATE INDEX IF NOT EXISTS queue_messages_queue ON queue_messages (queue, sent);
 CREATE TABLE IF NOT EXISTS queue_backlog (
@@ -65,7 +67,8 @@ END;
 """
 
 _INSERT: Final = (
-    "INSERT INTO queue_messages (queue, id, content_type, body, sent, due, failures) VALUES (?, ?, ?, ?, ?, ?, ?)"
+    "INSERT INTO queue_messages (queue, id, content_type, body, sent, due, failures, traceparent)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 )
 
 _brokers: WeakKeyDictionary[Store, QueueBroker] = WeakKeyDictionary()
@@ -131,6 +134,7 @@ class QueueBroker:
     async def send(self, verb: str, name: str, messages: Sequence[OutgoingMessage]) -> QueueSendResponse:
         """Store checked messages, all or none, and wake the consumer."""
         now = self.now()
+        traceparent = current_traceparent()
 
         def store() -> tuple[list[Arrival], QueueMetrics]:
             with self._database.transaction() as connection:
@@ -143,6 +147,7 @@ class QueueBroker:
                         now,
                         now + message.delay * 1000,
                         0,
+                        traceparent,
                     )
                     for message in messages
                 ]
@@ -184,7 +189,7 @@ class QueueBroker:
         found = {
             row[0]: StoredMessage(*row)
             for row in self._connection.execute(
-                "SELECT seq, id, content_type, body, sent, failures FROM queue_messages"
+                "SELECT seq, id, content_type, body, sent, failures, traceparent FROM queue_messages"
                 f" WHERE seq IN ({','.join('?' * len(seqs))})",
                 seqs,
             )
@@ -268,6 +273,9 @@ class QueueBroker:
     def _set_up(self) -> None:
         with self._database.transaction() as connection:
             run_script(connection, _SCHEMA)
+            columns = {row[1] for row in connection.execute("PRAGMA table_info(queue_messages)")}
+            if "traceparent" not in columns:  # a store of before messages were traced
+                connection.execute("ALTER TABLE queue_messages ADD COLUMN traceparent TEXT NOT NULL DEFAULT ''")
             connection.execute("DELETE FROM queue_messages WHERE sent < ?", (self.now() - RETENTION * 1000,))
 
 

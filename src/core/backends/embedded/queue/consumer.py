@@ -180,6 +180,7 @@ class Consumer:
         batch: Delivery[Any] = Delivery(
             self.name,
             self.broker.metrics(self.name, without=len(rows), bytes_without=sum(len(row.body) for row in rows)),
+            [row.traceparent for row in rows if row.traceparent],
         )
         batch.messages = [
             DeliveredMessage(batch, row.id, to_datetime(row.sent), row.read(), row.failures + 1) for row in rows

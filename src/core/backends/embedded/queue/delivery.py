@@ -55,8 +55,10 @@ class Delivery(Generic[T]):
     the platform; a `retry_all` without a delay keeps that of the one before.
     """
 
-    def __init__(self, queue: str, metrics: QueueMetrics | None = None) -> None:
+    def __init__(self, queue: str, metrics: QueueMetrics | None = None, traceparents: Sequence[str] = ()) -> None:
         self.queue = queue
+        self.traceparents: Sequence[str] = traceparents
+        """The spans that sent its messages, for whoever traces."""
         self.metadata: MessageBatchMetadata = MessageBatchMetadata(QueueMetrics() if metrics is None else metrics)
         self.messages: Sequence[DeliveredMessage[T]] = ()
         self.acked: set[str] = set()

@@ -28,7 +28,7 @@ __all__ = [
 
 MAX_DELAY: Final = 86_400
 
-MessageRow: TypeAlias = tuple[str, str, str, bytes, int, int, int]
+MessageRow: TypeAlias = tuple[str, str, str, bytes, int, int, int, str]
 """Queue, id, content type, body, when it was sent, when it is due, failures."""
 
 
@@ -54,10 +54,12 @@ class StoredMessage:
     body: bytes
     sent: int
     failures: int
+    traceparent: str = ""
+    """The span that sent it, where one was running."""
 
     def stored_in(self, queue: str, due: int, failures: int) -> MessageRow:
         """Its row when it is stored again, in this queue or another."""
-        return queue, self.id, self.content_type, self.body, self.sent, due, failures
+        return queue, self.id, self.content_type, self.body, self.sent, due, failures, self.traceparent
 
     def read(self) -> Any:
         """The body, as it was sent."""
