@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -60,7 +61,7 @@ def test_the_overview_loads_nothing_of_the_framework() -> None:
         "heavy = {'cattrs', 'core.app', 'core.config.load', 'uvicorn', 'asyncio'} & set(sys.modules)\n"
         "print('LOADED', sorted(heavy), file=sys.stderr)"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=300)
     assert "LOADED []" in done.stderr
 
 
@@ -107,13 +108,12 @@ def test_an_interruption_is_130(monkeypatch: pytest.MonkeyPatch) -> None:
     assert main(["completion", "bash"]) == 130
 
 
-def test_output_into_a_closed_pipe_ends_quietly() -> None:
-    done = subprocess.run(
-        f"{sys.executable} -m core.cli completion bash | head -c 1",
-        shell=True,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert "Traceback" not in done.stderr
-    assert "BrokenPipe" not in done.stderr
+@pytest.mark.parametrize("arguments", [["--version"], ["completion", "bash"]], ids=["short", "long"])
+def test_output_into_a_closed_pipe_ends_quietly(arguments: list[str]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with open(writer, "wb") as closed:
+        done = subprocess.run(
+            [sys.executable, "-m", "core.cli", *arguments], stdout=closed, stderr=subprocess.PIPE, timeout=300
+        )
+    assert (done.returncode, done.stderr) == (1, b"")

@@ -16,5 +16,5 @@ def run(*arguments: str, folder: Path | None = None, **environment: str) -> subp
         env={**os.environ, **environment},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
