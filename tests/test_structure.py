@@ -12,6 +12,7 @@ from attrs import validators as v
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.errors import Issue
 from core.http import json
 from core.request import Query
 from core.structure import MOST_ISSUES, StructureError, structure, structure_row, structure_rows
@@ -20,7 +21,7 @@ T = TypeVar("T")
 MORE = {"path": "", "message": "may have more mistakes: these are the first 100"}
 
 
-def issues(value: Any, type_: Any, **given: Any) -> list[dict[str, str]]:
+def issues(value: Any, type_: Any, **given: Any) -> list[Issue]:
     with pytest.raises(StructureError) as caught:
         structure(value, type_, **given)
     return caught.value.issues

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import jwt
 
+import answering_errors
 import authenticating
 import coming_from_elsewhere
 import limiting
@@ -137,3 +138,21 @@ async def test_what_people_know_works(tmp_path: Path) -> None:
     assert shown.headers["X-Powered-By"] == "core"
     assert (await client.get("/posts/2")).status == 404
     assert (await client.get("/posts?limit=many")).status == 422
+
+
+async def test_errors_are_answered_by_class_by_router_and_as_problems() -> None:
+    client = Client(answering_errors.app, None)
+
+    sold_out = await client.get("/items/tea")
+    assert sold_out.headers["content-type"] == "application/problem+json"
+    assert await sold_out.json() == {
+        "type": "about:blank",
+        "title": "Conflict",
+        "status": 409,
+        "detail": "Sold out",
+        "item": "tea",
+    }
+    assert await (await client.get("/pages/about")).text() == "<h1>404</h1>"
+    assert (await client.delete("/items/tea")).headers["allow"] == "GET, HEAD"
+    taken = await client.post("/accounts", json={"name": "ada"})
+    assert (await taken.json())["issues"] == [{"path": "name", "message": "is taken"}]

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
         KVError,
         QueueError,
         R2Error,
+        ValidationError,
     )
     from core.handlers import Authenticator, ErrorHandler, Handler, Middleware, Next, public
     from core.request import Params, Query, Request
@@ -109,6 +110,7 @@ __all__ = [
     "Router",
     "ScheduledEvent",
     "Secret",
+    "ValidationError",
     "create_app",
     "http",
     "public",
@@ -127,7 +129,7 @@ _MODULES = {
     "core.bindings.secret": "Secret",
     "core.context": "Clock EdgeMetadata ExecutionContext ScheduledEvent",
     "core.env": "Bindings",
-    "core.errors": "BindingError CoreError D1Error DeveloperError KVError QueueError R2Error",
+    "core.errors": "BindingError CoreError D1Error DeveloperError KVError QueueError R2Error ValidationError",
     "core.handlers": "Authenticator ErrorHandler Handler Middleware Next public",
     "core.request": "Params Query Request",
     "core.response": "Response",

@@ -1,30 +1,42 @@
 """The default answers: to an error, to a path without a route, to HEAD and to a status that has no body.
 
 Nothing of an unexpected error reaches the client; `core.errors.CoreError` is the one that a client is told. The statuses
-and bodies are those of RFC 9110. This file does not know chains or routes.
+and bodies are those of RFC 9110; an application may choose the bodies of RFC 9457. Which error handler answers which
+class of errors is decided here too. This file does not know chains or routes.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any
 
-from core.errors import CoreError, plain_status
+from core.errors import CoreError, phrase_of, plain_status
+from core.handlers import ErrorHandler
 from core.http.streams import encode
 from core.request import AnyRequest
 from core.response import Response
 
 __all__ = [
+    "DefaultAnswer",
+    "ErrorHandlers",
     "NOT_FOUND",
     "answer_error",
-    "answer_failed_handler",
-    "answer_last_error",
+    "answer_problem",
     "drop_body",
     "drop_null_body",
+    "find_error_handler",
+    "last_error",
     "refuse_malformed",
     "stage_error_headers",
 ]
 
 log: logging.Logger = logging.getLogger("core")
+
+DefaultAnswer = Callable[[Exception, AnyRequest, Response], None]
+"""Answers an error that no error handler answers: `answer_error` or `answer_problem`."""
+ErrorHandlers = Mapping[type[Exception], ErrorHandler[Any]]
+"""The error handlers of one router, by the class of errors that each was registered for."""
 
 NOT_FOUND = '{"error":"Not Found"}'
 """The JSON body for a path that no route matches."""
@@ -36,55 +48,69 @@ async def refuse_malformed(req: AnyRequest, res: Response) -> None:
 
 
 def answer_error(error: Exception, req: AnyRequest, res: Response) -> None:
-    """The default answer to an error. Nothing of an unexpected error reaches the client."""
+    """The default answer to an error: `{"error": message, **metadata}`."""
+    told = _told(error, req)
+    _send(told, told.body, {"error": told.message}, res)
+
+
+def answer_problem(error: Exception, req: AnyRequest, res: Response) -> None:
+    """The default answer to an error as problem details (RFC 9457).
+
+    `title` is the standard phrase of the status and `detail` the message. Metadata are extension members; one called
+    `type`, `title`, `detail` or `instance` replaces that member.
+    """
+    told = _told(error, req)
+    problem = {"type": "about:blank", "title": phrase_of(told.status), "status": told.status}
+    if told.message != problem["title"]:
+        problem["detail"] = told.message
+    _send(told, {**problem, **told.metadata, "status": told.status}, problem, res)
+    res.content_type = "application/problem+json"
+
+
+def _told(error: Exception, req: AnyRequest) -> CoreError:
+    """An error as the client is told it. Nothing of an unexpected error reaches the client: it is logged."""
     if isinstance(error, CoreError):
-        if error.headers:
-            stage_error_headers(error, res, cookies=True)
-        try:
-            res.status(error.status).json(error.body)
-        except (TypeError, ValueError):
-            log.exception("the metadata of CoreError(%s, %r) has no JSON form", error.status, error.message)
-            res.discard()
-            res.status(error.status).json({"error": error.message})
-        return
+        return error
     status = plain_status(getattr(error, "status", None)) or 500
     if 400 <= status <= 499:
         # Only its `message` is meant for others: its text may name hosts, keys and statements.
         message = getattr(error, "message", None)
-        res.status(status).json({"error": message if isinstance(message, str) else _phrase(status)})
-        return
+        return CoreError(status, message if isinstance(message, str) else None)
     log.error("%s %s failed", req.method, req.path, exc_info=error)
-    res.status(status if 500 <= status <= 599 else 500).json({"error": "Internal Server Error"})
+    return CoreError(status if 500 <= status <= 599 else 500, "Internal Server Error")
 
 
-def _phrase(status: int) -> str:
-    """The reason phrase of a status of 400 to 499 (RFC 9110, section 15.5); an unknown one is treated as 400."""
-    from http import HTTPStatus
-
+def _send(error: CoreError, body: Mapping[str, Any], bare: Mapping[str, Any], res: Response) -> None:
+    """Send an error with its headers; `bare` is the body without its metadata."""
+    if error.headers:
+        stage_error_headers(error, res, cookies=True)
     try:
-        return HTTPStatus(status).phrase
-    except ValueError:
-        return HTTPStatus.BAD_REQUEST.phrase
+        res.status(error.status).json(body)
+    except (TypeError, ValueError):
+        log.exception("the metadata of CoreError(%s, %r) has no JSON form", error.status, error.message)
+        res.discard()
+        res.status(error.status).json(bare)
 
 
-async def answer_last_error(
-    errors: list[Exception], req: AnyRequest, res: Response, err: BaseException | None = None, /
-) -> None:
-    """The `next` of the error handler: the default answer to the last of `errors`, which `err` joins."""
-    if isinstance(err, Exception):
-        errors.append(err)
-    res.discard()
-    answer_error(errors[-1], req, res)
+def find_error_handler(
+    error: Exception, levels: Iterable[ErrorHandlers], tried: Collection[ErrorHandler[Any]] = ()
+) -> ErrorHandler[Any] | None:
+    """The handler for an error: of the nearest router that has one, that for the nearest class; none of `tried`."""
+    for handlers in levels:
+        for cls in type(error).__mro__:
+            handler = handlers.get(cls)
+            if handler is not None and handler not in tried:
+                return handler
+    return None
 
 
-def answer_failed_handler(raised: Exception, error: Exception, req: AnyRequest, res: Response) -> None:
-    """Answer `error` where the error handler raised: perhaps only the same error again."""
-    if raised is not error:
-        log.error("the error handler failed on %s %s", req.method, req.path, exc_info=raised)
-        # A CoreError raised by the handler is the answer that it chose; any other failure leaves the first error's.
-        error = raised if isinstance(raised, CoreError) else error
-    res.discard()
-    answer_error(error, req, res)
+def last_error(raised: Exception, error: Exception, req: AnyRequest) -> Exception:
+    """The error to answer where the handler of `error` raised: perhaps only the same error again."""
+    if raised is error:
+        return error
+    log.error("the error handler failed on %s %s", req.method, req.path, exc_info=raised)
+    # A CoreError raised by the handler is the answer that it chose; any other failure leaves the first error's.
+    return raised if isinstance(raised, CoreError) else error
 
 
 def stage_error_headers(error: CoreError, res: Response, *, cookies: bool) -> None:
@@ -107,11 +133,11 @@ def drop_body(res: Response) -> None:
     res.body = None
 
 
-def drop_null_body(req: AnyRequest, res: Response) -> None:
+def drop_null_body(req: AnyRequest, res: Response, answer: DefaultAnswer) -> None:
     """Take the body away for a status that has none, with the headers that describe it.
 
-    A 101 on a connection that opens no WebSocket becomes a 426: a client would take the bytes that follow a switch of
-    protocols for the next answer.
+    A 101 on a connection that opens no WebSocket becomes a 426, sent by `answer`: a client would take the bytes that
+    follow a switch of protocols for the next answer.
     """
     res.body = res.content_type = None
     if res.staged is not None:
@@ -125,7 +151,7 @@ def drop_null_body(req: AnyRequest, res: Response) -> None:
             "%s %s answered 101 on a connection that opens no WebSocket: 426 was sent instead", req.method, req.path
         )
         res.discard()
-        answer_error(CoreError(426, "Upgrade Required", headers={"Upgrade": "websocket"}), req, res)
+        answer(CoreError(426, headers={"Upgrade": "websocket"}), req, res)
     else:
         res.keep_for_upgrade()
         res.varies = ()

@@ -15,12 +15,12 @@ from typing_extensions import TypeVar
 from core import http
 from core.context import ExecutionContext, ScheduledEvent
 from core.dispatch import Dispatcher, Entry
-from core.errors import DeveloperError, HandlerError, OrderError, RegistrationError
-from core.handlers import ErrorHandler, Handler, Middleware, arguments_of, info_of, name_of, require_async
+from core.errors import DeveloperError, OrderError, RegistrationError
+from core.handlers import Handler, Middleware, info_of, name_of
 from core.request import Request
 from core.response import Response
 from core.router import Router as _Router  # App has a method of that name
-from core.router import prove_order
+from core.router import prove_order, require_first, require_shape
 from core.routing.pattern import Pattern
 from core.values import frozen
 
@@ -99,18 +99,30 @@ class App(_Router[E]):
 
     app = App(Env)                    # create_app(Env) is the same
 
-    With `default_deny=True` it refuses to serve while a route, a WebSocket or a mount of `static(…)` is neither
-    `public()` nor behind an authenticator.
+    `default_deny`: refuse to serve while a route, a WebSocket or a mount of `static(…)` is neither `public()` nor behind
+    an authenticator. `method_not_allowed`: a path that has routes, but none for the method, is answered with 405 and
+    `Allow` instead of 404, which tells the methods there are. `problem_details`: errors are answered as
+    `application/problem+json` (RFC 9457), unless an error handler answers otherwise.
     """
 
     is_root = True
 
-    def __init__(self, env: type[E] | None = None, /, *, default_deny: bool = False) -> None:
+    def __init__(
+        self,
+        env: type[E] | None = None,
+        /,
+        *,
+        default_deny: bool = False,
+        method_not_allowed: bool = False,
+        problem_details: bool = False,
+    ) -> None:
         super().__init__()
         self.env_class: type[E] | None = env
         """The class of `req.env`, which hosts build from the configuration; None for an application without one."""
         self.default_deny = default_deny
-        self.dispatcher: Dispatcher = Dispatcher(self._proven)
+        self.dispatcher: Dispatcher = Dispatcher(
+            self._proven, self._errors, method_not_allowed=method_not_allowed, problem_details=problem_details
+        )
         """The entry for hosts that have a request of their own kind."""
         self.instrument: EventInstrument | None = None
         """Stands around message batches and scheduled events, as `dispatcher.instrument` does around requests."""
@@ -133,23 +145,13 @@ class App(_Router[E]):
         await self.dispatcher.respond(Request(req, env, ctx), response)
         return response.to_http()
 
-    def on_error(self, handler: ErrorHandler[E], /) -> ErrorHandler[E]:
-        """Let `handler(err, req, res, next)` answer requests that failed; usable as a decorator.
-
-        When it raises, or calls `await next(err)`, the default answer is given. Raises RegistrationError for a second one.
-        """
-        _require_first("on_error", self.dispatcher.on_error, handler)
-        _require(handler, 4, "on_error", "(err, req, res, next)")
-        self.dispatcher.on_error = handler
-        return handler
-
     def not_found(self, handler: Handler[E], /) -> Handler[E]:
         """Let `handler(req, res)` answer requests that no route matches; usable as a decorator.
 
         Raises RegistrationError for a second one.
         """
-        _require_first("not_found", self.dispatcher.not_found, handler)
-        _require(handler, 2, "not_found", "(req, res)")
+        require_first("not_found", self.dispatcher.not_found, handler)
+        require_shape(handler, 2, "not_found", "(req, res)")
         self.dispatcher.not_found = handler
         return handler
 
@@ -171,7 +173,7 @@ class App(_Router[E]):
                 raise RegistrationError(
                     f'the queue "{name}" is consumed by {name_of(self._queues[name])} already. A queue has one consumer'
                 )
-            _require(consumer, 3, f'queue("{name}")', "(batch, env, ctx)")
+            require_shape(consumer, 3, f'queue("{name}")', "(batch, env, ctx)")
             self._queues[name] = consumer
 
         return QueueDecorator(register)
@@ -182,7 +184,7 @@ class App(_Router[E]):
             raise RegistrationError('scheduled(…) takes a cron expression: @app.scheduled("0 * * * *")')
 
         def register(handler: ScheduledHandler[E]) -> None:
-            _require(handler, 3, "scheduled", "(event, env, ctx)")
+            require_shape(handler, 3, "scheduled", "(event, env, ctx)")
             self._schedule.append((cron, handler))
 
         return ScheduledDecorator(register)
@@ -338,24 +340,21 @@ def _prove_requirements(entries: list[Entry]) -> None:
             scopes.append(entry)
 
 
-def _require_first(where: str, there: object, handler: object) -> None:
-    if there is not None:
-        raise RegistrationError(
-            f"{where}: {name_of(there)} is registered already, and {name_of(handler)} would replace it. An application has "
-            "one: choose inside it"
-        )
-
-
-def _require(callable_: object, arguments: int, where: str, shape: str) -> None:
-    if arguments_of(callable_) != arguments:
-        raise HandlerError(f"{where}: {name_of(callable_)} must be `async def {shape}`")
-    require_async(callable_, where)
-
-
 @overload
-def create_app(env: type[E2], /, *, default_deny: bool = False) -> App[E2]: ...
+def create_app(
+    env: type[E2], /, *, default_deny: bool = False, method_not_allowed: bool = False, problem_details: bool = False
+) -> App[E2]: ...
 @overload
-def create_app(*, default_deny: bool = False) -> App[Any]: ...
-def create_app(env: type[Any] | None = None, /, *, default_deny: bool = False) -> App[Any]:
-    """Make an application over the bindings `env`, the class of `req.env`."""
-    return App(env, default_deny=default_deny)
+def create_app(
+    *, default_deny: bool = False, method_not_allowed: bool = False, problem_details: bool = False
+) -> App[Any]: ...
+def create_app(
+    env: type[Any] | None = None,
+    /,
+    *,
+    default_deny: bool = False,
+    method_not_allowed: bool = False,
+    problem_details: bool = False,
+) -> App[Any]:
+    """Make an application over the bindings `env`, the class of `req.env`. The options are those of `App`."""
+    return App(env, default_deny=default_deny, method_not_allowed=method_not_allowed, problem_details=problem_details)

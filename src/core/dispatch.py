@@ -17,11 +17,14 @@ from typing import Any, Protocol, cast
 
 from core.answers import (
     NOT_FOUND,
+    DefaultAnswer,
+    ErrorHandlers,
     answer_error,
-    answer_failed_handler,
-    answer_last_error,
+    answer_problem,
     drop_body,
     drop_null_body,
+    find_error_handler,
+    last_error,
     refuse_malformed,
     stage_error_headers,
 )
@@ -49,7 +52,7 @@ _KEPT_CHAINS = 1024
 class Entry:
     """One thing that was registered, with its whole path: a route, or one middleware over a prefix."""
 
-    __slots__ = ("handler", "method", "middleware", "pattern")
+    __slots__ = ("errors", "handler", "method", "middleware", "pattern")
 
     def __init__(
         self,
@@ -57,12 +60,15 @@ class Entry:
         pattern: Pattern,
         middleware: Sequence[Middleware[Any, Any]],
         handler: Handler[Any, Any] | None = None,
+        errors: tuple[ErrorHandlers, ...] = (),
     ) -> None:
         self.method: str | None = method
         """The method of a route, ALL for any; None for a middleware over a prefix."""
         self.pattern: Pattern = pattern
         self.middleware: Sequence[Middleware[Any, Any]] = middleware
         self.handler: Handler[Any, Any] | None = handler
+        self.errors: tuple[ErrorHandlers, ...] = errors
+        """The error handlers of the routers that it is registered on, the outermost first; without the application's."""
 
     @property
     def label(self) -> str:
@@ -119,14 +125,34 @@ class Instrument(Protocol):
 
 
 class Dispatcher:
-    """Runs requests through the entries that `load` gives, in their order."""
+    """Runs requests through the entries that `load` gives, in their order.
 
-    def __init__(self, load: Callable[[], Iterable[Entry]]) -> None:
+    `error_handlers` are the application's own. An error that none of them answers has a default answer: as problem
+    details (RFC 9457) with `problem_details`. With `method_not_allowed` a known path refuses other methods by a 405.
+    """
+
+    def __init__(
+        self,
+        load: Callable[[], Iterable[Entry]],
+        error_handlers: ErrorHandlers,
+        *,
+        method_not_allowed: bool = False,
+        problem_details: bool = False,
+    ) -> None:
         self._load = load
-        self.on_error: ErrorHandler[Any] | None = None
+        self.error_handlers = error_handlers
+        self.method_not_allowed = method_not_allowed
+        self.problem_details = problem_details
+        self.default_answer: DefaultAnswer = answer_problem if problem_details else answer_error
+        self.on_failure: Callable[[Exception], object] | None = None
+        """Called with every error that is going to be answered, by `core dev`."""
         self.not_found: Handler[Any, Any] | None = None
         self.instrument: Instrument | None = None
         """Asked when chains are built: after setting it, set `stale`."""
+        # The application's error handler, where it has one for all errors and no other.
+        self._only_handler: ErrorHandler[Any] | None = None
+        # The error handlers of the routers that middleware stands in, by the order of the middleware.
+        self._errors: dict[int, tuple[ErrorHandlers, ...]] = {}
         self._tables = _Tables()
         self._scopes: Scopes[Middleware[Any, Any]] = Scopes()
         self._scoped = False
@@ -135,6 +161,11 @@ class Dispatcher:
         self._chains: dict[tuple[int, ...], Run] = {}
         self.stale: bool = True
         """True if something was registered since the entries were loaded."""
+
+    @property
+    def on_error(self) -> ErrorHandler[Any] | None:
+        """The application's handler for every error, if it has one."""
+        return self.error_handlers.get(Exception)
 
     # -- one request
 
@@ -154,26 +185,33 @@ class Dispatcher:
         except Exception as error:  # whatever a handler raises is answered
             if res.sent or res.staged is not None or res.body is not None or res.status_code != 200:
                 res.discard()
-            if self.on_error is None:
-                answer_error(error, req, res)
+            if self.on_failure is not None:
+                self.on_failure(error)
+            handler = self._only_handler
+            if handler is None:
+                if self.error_handlers:
+                    await self._answer(error, req, res, (self.error_handlers,))
+                else:
+                    self.default_answer(error, req, res)
             else:
-                # Here and not in a coroutine of its own, which would cost as much as the handler.
+                # As `_answer` has it, without a coroutine of its own, which would cost as much as the handler.
                 try:
                     if isinstance(error, CoreError) and error.headers:
                         # A challenge or a time to come back belongs to the error, however the handler words it.
                         stage_error_headers(error, res, cookies=False)
-                    await self.on_error(error, req, res, partial(answer_last_error, [error], req, res))
+                    await handler(error, req, res, partial(self._answer_next, [error], req, res, (), ()))
                     if not res.sent:
-                        raise self._nothing_handled() from error
+                        raise _nothing_handled(handler) from error
                 except Exception as raised:
-                    answer_failed_handler(raised, error, req, res)
+                    res.discard()
+                    self.default_answer(last_error(raised, error, req), req, res)
         except BaseException:
             res.discard()
             raise
         if req.method == "HEAD":
             drop_body(res)
         if res.status_code in NULL_BODY_STATUSES:
-            drop_null_body(req, res)
+            drop_null_body(req, res, self.default_answer)
         if res.hooks is None:
             res.finalized = True
         else:
@@ -198,7 +236,7 @@ class Dispatcher:
                 await _build_chain(scopes, go_on)(own, res)
             else:
                 own.params = Params(leaf.parameters(segments))
-                await _build_chain(scopes, self._build_route(leaf.value, go_on), leaf)(own, res)
+                await self._build_whole(scopes, leaf, go_on)(own, res)
         finally:
             own.params = params
 
@@ -241,8 +279,7 @@ class Dispatcher:
         if not route.maybe:
             scopes, route.maybe = self._scopes.over(route.entry.pattern, route.order)
             if not route.maybe:
-                run = _build_chain(scopes, self._build_route(route), leaf)
-                run = route.run = self._instrumented(run, route.entry)
+                run = route.run = self._instrumented(self._build_whole(scopes, leaf), route.entry)
                 if route.entry.pattern.static:
                     self._keep(req.method, segments, run)
                 return run
@@ -252,7 +289,7 @@ class Dispatcher:
             route.chains = {}
         chain = route.chains.get(key)
         if chain is None:
-            chain = self._instrumented(_build_chain(scopes, self._build_route(route), leaf), route.entry)
+            chain = self._instrumented(self._build_whole(scopes, leaf), route.entry)
             if len(route.chains) < _KEPT_CHAINS:
                 route.chains[key] = chain
         return chain
@@ -283,6 +320,37 @@ class Dispatcher:
     def _instrumented(self, run: Run, entry: Entry | None = None) -> Run:
         return run if self.instrument is None else self.instrument.request(run, entry)
 
+    def _build_whole(
+        self, scopes: Sequence[Scope[Middleware[Any, Any]]], leaf: Leaf[_Route], end: Run | None = None
+    ) -> Run:
+        """The chain of a route with the middleware that covers it. What the steps of a router raise goes to its handlers."""
+        run = self._build_route(leaf.value, end)
+        errors = leaf.value.entry.errors
+        for depth in range(len(errors), 0, -1):
+            # What is registered on a router stands together, and a route's own router is the last to begin.
+            first = len(scopes)
+            while first and self._errors.get(scopes[first - 1].order, ())[:depth] == errors[:depth]:
+                first -= 1
+            run = self._catch((*reversed(errors[:depth]), self.error_handlers), _build_chain(scopes[first:], run, leaf))
+            scopes = scopes[:first]
+        return _build_chain(scopes, run, leaf)
+
+    def _catch(self, levels: tuple[ErrorHandlers, ...], follow: Run) -> Run:
+        """Run `follow`, and answer what it raises by the first of the levels, where that has a handler for it."""
+
+        async def run(req: AnyRequest, res: Response) -> None:
+            try:
+                await follow(req, res)
+            except Exception as error:
+                if find_error_handler(error, levels[:1]) is None:
+                    raise
+                if self.on_failure is not None:
+                    self.on_failure(error)
+                res.discard()
+                await self._answer(error, req, res, levels)
+
+        return run
+
     def _build_route(self, route: _Route, end: Run | None = None) -> Run:
         """The chain of a route: its own middleware, then its handler or the next route that matches."""
         entry = route.entry
@@ -304,29 +372,73 @@ class Dispatcher:
         leaf = next(self._tables[req.method].matches(segments, after), None)
         before = _LAST if leaf is None else leaf.order
         scopes = self._scopes.covering(segments, before, after)
-        run = end if leaf is None else self._build_route(leaf.value, end)
+        run = _build_chain(scopes, end) if leaf is None else self._build_whole(scopes, leaf, end)
         params = req.params
         req.params = NO_PARAMS if leaf is None else Params(leaf.parameters(segments))
         try:
-            await _build_chain(scopes, run, leaf)(req, res)
+            await run(req, res)
         finally:
             req.params = params
 
     async def _answer_missing(self, req: AnyRequest, res: Response) -> None:
         if res.sent:
             return  # a middleware sent and then called next(): that answer stands
+        if self.method_not_allowed:
+            allowed = self._allowed_methods(["", *split_path(req.path)])
+            if allowed and req.method not in allowed:
+                raise CoreError(405, headers={"Allow": ", ".join(allowed)})
         if self.not_found is not None:
             await self.not_found(req, res)
+        elif self.problem_details:
+            self.default_answer(CoreError(404), req, res)
         else:
             res.status(404)._send("json", NOT_FOUND, "application/json")
 
+    def _allowed_methods(self, segments: list[str]) -> list[str]:
+        """The methods that a path has routes for, in order of registration. A route for all methods names none."""
+        return [method for method, table in self._tables.items() if table.find(segments) is not None]
+
     # -- failing
 
-    def _nothing_handled(self) -> NothingSentError:
-        return NothingSentError(
-            f"the error handler {name_of(self.on_error)} ended without sending. Send something in it, or "
-            "`await next(err)` for the default answer"
-        )
+    async def _answer(
+        self,
+        error: Exception,
+        req: AnyRequest,
+        res: Response,
+        levels: Sequence[ErrorHandlers],
+        tried: tuple[ErrorHandler[Any], ...] = (),
+    ) -> None:
+        """Answer an error by the first of the handlers that were not tried, or by the default answer."""
+        handler = find_error_handler(error, levels, tried)
+        if handler is None:
+            self.default_answer(error, req, res)
+            return
+        tried = (*tried, handler)
+        try:
+            if isinstance(error, CoreError) and error.headers:
+                stage_error_headers(error, res, cookies=False)
+            await handler(error, req, res, partial(self._answer_next, [error], req, res, levels, tried))
+            if not res.sent:
+                raise _nothing_handled(handler) from error
+        except Exception as raised:
+            res.discard()
+            await self._answer(last_error(raised, error, req), req, res, levels, tried)
+
+    async def _answer_next(
+        self,
+        errors: list[Exception],
+        req: AnyRequest,
+        res: Response,
+        levels: Sequence[ErrorHandlers],
+        tried: tuple[ErrorHandler[Any], ...],
+        err: BaseException | None = None,
+        /,
+    ) -> None:
+        """The `next` of an error handler: the last of `errors`, which `err` joins, goes to the handlers not tried."""
+        if isinstance(err, Exception):
+            errors.append(err)
+        res.discard()
+        await self._answer(errors[-1], req, res, levels, tried)
 
     def _nothing_sent(self, req: AnyRequest) -> NothingSentError:
         label = f"{req.method} {req.path}"
@@ -352,6 +464,7 @@ class Dispatcher:
         scoped = False
         counts: dict[tuple[str, str], int] = {}
         entries = list(self._load())
+        errors: dict[int, tuple[ErrorHandlers, ...]] = {}
         # HEAD is answered by GET without the body, from the same table unless there are routes for HEAD alone.
         get_methods = ("GET", "HEAD") if any(entry.method == "HEAD" for entry in entries) else ("GET",)
         for order, entry in enumerate(entries):
@@ -361,6 +474,8 @@ class Dispatcher:
                 placed = [self.instrument.middleware(middleware) for middleware in placed]
             if entry.method is None:
                 scoped = scoped or bool(entry.pattern.parts)
+                if entry.errors:
+                    errors[order] = entry.errors
                 for middleware in placed:
                     scopes.add(order, entry.pattern, middleware)
                 continue
@@ -383,7 +498,16 @@ class Dispatcher:
             tables.setdefault("HEAD", tables["GET"])
         self._tables, self._scopes, self._scoped = tables, scopes, scoped
         self._missing, self._chains = None, {}
+        self._errors = errors
+        self._only_handler = self.on_error if len(self.error_handlers) == 1 else None
         self.stale = False
+
+
+def _nothing_handled(handler: ErrorHandler[Any]) -> NothingSentError:
+    return NothingSentError(
+        f"the error handler {name_of(handler)} ended without sending. Send something in it, or `await next(err)` for "
+        "the default answer"
+    )
 
 
 def _build_chain(scopes: Sequence[Scope[Middleware[Any, Any]]], end: Run, leaf: Leaf[_Route] | None = None) -> Run:

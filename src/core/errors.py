@@ -9,9 +9,9 @@ platform's own words, so that a handler can tell a full key from a missing table
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, TypedDict
 
 __all__ = [
     "AiError",
@@ -30,6 +30,7 @@ __all__ = [
     "DurableObjectValueError",
     "EnvError",
     "HandlerError",
+    "Issue",
     "KVError",
     "KVSyntaxError",
     "KVTypeError",
@@ -48,6 +49,7 @@ __all__ = [
     "RegistrationError",
     "UnsupportedBindingError",
     "UsageError",
+    "ValidationError",
 ]
 
 _NO_HEADERS: Mapping[str, str] = {}
@@ -65,12 +67,35 @@ def _error_status(given: object) -> int:
     return status
 
 
+# Python 3.13 renamed these after RFC 9110; here they have that name on every version.
+_PHRASES: Final[Mapping[int, str]] = {
+    413: "Content Too Large",
+    414: "URI Too Long",
+    416: "Range Not Satisfiable",
+    422: "Unprocessable Content",
+}
+
+
+def phrase_of(status: int) -> str:
+    """The reason phrase of an error's status (RFC 9110, section 15). An unknown one is treated as 400 or 500."""
+    if status in _PHRASES:
+        return _PHRASES[status]
+    from http import HTTPStatus
+
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return HTTPStatus.BAD_REQUEST.phrase if status < 500 else HTTPStatus.INTERNAL_SERVER_ERROR.phrase
+
+
 class CoreError(Exception):
     """An answer to the client: `status`, and the JSON body `{"error": message, **metadata}`.
 
-    Raise it anywhere in a handler or a middleware. `headers` go onto the response. Metadata may have any name but
-    `headers`; `error` is always the message, also when the metadata has a key of that name.
+    Raise it anywhere in a handler or a middleware. Without a message it has the standard phrase of its status, "Not
+    Found" for 404. `headers` go onto the response. Metadata may have any name but `headers`; `error` is always the
+    message, also when the metadata has a key of that name.
 
+        raise CoreError(404)
         raise CoreError(403, "Forbidden", code="INSUFFICIENT_PERMISSIONS")
 
     Raises ValueError for a status outside 400 to 599, which no error can have.
@@ -82,10 +107,12 @@ class CoreError(Exception):
     metadata: dict[str, Any]
 
     def __init__(
-        self, status: int, message: str, /, *, headers: Mapping[str, str] | None = None, **metadata: Any
+        self, status: int, message: str | None = None, /, *, headers: Mapping[str, str] | None = None, **metadata: Any
     ) -> None:
         if type(status) is not int or not 400 <= status <= 599:
             status = _error_status(status)
+        if message is None:
+            message = phrase_of(status)
         super().__init__(status, message)
         self.status = status
         self.message = message
@@ -102,6 +129,38 @@ class CoreError(Exception):
         body: dict[str, Any] = {"error": self.message, **self.metadata}
         body["error"] = self.message
         return body
+
+
+class Issue(TypedDict):
+    """One mistake in what a client sent."""
+
+    path: str
+    """The place of the mistake, such as `items[0].email`; empty for the whole value."""
+    message: str
+
+
+class ValidationError(CoreError):
+    """What a client sent has mistakes: 422 with the body `{"error": "Validation failed", "issues": [{"path": …, "message": …}]}`.
+
+    Reading a body, a query, a form or headers as a type raises it. An application may raise it for what only the
+    application can know:
+
+        raise ValidationError([{"path": "email", "message": "is already in use"}])
+    """
+
+    issues: list[Issue]
+
+    def __init__(
+        self,
+        issues: Sequence[Issue],
+        /,
+        *,
+        status: int = 422,
+        message: str = "Validation failed",
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        self.issues = list(issues)
+        super().__init__(status, message, headers=headers, issues=self.issues)
 
 
 class DeveloperError(Exception):

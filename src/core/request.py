@@ -19,7 +19,7 @@ from typing_extensions import TypeForm, TypeVar
 
 from core import http
 from core.context import Clock, EdgeMetadata, ExecutionContext, RequestContext, WithSpans, system_clock
-from core.errors import CoreError
+from core.errors import CoreError, ValidationError
 
 # By its name: what is asked of a module that answers for names it has not is never found quickly.
 from core.http.json import loads
@@ -169,7 +169,7 @@ class Query(Mapping[str, str]):
         """The query as a `T`, an attrs class or TypedDict: texts become the annotated scalars.
 
         A field annotated as a list takes every value of its name. Unknown names are ignored.
-        Raises CoreError(422, "Validation failed", issues=[…]) with every mistake.
+        Raises ValidationError, which is answered with 422, with every mistake.
 
             @attrs.frozen
             class Page:
@@ -190,7 +190,7 @@ class Query(Mapping[str, str]):
         try:
             return structure(value, type_, strings=True)
         except StructureError as error:
-            raise CoreError(422, "Validation failed", issues=error.issues) from None
+            raise ValidationError(error.issues) from None
 
 
 class Request(Generic[E_co, U_co, K_contra]):
@@ -402,9 +402,9 @@ class Request(Generic[E_co, U_co, K_contra]):
         """The body parsed as JSON (RFC 8259), and structured as a `T` when one is given.
 
         Raises CoreError(400, "Invalid JSON"), also for what is nested deeper than 200 levels, CoreError(413) for more
-        than 1 MiB (`MAX_JSON`) unless a `body_limit` allows another size, and CoreError(422, "Validation failed",
-        issues=[…]) with the path and message of every mistake, 100 at most. Nothing is converted that only looks alike:
-        no "no" to True, no 1 to "1".
+        than 1 MiB (`MAX_JSON`) unless a `body_limit` allows another size, and ValidationError, which is answered with 422,
+        with the path and message of every mistake, 100 at most. Nothing is converted that only looks alike: no "no" to
+        True, no 1 to "1".
 
             order = await req.json(Order)
         """
@@ -581,7 +581,7 @@ _hooks = _Hooks()
 
 
 def _structured(value: Any, type_: Any) -> Any:
-    """The value of a body as a `type_`. Raises CoreError(422) with every mistake."""
+    """The value of a body as a `type_`. Raises ValidationError with every mistake."""
     try:
         hook = _hooks[type_]
     except TypeError:  # an unhashable form, such as Annotated over a list
@@ -595,4 +595,4 @@ def _structured(value: Any, type_: Any) -> Any:
 
         if not isinstance(error, StructureError):
             raise
-        raise CoreError(422, "Validation failed", issues=error.issues) from None
+        raise ValidationError(error.issues) from None

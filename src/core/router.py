@@ -12,14 +12,16 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Generic, cast
+from typing import TYPE_CHECKING, Any, Generic, cast, overload
 
 from typing_extensions import TypeVar
 
+from core.answers import ErrorHandlers
 from core.dispatch import ALL, Dispatcher, Entry
 from core.errors import HandlerError, OrderError, RegistrationError
 from core.handlers import (
     Authenticator,
+    ErrorHandler,
     Handler,
     Middleware,
     MiddlewareInfo,
@@ -37,7 +39,7 @@ from core.routing.pattern import ROOT, Pattern, parse
 if TYPE_CHECKING:
     from core.http.websocket import WebSocket
 
-__all__ = ["RouteDecorator", "Router", "WebSocketDecorator", "prove_order"]
+__all__ = ["ErrorDecorator", "RouteDecorator", "Router", "WebSocketDecorator", "prove_order"]
 
 E = TypeVar("E", default=Any)
 U = TypeVar("U", default=object)
@@ -46,6 +48,10 @@ M_contra = TypeVar("M_contra", contravariant=True, default=U)
 K = TypeVar("K", bound=str)
 S = TypeVar("S", bound=str, default=str)
 R = TypeVar("R", bound="Response | None")
+X = TypeVar("X", bound=Exception)
+X2 = TypeVar("X2", bound=Exception)
+X3 = TypeVar("X3", bound=Exception)
+X4 = TypeVar("X4", bound=Exception)
 
 
 class _Registered:
@@ -75,6 +81,22 @@ class RouteDecorator(Generic[E, U, S]):
     ) -> Callable[[Request[E, U, K], Response], Awaitable[R]]:
         """Append `handler` to the route, and return it. Raises HandlerError where it is not a handler."""
         self._router._append(self._route, (handler,))
+        return handler
+
+
+class ErrorDecorator(Generic[X, E]):
+    """Returned by `on_error(SomeError)`: registers the decorated handler for errors of those classes."""
+
+    __slots__ = ("_register",)
+
+    def __init__(self, register: Callable[[Any], None]) -> None:
+        self._register = register
+
+    def __call__(
+        self, handler: Callable[[X, Request[E, object, K], Response, Next], Awaitable[R]], /
+    ) -> Callable[[X, Request[E, object, K], Response, Next], Awaitable[R]]:
+        """Register `handler`, and return it. Raises HandlerError where it is no `async (err, req, res, next)`."""
+        self._register(handler)
         return handler
 
 
@@ -123,6 +145,7 @@ class Router(Generic[E, U, M_contra]):
         self._view_of: Router[Any, Any, Any] = self
         self._alone: Dispatcher | None = None
         self._traited: list[Entry] = []  # the middleware here that declare what they provide or read
+        self._errors: dict[type[Exception], ErrorHandler[Any]] = {}
 
     # -- routes
 
@@ -296,28 +319,95 @@ class Router(Generic[E, U, M_contra]):
         view._registered = self._registered
         view._traited = self._traited
         view._view_of = self._view_of
+        view._errors = self._errors
         view._guards = (*self._guards, _guard(authenticator))
         return view
 
+    # -- errors
+
+    @overload
+    def on_error(self, cls: type[X], /) -> ErrorDecorator[X, E]: ...
+    @overload
+    def on_error(self, cls: type[X], cls2: type[X2], /) -> ErrorDecorator[X | X2, E]: ...
+    @overload
+    def on_error(self, cls: type[X], cls2: type[X2], cls3: type[X3], /) -> ErrorDecorator[X | X2 | X3, E]: ...
+    @overload
+    def on_error(
+        self, cls: type[X], cls2: type[X2], cls3: type[X3], cls4: type[X4], /
+    ) -> ErrorDecorator[X | X2 | X3 | X4, E]: ...
+    @overload
+    def on_error(
+        self, handler: Callable[[Exception, Request[E, object, K], Response, Next], Awaitable[R]], /
+    ) -> Callable[[Exception, Request[E, object, K], Response, Next], Awaitable[R]]: ...
+    def on_error(self, first: Any, /, *more: Any) -> Any:
+        """Let the decorated `async (err, req, res, next)` answer errors: all of them, or those of the classes given.
+
+            @app.on_error(OutOfStock)
+            async def sold_out(err: OutOfStock, req: Request[Env], res: Response, next: Next) -> None:
+                res.status(409).json({"error": "Sold out", "item": err.item})
+
+            @app.on_error
+            async def failed(err: Exception, req: Request[Env], res: Response, next: Next) -> None: ...
+
+        The handler of the nearest class in the error's ancestry answers. A router's handlers answer what its routes, and
+        the middleware before them on that router, raise; what they do not answer goes to the router above, and then to
+        the application. `await next(err)` goes on to the next handler that fits, and behind the last to the default
+        answer. So does a handler that raises: with the CoreError that it raised, else with the first error.
+
+        Raises RegistrationError for a class that has a handler here already, HandlerError for a callable of another
+        shape, or what is no class of exceptions.
+        """
+        if isinstance(first, type):
+            classes: tuple[type[object], ...] = (cast("type[object]", first), *more)
+
+            def register(handler: Any) -> None:
+                self._register_error_handler(classes, handler)
+
+            return ErrorDecorator[Any, E](register)
+        if more:
+            raise HandlerError(f"on_error({name_of(first)}, …): give classes of exceptions, or one handler alone")
+        self._register_error_handler((Exception,), first)
+        return first
+
+    def _register_error_handler(self, given: tuple[type[object], ...], handler: Any) -> None:
+        classes = [cls for cls in given if issubclass(cls, Exception)]
+        if len(classes) < len(given):
+            names = ", ".join(cls.__name__ for cls in given if cls not in classes)
+            raise HandlerError(
+                f"on_error({names}): not a class of exceptions that are answered. Give subclasses of Exception"
+            )
+        for cls in classes:
+            where = "on_error" if cls is Exception else f"on_error({cls.__name__})"
+            require_first(where, self._errors.get(cls), handler)
+            require_shape(handler, 4, where, "(err, req, res, next)")
+        for cls in classes:
+            self._errors[cls] = handler
+        self._changed()
+
     # -- laying out
 
-    def entries(self, prefix: Pattern = ROOT) -> Iterator[Entry]:
-        """Everything registered here and below, flat, in order, with whole paths under `prefix`."""
+    def entries(self, prefix: Pattern = ROOT, errors: tuple[ErrorHandlers, ...] = ()) -> Iterator[Entry]:
+        """Everything registered here and below, flat, in order, with whole paths under `prefix`.
+
+        `errors` are the error handlers of the routers above. Those of the application itself are not among them.
+        """
+        if self._errors and not self._view_of.is_root:
+            errors = (*errors, self._errors)
         for registered in self._registered:
             pattern = registered.pattern.below(prefix)
             if registered.mounted is not None:
                 for guard in registered.middleware:
-                    yield Entry(None, pattern, (guard,))
-                yield from registered.mounted.entries(pattern)
+                    yield Entry(None, pattern, (guard,), errors=errors)
+                yield from registered.mounted.entries(pattern, errors)
             elif registered.method is None:
                 for middleware in registered.middleware:
-                    yield Entry(None, pattern, (middleware,))
+                    yield Entry(None, pattern, (middleware,), errors=errors)
             else:
                 if registered.handler is None and not registered.middleware:
                     raise RegistrationError(
                         f"{registered.method} {pattern.text} has no handler. Give one to the call, or decorate one"
                     )
-                yield Entry(registered.method, pattern, tuple(registered.middleware), registered.handler)
+                yield Entry(registered.method, pattern, tuple(registered.middleware), registered.handler, errors)
 
     def _everything_below(self) -> Iterator[Router[Any, Any, Any]]:
         yield self
@@ -340,7 +430,7 @@ class Router(Generic[E, U, M_contra]):
         """
         root = self._view_of
         if root._alone is None:
-            root._alone = Dispatcher(root.entries)
+            root._alone = Dispatcher(root.entries, {})
         await root._alone.run_within(req, res, next)
 
     # -- checks
@@ -366,6 +456,22 @@ class Router(Generic[E, U, M_contra]):
             )
         require_async(callable_, where)
         return demanded == 3
+
+
+def require_first(where: str, there: object, handler: object) -> None:
+    """Refuse a second handler where there is one."""
+    if there is not None:
+        raise RegistrationError(
+            f"{where}: {name_of(there)} is registered already, and {name_of(handler)} would replace it. There is one: "
+            "choose inside it"
+        )
+
+
+def require_shape(callable_: object, arguments: int, where: str, shape: str) -> None:
+    """Refuse a callable that is not async or demands another number of arguments."""
+    if arguments_of(callable_) != arguments:
+        raise HandlerError(f"{where}: {name_of(callable_)} must be `async def {shape}`")
+    require_async(callable_, where)
 
 
 def prove_order(entries: Iterable[Entry]) -> None:

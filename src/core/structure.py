@@ -24,11 +24,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, Union, cast, get
 
 from typing_extensions import TypeForm, is_typeddict
 
+from core.errors import Issue
+
 if TYPE_CHECKING:
     from cattrs import Converter
 
 __all__ = [
-    "Issue",
     "MOST_ISSUES",
     "StructureError",
     "hook_of",
@@ -42,7 +43,6 @@ MOST_ISSUES: Final = 100
 """The largest number of mistakes reported for one value."""
 
 T = TypeVar("T")
-Issue = dict[str, str]
 _Source = Literal["json", "strings", "rows"]
 
 _hooks: dict[tuple[Any, _Source], Callable[[Any], Any]] = {}

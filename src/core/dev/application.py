@@ -6,7 +6,6 @@ and a developer is looking, it says why. Answers that the application chose, err
 
 from __future__ import annotations
 
-import functools
 import json
 import logging
 import sys
@@ -21,9 +20,8 @@ from core.dev.record import Exchange, Recorder, current
 from core.dev.report import Report, facts_of, report, to_html, to_json, to_text
 from core.dev.terminal import Style
 from core.errors import CoreError
-from core.handlers import ErrorHandler, Next
 from core.hosts.asgi import AsgiApplication, BackgroundContext, Receive, Scope, Send, asgi
-from core.request import Request
+from core.request import AnyRequest
 from core.response import Response
 
 __all__ = ["DevApplication", "Failed", "LineHandler", "note_errors", "printable", "request_line"]
@@ -214,27 +212,22 @@ class _Answer:
 
 
 def note_errors(app: App[Any]) -> None:
-    """Let every error that the application answers be noted in its exchange, whatever its own handler makes of it."""
-    own: ErrorHandler[Any] | None = app.dispatcher.on_error
+    """Let every error that the application answers be noted in its exchange, whatever its own handlers make of it."""
+    answer = app.dispatcher.default_answer
 
-    async def noted(err: Exception, req: Request[Any, Any, Any], res: Response, next: Next, /) -> Response | None:
+    def note(err: Exception) -> None:
         exchange = current.get()
         if exchange is not None and _is_unexpected(err):
             exchange.error = err
-        if own is None:
-            if exchange is not None:
-                exchange.notes.append("default answer")
-            await next(err)
-            return None
 
-        async def noted_next(error: BaseException | None = None, /) -> None:
-            if exchange is not None:
-                exchange.notes.append("default answer")
-            await next(error)
+    def noted_answer(error: Exception, req: AnyRequest, res: Response) -> None:
+        exchange = current.get()
+        if exchange is not None:
+            exchange.notes.append("default answer")
+        answer(error, req, res)
 
-        return await own(err, req, res, noted_next)
-
-    app.dispatcher.on_error = noted if own is None else functools.wraps(own)(noted)
+    app.dispatcher.on_failure = note
+    app.dispatcher.default_answer = noted_answer
 
 
 def _is_unexpected(error: Exception) -> bool:

@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 import attrs
 from typing_extensions import TypeForm, TypeVar
 
-from core.errors import CoreError, MissingExtraError
+from core.errors import CoreError, MissingExtraError, ValidationError
 from core.http.escapes import parse_query
 from core.http.streams import encode
 
@@ -160,7 +160,7 @@ class Form(Mapping[str, "str | UploadedFile"]):
     def parse(self, type_: TypeForm[T], /) -> T:
         """The text fields as a `T`, an attrs class or TypedDict: texts become the annotated scalars, as in a query.
 
-        Raises CoreError(422, "Validation failed", issues=[…]) with every mistake.
+        Raises ValidationError, which is answered with 422, with every mistake.
         """
         from core.structure import StructureError, list_fields, structure
 
@@ -175,7 +175,7 @@ class Form(Mapping[str, "str | UploadedFile"]):
         try:
             return structure(value, type_, strings=True)
         except StructureError as error:
-            raise CoreError(422, "Validation failed", issues=error.issues) from None
+            raise ValidationError(error.issues) from None
 
 
 async def read_form(
