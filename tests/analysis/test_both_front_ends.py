@@ -20,6 +20,7 @@ from tests.mypy_plugin import (
     test_followed,
     test_params,
     test_queues,
+    test_routes,
     test_sql,
 )
 from tests.mypy_plugin.conftest import Project
@@ -57,7 +58,7 @@ class Checked(Project):
 
 
 def cases() -> Iterator[Callable[[Project], None]]:
-    for module in (test_apps, test_env, test_followed, test_params, test_bindings, test_queues, test_sql):
+    for module in (test_apps, test_env, test_followed, test_params, test_bindings, test_queues, test_routes, test_sql):
         for name, function in vars(module).items():
             if not name.startswith("test_") or name in OF_THE_PLUGIN_ALONE:
                 continue

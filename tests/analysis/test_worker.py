@@ -34,6 +34,12 @@ def found(place: Path, **files: str) -> list[Finding]:
         ("import subprocess as s\nrun = s.run\nrun([])", 3),
         ("import asyncio\nasync def f():\n    await asyncio.open_connection()", 3),
         ("try:\n    pass\nexcept ValueError:\n    import pwd", 4),
+        ("import time\nasync def f():\n    time.sleep(1)", 3),
+        ("from time import sleep as wait\nclass A:\n    async def f(self):\n        if 1:\n            wait(1)", 5),
+        ("import requests\nasync def f():\n    return requests.get('x').json()", 3),
+        ("import urllib.request\nasync def f():\n    urllib.request.urlopen('x')", 3),
+        ("async def f():\n    with open('x', 'w') as g:\n        g.write('')", 2),
+        ("from pathlib import Path\nasync def f():\n    Path('x').write_text('')", 3),
     ],
 )
 def test_what_is_missing_is_found(tmp_path: Path, text: str, line: int) -> None:
@@ -51,6 +57,12 @@ def test_what_is_missing_is_found(tmp_path: Path, text: str, line: int) -> None:
         "import venv  # core: ignore[core-worker]",
         "class Thread: ...\nThread()",
         "import hashlib\nhashlib.sha256()",
+        "import time\ndef f():\n    time.sleep(1)",
+        "import time\nasync def f():\n    def g():\n        time.sleep(1)\n    return lambda: time.sleep(1)",
+        "import asyncio\nasync def f():\n    await asyncio.sleep(1)",
+        "async def f():\n    return open('page.html').read()",
+        "async def f(p, mode):\n    p.write_text('')\n    open('x', mode)",
+        "import sys, time\nasync def f():\n    if sys.platform != 'emscripten':\n        time.sleep(1)",
     ],
 )
 def test_what_works_or_is_meant_is_not(tmp_path: Path, text: str) -> None:

@@ -158,6 +158,23 @@ def test_the_configuration_file_gives_codes_a_level(project: Project) -> None:
     assert codes(project) == everything  # with a warm cache, in which no Python was edited
 
 
+def test_the_configuration_file_gives_codes_a_level_per_path(project: Project) -> None:
+    project.usual()
+    project.write("app.py", WRONG)
+    project.write("old/legacy.py", WRONG.replace("show", "show_all"))
+    text = project.root.joinpath("wrangler.toml").read_text()
+    both = sorted([("core-order", "error"), ("core-params", "error"), ("core-sql", "error")] * 2)
+    assert codes(project) == both
+    checks = (
+        '\n[core.checks]\ncore-order = "off"\n\n[core.checks."app.py"]\ncore-order = "error"\n'
+        '\n[core.checks.old]\ncore-sql = "off"\n\n[core.checks."old/*.py"]\ncore-params = "off"\n'
+    )
+    project.write("wrangler.toml", text + checks)
+    assert codes(project) == [("core-order", "error"), ("core-params", "error"), ("core-sql", "error")]
+    project.write("wrangler.toml", text + checks.replace("old", "other"))
+    assert [code for code, _ in codes(project)] == ["core-order", "core-params", "core-params", "core-sql", "core-sql"]
+
+
 @pytest.mark.slow
 def test_the_daemon_takes_a_code_that_is_switched_off_in_the_configuration_file(project: Project) -> None:
     project.usual()

@@ -157,3 +157,81 @@ create_app(Env).use(limit)
             "[core-binding]"
         )
     ]
+
+
+def test_only_public_async_methods_are_called_on_a_stub(project: Project) -> None:
+    project.write(
+        "wrangler.toml",
+        """
+        name = "shop"
+        main = "app.py"
+
+        [[durable_objects.bindings]]
+        name = "COUNTERS"
+        class_name = "Counter"
+
+        [[durable_objects.bindings]]
+        name = "OTHERS"
+        class_name = "Counter"
+
+        [[migrations]]
+        tag = "v1"
+        new_sqlite_classes = ["Counter"]
+        """,
+    )
+    project.write(
+        "app.py",
+        """
+        from typing import Protocol
+
+        import attrs
+
+        from core import Bindings, DurableObject, DurableObjectNamespace, Request, Response, create_app
+
+        class Counter(DurableObject["Env"]):
+            total: int = 0
+
+            async def increment(self, by: int = 1) -> int:
+                self.reset()
+                self._total = self.total
+                return await self._add(by)
+
+            async def _add(self, by: int) -> int:
+                return by
+
+            def reset(self) -> None: ...
+
+            def incremented(self) -> int:
+                return self.total
+
+        class CounterApi(Protocol):
+            async def increment(self) -> int: ...
+
+            def reset(self) -> None: ...
+
+        @attrs.frozen
+        class Env(Bindings):
+            COUNTERS: DurableObjectNamespace[Counter]
+            OTHERS: DurableObjectNamespace[CounterApi]
+
+        app = create_app(Env)
+
+        @app.get("/")
+        async def show(req: Request[Env], res: Response) -> None:
+            counters = req.env.COUNTERS
+            stub = counters.get(counters.id_from_name("a"))
+            await stub.increment()
+            stub.reset()
+            #^ core-binding: Counter.reset cannot be called on a stub: it is not async. Write async def reset in Counter
+            req.env.COUNTERS.get_by_name("a").incremented()
+            #^ core-binding: Counter.incremented cannot be called on a stub: it is not async. Did you mean increment?
+            await stub._add(1)
+            #^ core-binding: Counter._add cannot be called on a stub: it is private. Give it a public name
+            res.json({"total": stub.total, "id": str(stub.id), "name": stub.name})
+            #^ core-binding: Counter.total cannot be called on a stub: it is not a method. Write an async method that returns total in Counter
+            req.env.OTHERS.get_by_name("a").reset()
+            Counter.incremented(Counter(stub.ctx, req.env))
+            #^ core-binding: Counter.ctx cannot be called on a stub: it is the object's own. Write an async method that does what is needed
+        """,
+    )
+    project.check()

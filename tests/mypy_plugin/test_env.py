@@ -111,6 +111,96 @@ def test_variables_are_checked_by_their_values(project: Project) -> None:
     project.check()
 
 
+def test_what_a_variable_has_inside_is_compared_too(project: Project) -> None:
+    project.usual()
+    project.write(
+        "wrangler.toml",
+        project.root.joinpath("wrangler.toml").read_text().replace('ORIGIN = "https://example.com"', "")
+        + """
+        HOSTS = ["a", 2]
+        PORTS = [80, 443.0]
+        LIMITS = { window = "60", most = 10 }
+        RULES = [{ path = "/", levels = { read = 1 } }, { path = "/x", levels = { read = "all" } }]
+        PLAN = { name = "gold", since = "2026-01-01", tags = ["x"] }
+        NAMES = { a = "x" }
+        MIXED = ["a", 1]
+        """.replace("        ", ""),
+    )
+    project.write(
+        "env.py",
+        """
+        import datetime
+        from typing import Literal, NotRequired, TypedDict
+
+        import attrs
+
+        from core import Bindings, D1Database, KVNamespace
+
+        @attrs.frozen
+        class Limits:
+            window: int
+            most: int
+            burst: int = 5
+
+        class Rule(TypedDict):
+            path: str
+            levels: dict[str, int]
+            note: NotRequired[str]
+
+        @attrs.frozen
+        class Plan:
+            name: Literal["gold", "silver"]
+            since: datetime.date
+            tags: tuple[str, ...]
+            owner: str | None = None
+            parent: "Plan | None" = None
+
+        @attrs.frozen
+        class Env(Bindings):
+            SESSIONS: KVNamespace
+            DB: D1Database
+            HOSTS: list[str]
+            #^ core-env: Env.HOSTS is a list[str], but wrangler.toml:17 [vars] HOSTS[1] is a whole number, not a str. Correct one of the two
+            PORTS: list[int]
+            LIMITS: Limits
+            #^ core-env: Env.LIMITS is a Limits, but wrangler.toml:19 [vars] LIMITS.window is a text, not an int. Correct one of the two
+            RULES: list[Rule]
+            #^ core-env: Env.RULES is a list[Rule], but wrangler.toml:20 [vars] RULES[1].levels.read is a text, not an int. Correct one of the two
+            PLAN: Plan
+            NAMES: dict[str, str]
+            MIXED: list[str | int]
+
+        @attrs.frozen
+        class Member:
+            name: Literal["bronze", "silver"]
+            since: str
+            tags: list[int] | None
+
+        @attrs.frozen
+        class Lacking:
+            path: str
+            order: int
+
+        @attrs.frozen
+        class Other(Bindings):
+            SESSIONS: KVNamespace
+            DB: D1Database
+            HOSTS: list[str | float]
+            PORTS: list[Literal[80]]
+            #^ core-env: Other.PORTS is a list[Literal[80]], but wrangler.toml:18 [vars] PORTS[1] is a number, not a Literal[80]. Correct one of the two
+            LIMITS: dict[str, int | None]
+            #^ core-env: Other.LIMITS is a dict[str, int | None], but wrangler.toml:19 [vars] LIMITS.window is a text, not an int | None. Correct one of the two
+            RULES: list[Lacking]
+            #^ core-env: Other.RULES is a list[Lacking], but wrangler.toml:20 [vars] RULES[0] has no order, which Lacking demands. Correct one of the two
+            PLAN: Member
+            #^ core-env: Other.PLAN is a Member, but wrangler.toml:21 [vars] PLAN.name is "gold", not a Literal["bronze", "silver"]. Correct one of the two
+            NAMES: dict[str, object]
+            MIXED: list[object]
+        """,
+    )
+    project.check()
+
+
 def test_a_named_environment_that_lacks_a_binding_is_named(project: Project) -> None:
     project.usual()
     project.write(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.mypy_plugin.conftest import Project
 
-from core.analysis.routes import MIDDLEWARE
+from core.analysis.extensions import declared
 from core.handlers import info_of
 from core.middleware.logger import logger
 from core.middleware.request_id import request_id
@@ -70,6 +70,59 @@ async def elsewhere(req: Request[Env], res: Response) -> None:
     project.check()
 
 
+def test_a_handler_that_another_module_registers_has_that_module_s_paths(project: Project) -> None:
+    project.usual().write(
+        "handlers.py",
+        """
+        from core import Request, Response
+        from env import Env
+
+        async def show(req: Request[Env], res: Response) -> None:
+            req.params["id"]
+            req.params["idd"]
+            #^ core-params: req.params["idd"]: the path /users/:id has no parameter idd. Did you mean id?
+
+        async def twice(req: Request[Env], res: Response) -> None:
+            req.params["a"], req.params["b"]
+            req.params["c"]
+            #^ core-params: req.params["c"]: the path /a/:a has no parameter c. It has a
+
+        async def unknown(req: Request[Env], res: Response) -> None:
+            req.params["x"]
+
+        class Pages:
+            async def page(self, req: Request[Env], res: Response) -> None:
+                req.params["pag"]
+                #^ core-params: req.params["pag"]: the path /pages/:page has no parameter pag. Did you mean page?
+        """,
+    )
+    project.write(
+        "app.py",
+        """
+        import sys
+
+        import handlers
+        from core import create_app
+        from env import Env
+        from handlers import Pages, show as shown, twice, unknown
+
+        app = create_app(Env)
+        pages = Pages()
+        app.get("/users/:id", handlers.show)
+        app.get("/a/:a", twice)
+        app.get("/b/:b", twice)
+        app.get("/x/" + sys.argv[0], unknown)
+        app.post("/y", unknown)
+        app.get("/pages/:page", pages.page)
+        """,
+    )
+    project.check()
+    project.edit("app.py", "/users/:id", "/users/:idd")
+    assert [line for line in project.mypy() if "users" in line] == [
+        'handlers.py:5: error: req.params["id"]: the path /users/:idd has no parameter id. Did you mean idd?  [core-params]'
+    ]
+
+
 def test_a_router_may_get_parameters_from_its_prefix(project: Project) -> None:
     project.usual().write(
         "users.py",
@@ -104,15 +157,15 @@ app = create_app(Env)
 @app.get("/orgs/:org")
 async def good(req: Request[Env, object, Literal["org"]], res: Response) -> None: ...
 
-@app.get("/orgs/:id")
-#^ core-params: bad reads :org, which the path /orgs/:id does not have: it has id. Register it on a path with :org
+@app.get("/firms/:id")
+#^ core-params: bad reads :org, which the path /firms/:id does not have: it has id. Register it on a path with :org
 async def bad(req: Request[Env, object, Literal["org"]], res: Response) -> None: ...
 
 @app.on("PURGE", "/x")
 #^ core-params: both reads :a and :b, which the path /x does not have: it has no parameters. Register it on a path with :a and :b
 async def both(req: Request[Env, object, Literal["a", "b"]], res: Response) -> None: ...
 
-app.get("/:org", good)
+app.get("/first/:org", good)
 app.get("/:orgs", good)
 #^ core-params: good reads :org, which the path /:orgs does not have: it has orgs. Register it on a path with :org
 
@@ -232,7 +285,7 @@ top.use("/inner", inner)
 
 def test_what_middleware_is_said_to_read_and_provide_is_what_it_declares() -> None:
     for maker in (logger, request_id):
-        promise = MIDDLEWARE[f"{maker.__module__}.{maker.__qualname__}"]
+        promise = declared().middleware[f"{maker.__module__}.{maker.__qualname__}"]
         traits = info_of(maker())
         assert traits is not None
-        assert (promise.name, promise.reads, promise.provides) == (traits.name, traits.reads, traits.provides)
+        assert (promise.name, {*promise.reads}, {*promise.provides}) == (traits.name, traits.reads, traits.provides)

@@ -14,11 +14,12 @@ from mypy.options import Options
 
 from core.analysis import routes, settings
 from core.config import load
+from core.middleware.declared import EXTENSION
 from core.mypy_plugin.codes import ERROR_CODES
 from core.mypy_plugin.hooks import METHODS, TARGETS
 
-MIDDLEWARE = ["cache", "logger", "rate_limit", "request_id", "sessions"]
-SOURCE = "import core\n" + "".join(f"import core.middleware.{name}\n" for name in MIDDLEWARE)
+MODULES = sorted({middleware.function.rpartition(".")[0] for middleware in EXTENSION.middleware})
+SOURCE = "import core\n" + "".join(f"import {name}\n" for name in MODULES)
 
 
 @pytest.fixture(scope="module")

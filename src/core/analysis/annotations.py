@@ -12,10 +12,12 @@ from typing import Any, Final
 
 import attrs
 
-from core.analysis.classes import TYPING, Classes, ClassRef, class_at, parsed_string
+from core.analysis.classes import TYPING, Classes, ClassRef, Field, class_at, parsed_string
 from core.analysis.envs import EnvAttribute, EnvShape
+from core.analysis.extensions import declared
 from core.analysis.findings import Location
 from core.analysis.modules import External, Local, Modules, Scope
+from core.analysis.variables import UNKNOWN, JsonType, read_json_type
 from core.config.model import KINDS
 
 __all__ = ["Annotation", "ClassRef", "Reader", "WRAPPERS"]
@@ -90,10 +92,17 @@ class Reader(Classes):
                     literals=annotation.literals,
                     converted=field.converted,
                     inherited=not own and self.is_env(field.owner),
+                    json=self._inside(annotation, field),
                 )
             )
         shape = self._shapes[class_] = EnvShape(class_.node.name, home, attributes, partial)
         return shape
+
+    def _inside(self, annotation: Annotation, field: Field) -> JsonType:
+        """What a list, a dict or a table has inside."""
+        if annotation.kind not in ("list", "dict", "table"):
+            return UNKNOWN
+        return read_json_type(self, field.annotation, field.owner.body)
 
     # -- annotations
 
@@ -169,6 +178,8 @@ class Reader(Classes):
                 last = name.rpartition(".")[2]
                 if name.startswith("core.") and last in _KINDS:
                     return Annotation(_KINDS[last], last)
+                if name in declared().types:
+                    return Annotation(declared().types[name], last)
                 return Annotation(_SCALARS.get(name, ""), last, class_var=last == "ClassVar")
             case Local(definition, inner):
                 class_ = class_at(resolved)

@@ -21,7 +21,7 @@ from core.analysis.nodes import (
 from core.analysis.queries import RUNS, batch_problems, bind_problems, prepare_problems, run_problems
 from core.analysis.rows import row_fields, row_kinds
 from core.analysis.sources import Sources
-from core.analysis.syntax import Node, SyntaxTrees
+from core.analysis.syntax import REQUESTS, Node, SyntaxTrees
 from core.config.model import Binding, Configuration
 from core.sql.analysis import Statement
 from core.sql.rows import Kind, RowField
@@ -30,7 +30,6 @@ from core.sql.schema import Schema, blank_schema, schema_of
 __all__ = ["Databases"]
 
 _OBJECTS: Final = frozenset(["core.DurableObject", "core.bindings.durable_object.DurableObject"])
-_REQUESTS: Final = frozenset(["core.Request", "core.request.Request"])
 
 
 class Databases:
@@ -149,7 +148,7 @@ class Databases:
             case ast.Call(func=ast.Attribute(value=database, attr="with_session")):
                 return self._database(database, scope)
             case ast.Attribute():
-                env = self._env(value.value, scope)
+                env = self.env_class(value.value, scope)
                 if env is None:
                     return self._kept_database(value, scope)
                 attributes = self.reader.shape(env).attributes
@@ -183,7 +182,7 @@ class Databases:
                         return given, scope
         return None
 
-    def _env(self, expression: ast.expr, scope: Scope) -> ClassRef | None:
+    def env_class(self, expression: ast.expr, scope: Scope) -> ClassRef | None:
         """The class of an expression that is an Env: `req.env`, or a name that is annotated so."""
         if isinstance(expression, ast.Name):
             resolved = self.modules.resolve(expression, scope)
@@ -209,7 +208,7 @@ class Databases:
             if not isinstance(annotation, ast.Subscript):
                 return None
             request = self.modules.resolve(annotation.value, where)
-            if not isinstance(request, External) or request.name not in _REQUESTS:
+            if not isinstance(request, External) or request.name not in REQUESTS:
                 return None
             inside = annotation.slice.elts[0] if isinstance(annotation.slice, ast.Tuple) else annotation.slice
             return self.reader.class_of(inside, where)

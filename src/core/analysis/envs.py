@@ -11,7 +11,9 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, Final, TypeAlias
 
+from core.analysis.extensions import declared, protocol_of
 from core.analysis.findings import Finding, Location
+from core.analysis.variables import UNKNOWN, JsonType, inside_problem
 from core.analysis.wording import annotation_for, in_file, json_type, listed, required_secret, variable, with_article
 from core.config.model import KINDS, Binding, Configuration, DurableObjectTable
 from core.values import frozen
@@ -41,7 +43,8 @@ class EnvAttribute:
     front end does not understand, which fits everything. `shown` is the annotation for messages, without `None`.
     `arguments` are the full names of its type arguments; `literals` the values of a `Literal`. `optional` says that the
     binding may be absent: the annotation allows None, or there is a default. `converted`: a converter of its own.
-    `inherited`: a base class that is an Env itself has it, and it is reported there.
+    `inherited`: a base class that is an Env itself has it, and it is reported there. `json` is what a list, a dict or a
+    table has inside.
     """
 
     name: str
@@ -54,6 +57,7 @@ class EnvAttribute:
     literals: Sequence[Scalar] = ()
     converted: bool = False
     inherited: bool = False
+    json: JsonType = UNKNOWN
 
 
 @frozen
@@ -188,7 +192,7 @@ def _wanted(binding: Binding) -> bool:
     """Return True if an Env must have an attribute for it: what has a type here, and is not only on this machine."""
     if binding.kind == "secret":
         return binding.table != ""
-    return binding.kind == "var" or binding.protocol is not None
+    return binding.kind == "var" or protocol_of(binding) is not None
 
 
 def _pair(
@@ -210,7 +214,7 @@ def _pair(
             continue
         same = [binding for binding in left.values() if _may_be(attribute, binding)]
         rivals = [a for a in missing if a.name not in pairs and a is not attribute and a.kind == attribute.kind]
-        if len(same) == 1 and not rivals and same[0].protocol is not None:
+        if len(same) == 1 and not rivals and protocol_of(same[0]) is not None:
             pairs[attribute.name] = left.pop(same[0].name)
     # A binding that has its attribute, or one of another kind, is still worth naming when it is only misspelled.
     return [(attribute, pairs.get(attribute.name)) for attribute in missing]
@@ -223,7 +227,7 @@ def _may_be(attribute: EnvAttribute, binding: Binding) -> bool:
         return attribute.kind != "Secret" and _json_fits(attribute, binding.entry)
     if binding.kind == "secret":
         return attribute.kind in ("str", "Secret")
-    return attribute.kind == binding.protocol
+    return attribute.kind == protocol_of(binding)
 
 
 ANYTHING: Final = frozenset(["", "Any", "object"])
@@ -244,7 +248,8 @@ def _kind_problem(
                 f"Move its value to .dev.vars, and write {required}"
             )
         if _json_fits(attribute, binding.entry):
-            return None
+            inside = inside_problem(attribute.json, binding.entry, binding.name)
+            return f"{is_a} {inside}. Correct one of the two" if inside is not None else None
         value = (
             f'"{binding.entry}"' if isinstance(binding.entry, str) and attribute.literals else json_type(binding.entry)
         )
@@ -253,7 +258,7 @@ def _kind_problem(
         if attribute.kind in ("str", "Secret"):
             return None
         return f"{is_a} declares a secret. Write {binding.name}: Secret"
-    if binding.protocol is None or attribute.kind == binding.protocol:
+    if protocol_of(binding) in (None, attribute.kind):
         return None
     title = KINDS[binding.kind].title
     return f"{is_a} declares {with_article(title)}. Write {binding.name}: {annotation_for(binding)}"
@@ -323,6 +328,9 @@ def _missing(shape: EnvShape, attribute: EnvAttribute, configuration: Configurat
     environment, is_json, name = configuration.environment, configuration.is_json, attribute.name
     hint = ""
     kind = next((k for k in KINDS.values() if k.protocol == attribute.kind and attribute.kind), None)
+    for declared_kind, protocol in declared().kinds.items():
+        if attribute.kind == protocol:
+            kind = KINDS.get(declared_kind)
     if attribute.shown == "Assets":
         kind = KINDS["assets"]
     if attribute.kind == "Secret":

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 
@@ -49,10 +51,24 @@ def sort_findings(findings: Iterable[Finding]) -> list[Finding]:
     return sorted(set(findings), key=lambda f: (f.file, f.line, f.column, f.code, f.message))
 
 
-def level_of(code: Code, configurations: Sequence[Configuration]) -> str:
-    """Return the level that the project gives a code: `off`, `warning` or `error`."""
-    level = CHECKS[code].level
-    return configurations[0].worker.core.checks.get(code, level) if configurations else level
+def level_of(code: Code, configurations: Sequence[Configuration], file: str = "") -> str:
+    """The level that `[core.checks]` gives a code in a file, or in the whole project: `off`, `warning` or `error`.
+
+    A table of a path that the file is at or below, or of a pattern that it matches, says more than what holds for the
+    project; of several such tables the last that names the code counts. Paths start from the configuration file.
+    """
+    checks = configurations[0].worker.core.checks if configurations else {}
+    level = checks.get(code, CHECKS[code].level)
+    tables = [(pattern, table) for pattern, table in checks.items() if not isinstance(table, str) and code in table]
+    if file and tables:
+        path = os.path.relpath(os.path.abspath(file), configurations[0].directory.resolve()).replace(os.sep, "/")
+        level = next((table[code] for pattern, table in reversed(tables) if _matches(path, pattern)), level)
+    return level if isinstance(level, str) else CHECKS[code].level
+
+
+def _matches(path: str, pattern: str) -> bool:
+    pattern = pattern.removeprefix("./").rstrip("/")
+    return path == pattern or path.startswith(f"{pattern}/") or fnmatchcase(path, pattern)
 
 
 _PLACE: Final = re.compile(r"(?P<file>.+?):(?:(?P<line>\d+):)? (?P<text>.*)", re.DOTALL)

@@ -33,7 +33,7 @@ __all__ = [
 
 NodeT = TypeVar("NodeT")
 ROUTES: Final = METHODS | {"on"}
-REGISTERS: Final = ROUTES | {"use", "queue"}
+REGISTERS: Final = ROUTES | {"use", "queue", "scheduled"}
 
 
 class Problem(NamedTuple, Generic[NodeT]):
@@ -95,8 +95,8 @@ class Names(Protocol[NodeT]):
         """The full name of the function that a call calls; an empty string for anything else."""
         ...
 
-    def argument_of(self, call: NodeT, name: str, /) -> NodeT | None:
-        """The argument of a call that is given by name."""
+    def argument_of(self, call: NodeT, name: str, /, *, first: bool = False) -> NodeT | None:
+        """The argument of a call that is given by name, or, where it is the `first`, without one."""
         ...
 
     def router_of(self, node: NodeT, /) -> Hashable | None:

@@ -14,6 +14,7 @@ from core.analysis.wording import listed, with_article
 from core.config.model import Configuration
 
 __all__ = [
+    "answers_first",
     "binding_problem",
     "handler_not_last",
     "handler_parameters",
@@ -24,6 +25,7 @@ __all__ = [
     "order_problem",
     "queue_problem",
     "unknown_parameter",
+    "wrong_env",
 ]
 
 
@@ -107,6 +109,11 @@ def handler_not_last(handler: str, call: str) -> str:
     return f"{handler} is a handler (req, res) and ends the chain, so what follows it in {call} never runs. Put it last"
 
 
+def answers_first(middleware: str, call: str) -> str:
+    """A middleware that is declared to answer every request, before others in one registration (`core-params`)."""
+    return f"{middleware} answers every request, so what follows it in {call} never runs. Put it last"
+
+
 def order_problem(early: str, late: str, reason: str) -> str:
     """A proven reversal of middleware (`core-order`), for example `logger()` before `request_id()`."""
     return f"{early}() is registered before {late}(), but {reason}. Register {late}() first"
@@ -150,3 +157,8 @@ def queue_problem(
                 f"({binding.place}) is {with_article(attribute.shown)}. Write the same type in both"
             )
     return None
+
+
+def wrong_env(call: str, handler: str, given: str, env: str) -> str:
+    """A consumer or a handler of a trigger over another Env than its app's (`core-queue`, `core-env`)."""
+    return f"{call}: {handler} takes env: {given}, but the app has {env}. Write env: {env}"

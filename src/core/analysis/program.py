@@ -18,9 +18,11 @@ from typing import Final
 import attrs
 
 from core.analysis.annotations import ClassRef, Reader
+from core.analysis.classes import class_at
 from core.analysis.databases import Databases
 from core.analysis.entry import entry_file, import_roots, python_files
 from core.analysis.envs import ANYTHING, EnvShape, check_env, declares_bindings
+from core.analysis.extensions import declared
 from core.analysis.findings import Finding, level_of, sort_findings
 from core.analysis.front_end import Problem
 from core.analysis.modules import External, Module, Modules, Scope
@@ -30,11 +32,22 @@ from core.analysis.nodes import (
     request_parameter,
     scopes_in,
 )
-from core.analysis.problems import binding_problem, names_nothing, no_class, no_env, not_bindings, queue_problem
-from core.analysis.registrations import binding_of, misplaced, path_of, registration_problems, unknown_read
+from core.analysis.problems import (
+    binding_problem,
+    names_nothing,
+    no_class,
+    no_env,
+    not_bindings,
+    queue_problem,
+    wrong_env,
+)
+from core.analysis.registrations import bindings_of, misplaced, path_of, registration_problems, unknown_read
 from core.analysis.settings import Settings
 from core.analysis.sources import CLASSES, Sources, defined_names, dotted_names, named_nowhere, read_sources
+from core.analysis.stubs import stub_problem
 from core.analysis.syntax import Node, Registered, SyntaxTrees
+from core.analysis.unreachable import mounts_nothing, nothing_mounted, unreachable
+from core.analysis.users import user_problems
 from core.analysis.worker import worker_findings
 from core.config.checks import Code
 from core.config.model import Configuration
@@ -130,6 +143,8 @@ class _Program:
     def findings(self) -> list[Finding]:
         """All findings, in order."""
         linecache.checkcache()
+        for text in declared().problems:
+            self.found.append(Finding("core-env", text, str(self.configuration.path), 1))
         for path, line, text in self.modules.problems:
             self.found.append(Finding("core-env", f"syntax error: {text}. Fix it", str(path), line))
         registrations = {module: self.trees.registrations(module) for module in self.program}
@@ -139,6 +154,9 @@ class _Program:
                 self._check_registration(registration)
             for number, message in misplaced(self.trees, registered).items():
                 self.report(Problem("core-order", message, registered[number].call))
+            for number, message in unreachable(self.trees, registered).items():
+                self.report(Problem("core-route", message, registered[number].call))
+        self._check_mounts([one for registered in registrations.values() for one in registered])
         self._check_apps()
         for module in self.program:
             for scope in scopes_in(module.scope):
@@ -147,6 +165,7 @@ class _Program:
                     for node in self.parents(scope.node):
                         for problem in self.databases.problems(Node(node, scope)):
                             self.report(problem)
+                        self.report(stub_problem(self.databases, Node(node, scope)))
         self.statements = self.databases.compared
         self.found += worker_findings(self.modules, self.program)
         if not self.found and not self.paths + self.statements and not any(True for _ in self.envs()):
@@ -160,7 +179,7 @@ class _Program:
     def levelled(self, findings: Iterable[Finding]) -> Iterator[Finding]:
         """The findings as errors or warnings, as the project wants its codes."""
         for finding in findings:
-            match level_of(finding.code, self.configurations):
+            match level_of(finding.code, self.configurations, finding.file):
                 case "error":
                     yield finding
                 case "warning":
@@ -330,19 +349,72 @@ class _Program:
     # -- registrations
 
     def _check_registration(self, registration: Registered) -> None:
-        if registration.method == "queue":
-            self._check_queue(registration)
+        if registration.method in ("queue", "scheduled"):
+            self._check_consumer(registration)
+            if registration.method == "queue":
+                self._check_queue(registration)
             return
         env = self.trees.env_of(registration.on)
         for handler in registration.handlers if env is not None else ():
-            named = binding_of(self.trees, handler)
-            if named is not None and env is not None:
-                call = f'{named[0]}(kv_binding="{named[1]}")'
-                message = binding_problem(call, named[1], self._shape(env))
+            for named in bindings_of(self.trees, handler):
+                if env is None:
+                    break
+                message = binding_problem(named.shown, named.name, self._shape(env), expected=named.expected)
                 self.report(Problem("core-binding", message, handler) if message is not None else None)
         for problem in registration_problems(self.trees, registration, self.sources):
             self.report(problem)
+        for node, message in mounts_nothing(self.trees, registration).items():
+            self.report(Problem("core-route", message, node))
+        for problem in user_problems(self.trees, registration):
+            self.report(problem)
         self.paths += registration.is_route and path_of(self.trees, registration) is not None
+
+    def _check_mounts(self, registrations: Sequence[Registered]) -> None:
+        """Routers with nothing on them that are mounted, and that nothing else can put anything on."""
+        filled = {registration.router for registration in registrations}
+        mounts = {
+            (handler.node, handler.scope): (registration, router)
+            for registration in registrations
+            if registration.method == "use"
+            for handler in registration.handlers
+            if isinstance(handler.node, ast.Name | ast.Attribute)
+            and (router := self.trees.router(handler.node, handler.scope)) is not None
+            and router.key not in filled
+            and isinstance(router.key, ast.Call)
+        }
+        if not mounts:
+            return
+        empty = {router.key for _, router in mounts.values()}
+        mounted = {node for node, _ in mounts}
+        for module in self.program:
+            for scope in scopes_in(module.scope):
+                for node in self.parents(scope.node):
+                    if isinstance(node, ast.Name | ast.Attribute) and node not in mounted and empty:
+                        router = self.trees.router(node, scope) if isinstance(node.ctx, ast.Load) else None
+                        if router is not None:
+                            empty.discard(router.key)
+        for (node, scope), (registration, router) in mounts.items():
+            if router.key in empty:
+                message = nothing_mounted(path_of(self.trees, registration), ast.unparse(node))
+                self.report(Problem("core-route", message, Node(node, scope)))
+
+    def _check_consumer(self, registration: Registered) -> None:
+        """A consumer, or the handler of a trigger, over another Env than that of its app."""
+        env = self.trees.env_of(registration.on)
+        if env is None or registration.decorated is None:
+            return
+        function, scope = registration.decorated
+        second = annotation_at(function, 1)
+        given = class_at(self.modules.resolve(second, scope)) if isinstance(second, ast.Name | ast.Attribute) else None
+        reader = self.reader
+        if given is None or second is None or reader.is_protocol(given) or not reader.is_env(given):
+            return
+        if given not in reader.ancestors(env):
+            code: Code = "core-queue" if registration.method == "queue" else "core-env"
+            call = f"{registration.method}({', '.join(ast.unparse(a.node) for a in registration.arguments)})"
+            call = call.replace("'", '"')
+            message = wrong_env(call, self.trees.shown(registration.decorated), given.node.name, env.node.name)
+            self.add(code, message, scope.module, second)
 
     def _check_queue(self, registration: Registered) -> None:
         name = self.trees.string_of(registration.arguments[0]) if registration.arguments else None

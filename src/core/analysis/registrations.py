@@ -7,14 +7,12 @@ Written once for both front ends (`core.analysis.front_end`). What a path means 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
+from core.analysis.extensions import declared
 from core.analysis.front_end import FrontEnd, Names, Problem, Registration
-from core.analysis.problems import handler_not_last, handler_parameters, unknown_parameter
+from core.analysis.problems import answers_first, handler_not_last, handler_parameters, unknown_parameter
 from core.analysis.routes import (
-    MIDDLEWARE,
-    NAMED,
-    KnownMiddleware,
     PlacedMiddleware,
     parameters_of,
     path_problem,
@@ -22,8 +20,9 @@ from core.analysis.routes import (
     runs_before,
 )
 from core.analysis.sources import Sources
+from core.extensions import DeclaredMiddleware
 
-__all__ = ["binding_of", "misplaced", "path_of", "registration_problems", "unknown_read"]
+__all__ = ["NamedBinding", "bindings_of", "misplaced", "path_of", "registration_problems", "unknown_read"]
 
 NodeT = TypeVar("NodeT")
 
@@ -70,9 +69,12 @@ def _not_last(
         return
     handlers = registration.handlers
     for handler in handlers if registration.decorated is not None else handlers[:-1]:
-        if front_end.demanded(handler) == 2:
+        middleware = _middleware(front_end, handler)
+        if front_end.demanded(handler) == 2 or (middleware is not None and middleware.answers):
             call = f'{registration.method}("{path}")' if path is not None else f"{registration.method}(…)"
-            yield Problem("core-params", handler_not_last(front_end.shown(handler), call), handler)
+            shown = front_end.shown(handler)
+            message = handler_not_last(shown, call) if middleware is None else answers_first(shown, call)
+            yield Problem("core-params", message, handler)
             return
 
 
@@ -89,14 +91,45 @@ def unknown_read(
     return unknown_parameter(name, paths[0] or "", known[0] or ())
 
 
-def binding_of(front_end: Names[NodeT], node: NodeT) -> tuple[str, str] | None:
-    """The middleware that goes by the name of a binding, and that name: `rate_limit(kv_binding="SESSIONS")`."""
+class NamedBinding(NamedTuple):
+    """A binding named by a text in a call: `rate_limit(kv_binding="SESSIONS")`.
+
+    `maker` is the full name of what is called, `option` the argument, `name` the text.
+    """
+
+    maker: str
+    option: str
+    name: str
+
+    @property
+    def shown(self) -> str:
+        """The call as messages show it."""
+        middleware = declared().middleware[self.maker]
+        named = "" if self.option == middleware.first else f"{self.option}="
+        return f'{middleware.name}({named}"{self.name}")'
+
+    @property
+    def expected(self) -> str:
+        """The Protocol that the binding must be of."""
+        return declared().middleware[self.maker].bindings[self.option]
+
+
+def bindings_of(front_end: Names[NodeT], node: NodeT, deeper: bool = True) -> Iterator[NamedBinding]:
+    """The bindings that a middleware goes by, named by texts: its own, and those of a store that it is given."""
     value = front_end.value_of(node)
     call = node if value is None else value
-    middleware = NAMED.get(front_end.maker_of(call))
-    given = front_end.argument_of(call, "kv_binding") if middleware is not None else None
-    name = front_end.string_of(given) if given is not None else None
-    return (middleware, name) if middleware is not None and name is not None else None
+    maker = front_end.maker_of(call)
+    middleware = declared().middleware.get(maker)
+    if middleware is None:
+        return
+    for option in middleware.bindings:
+        given = front_end.argument_of(call, option, first=option == middleware.first)
+        name = front_end.string_of(given) if given is not None else None
+        if name is not None:
+            yield NamedBinding(maker, option, name)
+    store = front_end.argument_of(call, "store") if deeper else None
+    if store is not None:
+        yield from bindings_of(front_end, store, deeper=False)
 
 
 # The order of middleware ----------------------------------------------------------------------------------------------
@@ -130,7 +163,7 @@ def _entries(
     if router in seen:
         return
     for number, registration in enumerate(registrations):
-        if registration.router != router or registration.method == "queue":
+        if registration.router != router or registration.method in ("queue", "scheduled"):
             continue
         at = where or registration.where
         handlers = registration.handlers
@@ -149,7 +182,7 @@ def _entries(
                 yield from ((entry._replace(registration=number), at) for entry, _ in inner)
 
 
-def _middleware(front_end: Names[NodeT], node: NodeT) -> KnownMiddleware | None:
-    """A middleware of the framework, made here."""
+def _middleware(front_end: Names[NodeT], node: NodeT) -> DeclaredMiddleware | None:
+    """A middleware that somebody declares, made here."""
     value = front_end.value_of(node)
-    return MIDDLEWARE.get(front_end.maker_of(node if value is None else value))
+    return declared().middleware.get(front_end.maker_of(node if value is None else value))

@@ -6,20 +6,17 @@ mypy plugin and `core check` can ask for them with what stands in the source.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 from core.analysis.problems import order_problem
 from core.errors import PathError
+from core.extensions import DeclaredMiddleware
 from core.routing.pattern import Pattern, parse
-from core.values import frozen
 
 __all__ = [
-    "KnownMiddleware",
     "METHODS",
-    "MIDDLEWARE",
-    "NAMED",
     "PlacedMiddleware",
     "parameters_of",
     "path_problem",
@@ -29,30 +26,6 @@ __all__ = [
 
 METHODS: Final = frozenset(["all", "delete", "get", "head", "options", "patch", "post", "put"])
 """The methods of a router that register a route by its path alone. `on` takes the method first."""
-
-
-@frozen
-class KnownMiddleware:
-    """A middleware of the framework as the checks know it: what it reads of a request, and what it puts there."""
-
-    name: str
-    reads: frozenset[str] = frozenset()
-    provides: frozenset[str] = frozenset()
-
-
-MIDDLEWARE: Final[Mapping[str, KnownMiddleware]] = {
-    "core.middleware.logger.logger": KnownMiddleware("logger", reads=frozenset(["req.id"])),
-    "core.middleware.request_id.request_id": KnownMiddleware("request_id", provides=frozenset(["req.id"])),
-}
-"""By the full name of the function that makes it. What is not here neither reads nor provides."""
-
-
-NAMED: Final[Mapping[str, str]] = {
-    "core.middleware.cache.cache": "cache",
-    "core.middleware.rate_limit.rate_limit": "rate_limit",
-    "core.middleware.sessions.sessions": "sessions",
-}
-"""The middleware that takes `kv_binding="NAME"`, by full name, and how it is called in messages."""
 
 
 @lru_cache(1024)  # a path is asked for by its route, and again by each parameter that its handler reads
@@ -76,7 +49,7 @@ def path_problem(path: str) -> str | None:
 class PlacedMiddleware(NamedTuple):
     """A middleware and where it is registered: under a prefix, or on a `route`'s own path. `registration` is its number."""
 
-    middleware: KnownMiddleware
+    middleware: DeclaredMiddleware
     path: str
     route: bool
     registration: int
@@ -90,7 +63,7 @@ def reversals(placed: Sequence[PlacedMiddleware]) -> list[tuple[int, str]]:
             continue
         pattern = _pattern(late.path)
         provided: set[str] = set()
-        waiting: list[tuple[KnownMiddleware, frozenset[str]]] = []
+        waiting: list[tuple[DeclaredMiddleware, frozenset[str]]] = []
         for early in placed[:index]:
             above = _pattern(early.path)
             if pattern is None or above is None:
@@ -99,12 +72,12 @@ def reversals(placed: Sequence[PlacedMiddleware]) -> list[tuple[int, str]]:
                 continue  # a route's own middleware runs for that route alone
             if early.registration != late.registration and not above.covers(pattern):
                 continue
-            missed = early.middleware.reads - provided
+            missed = frozenset((*early.middleware.reads, *early.middleware.requires)) - provided
             if missed:
                 waiting.append((early.middleware, missed))
-            provided |= early.middleware.provides
+            provided.update(early.middleware.provides)
         for reader, missed in waiting:
-            late_names = missed & late.middleware.provides
+            late_names = missed.intersection(late.middleware.provides)
             if late_names:
                 reason = f"{reader.name}() reads {', '.join(sorted(late_names))}"
                 found.append((late.registration, order_problem(reader.name, late.middleware.name, reason)))

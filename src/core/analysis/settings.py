@@ -19,9 +19,11 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
+from core.analysis.extensions import declared
 from core.analysis.sources import CLASSES, FILES_AT_MOST, Sources, defined_names, named_nowhere, read_sources
 
 if TYPE_CHECKING:
+    from core.analysis.elsewhere import Elsewhere
     from core.config.model import Binding, Configuration
     from core.sql.schema import Schema
 
@@ -173,7 +175,6 @@ class Facts(NamedTuple):
 
 _MAKERS: Final = (b"frozen", b"define", b"dataclass", b"mutable", b"attrs", b"attributes", b"@attr.s", b"@s")
 _MAIN: Final = re.compile(r"^\s*[\"']?main[\"']?\s*[=:]\s*[\"']([^\"']+)[\"']", re.MULTILINE)
-_LEVELS: Final = re.compile(r"core-\w+[\"']?\s*[=:]\s*[\"']\w+")
 _FOLDER: Final = re.compile(r"migrations_dir[\"']?\s*[=:]\s*[\"']([^\"']+)[\"']")
 
 
@@ -200,6 +201,8 @@ class Project:
 
     def __init__(self, config_file: str | None, search: Sequence[str] = ()) -> None:
         self.settings: Settings = read_settings(config_file)
+        if declared().problems:
+            self.settings = self.settings._replace(problems=(*self.settings.problems, *declared().problems))
         self._search = search
         self._configured: dict[Path | None, Configured] = {}
         self._by_module: dict[str, Configured] = {}
@@ -211,6 +214,7 @@ class Project:
         self._digests: dict[Path | None, str] = {}
         self._facts: dict[str, Facts] = {}
         self._sources: Sources | None = None
+        self._elsewhere: Elsewhere | None = None
 
     # -- texts and digests
 
@@ -220,6 +224,15 @@ class Project:
         if self._sources is None:
             self._sources = read_sources(self.settings.root, FILE_NAMES, self._look)
         return self._sources
+
+    @property
+    def elsewhere(self) -> Elsewhere:
+        """What other modules register handlers on."""
+        if self._elsewhere is None:
+            from core.analysis.elsewhere import Elsewhere
+
+            self._elsewhere = Elsewhere(self.settings.root, self._search, self.sources)
+        return self._elsewhere
 
     def _look(self, path: str, text: bytes) -> None:
         self._facts[path] = facts_of(text)
@@ -278,6 +291,7 @@ class Project:
         if facts.env:
             data += [*sorted(facts.classes & sources.bases), str(sources.complete)]
         if facts.core:
+            data += declared().sources
             data += self._levels_for(self._path_for(os.path.dirname(path)))
         if facts.params:
             data += [str(sources.complete), *sorted(sources.prefixes), repr(sorted(sources.handlers))]
@@ -296,6 +310,7 @@ class Project:
             repr(sorted(sources.tables)),
             str(sources.complete),
             repr(self.unmatched()),
+            *declared().sources,
         ]
         for path in self.settings.config or sources.others:
             parts += [str(path), self._digest_for(path)]
@@ -311,7 +326,7 @@ class Project:
     def _levels_for(self, path: Path | None) -> list[str]:
         """Return the levels of findings of a configuration file, which hold in every module."""
         if path not in self._levels:
-            self._levels[path] = _LEVELS.findall(_bytes(path).decode("utf-8", "replace")) if path is not None else []
+            self._levels[path] = _checks_of(path) if path is not None else []
         return self._levels[path]
 
     def _make_digest(self, path: Path) -> str:
@@ -441,6 +456,22 @@ def _holds_main(folder: Path, configuration: Path) -> bool:
     """Return True if the entry file of a configuration lies in a folder; so it is taken where the file names none."""
     main = _MAIN.search(_bytes(configuration).decode("utf-8", "replace"))
     return main is None or (configuration.parent / main[1]).resolve().is_relative_to(folder.resolve())
+
+
+def _checks_of(path: Path) -> list[str]:
+    """What a configuration file says of levels of findings: the lines below `[core.checks]`, or all of a JSON file."""
+    text = _bytes(path).decode("utf-8", "replace")
+    if "checks" not in text:
+        return []
+    if path.suffix != ".toml":
+        return [text]
+    found: list[str] = []
+    inside = False
+    for line in text.splitlines():
+        inside = "checks" in line if line.lstrip().startswith("[") else inside or "checks" in line
+        if inside:
+            found.append(line)
+    return found
 
 
 def _bytes(path: Path) -> bytes:

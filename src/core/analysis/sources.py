@@ -43,24 +43,24 @@ class Sources(NamedTuple):
     parameters in what may be a prefix. `complete` is False where there are too many files, or a prefix is put together
     at run time: then any name may come from a prefix, and any class may be derived from. `others` are the paths of
     files that were asked for beside the sources. `handlers` are the names given to a route in a call, with the files that
-    do so; `tables` those, in lower case, of tables that the program itself creates.
+    do so and the calls up to there; `tables` those, in lower case, of tables that the program itself creates.
     """
 
     bases: frozenset[str]
     prefixes: frozenset[str]
     complete: bool
     others: tuple[Path, ...] = ()
-    handlers: frozenset[tuple[str, str]] = frozenset()
+    handlers: frozenset[tuple[str, str, str]] = frozenset()
     tables: frozenset[str] = frozenset()
 
     def may_prefix(self, name: str) -> bool:
         """Return True if a prefix that a router is mounted at may have a parameter of that name."""
         return not self.complete or name in self.prefixes
 
-    def registered_elsewhere(self, name: str, path: str) -> bool:
-        """Return True if a file other than its own may register a handler of that name."""
+    def files_of(self, name: str, path: str) -> frozenset[str]:
+        """The files other than its own that may register a handler of that name."""
         own = os.path.abspath(path)
-        return any(handler == name and file != own for handler, file in self.handlers)
+        return frozenset(file for handler, file, _ in self.handlers if handler == name and file != own)
 
 
 def read_sources(root: Path, others: Sequence[str] = (), each: Callable[[str, bytes], object] | None = None) -> Sources:
@@ -70,7 +70,7 @@ def read_sources(root: Path, others: Sequence[str] = (), each: Callable[[str, by
     """
     bases: set[str] = set()
     prefixes: set[str] = set()
-    handlers: set[tuple[str, str]] = set()
+    handlers: set[tuple[str, str, str]] = set()
     tables: set[str] = set()
     found: list[Path] = []
     complete = True
@@ -98,7 +98,8 @@ def read_sources(root: Path, others: Sequence[str] = (), each: Callable[[str, by
                 prefixes.update(_PARAMETER.findall((match[1] or match[2] or b"").decode("utf-8", "replace")))
             for match in _HANDLERS.finditer(text):
                 names = _NAME.findall(match[1].decode("utf-8", "replace"))
-                handlers.update((name, os.path.abspath(path)) for name in names)
+                call = match[0].decode("utf-8", "replace")
+                handlers.update((name, os.path.abspath(path), call) for name in names)
         if b"reate " in text or b"REATE " in text:
             tables.update(name.decode("utf-8", "replace").lower() for name in _TABLES.findall(text))
         if b"use(" in text and _FORMATTED.search(text):

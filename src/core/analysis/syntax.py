@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Hashable, Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import attrs
 
 from core.analysis.annotations import ClassRef, Reader
 from core.analysis.front_end import REGISTERS, MethodCall, Registration
-from core.analysis.modules import External, FunctionNode, Local, Module, Modules, Scope, blocks_of
+from core.analysis.modules import Definition, External, FunctionNode, Local, Module, Modules, Scope, blocks_of
 from core.analysis.nodes import (
     annotation_at,
     demanded_by,
@@ -22,11 +22,11 @@ from core.analysis.nodes import (
     own_class,
 )
 
-__all__ = ["Node", "Registered", "Router", "SyntaxTrees"]
+__all__ = ["Node", "REQUESTS", "Registered", "Router", "SyntaxTrees"]
 
 _APPS: Final = frozenset(["core.create_app", "core.app.create_app", "core.App", "core.app.App"])
 _ROUTERS: Final = frozenset(["core.Router", "core.router.Router"])
-_REQUESTS: Final = frozenset(["core.Request", "core.request.Request"])
+REQUESTS: Final = frozenset(["core.Request", "core.request.Request"])
 _DEEPEST: Final = 30
 
 
@@ -39,11 +39,17 @@ class Node(NamedTuple):
 
 @attrs.frozen(eq=False)
 class Router:
-    """An app or router. `key` is where it is made: views of it have the same."""
+    """An app or router. `key` is where it is made: views of it have the same.
+
+    `user` is `none` where nothing finds out who is asking, `view` behind an authenticator, and `unknown`. `demands` is the
+    class of the user that it needs where it is mounted.
+    """
 
     key: ast.AST
     env: ClassRef | None
     app: bool
+    user: Literal["none", "view", "unknown"] = "none"
+    demands: str | None = None
 
 
 @attrs.define(eq=False)
@@ -100,9 +106,11 @@ class SyntaxTrees:
         resolved = self.modules.resolve(node.node.func, node.scope) if isinstance(node.node, ast.Call) else None
         return resolved.name if isinstance(resolved, External) else ""
 
-    def argument_of(self, call: Node, name: str, /) -> Node | None:
-        """The argument of a call that is given by name."""
+    def argument_of(self, call: Node, name: str, /, *, first: bool = False) -> Node | None:
+        """The argument of a call that is given by name, or first of all."""
         keywords = call.node.keywords if isinstance(call.node, ast.Call) else ()
+        if first and isinstance(call.node, ast.Call) and call.node.args:
+            return Node(call.node.args[0], call.scope)
         return next((Node(keyword.value, call.scope) for keyword in keywords if keyword.arg == name), None)
 
     def router_of(self, node: Node, /) -> Hashable | None:
@@ -151,6 +159,8 @@ class SyntaxTrees:
         """Return the number of arguments a callable requires: a function, or an object of a class with `__call__`."""
         expression, scope = node
         function = self.function(expression, scope)
+        if isinstance(expression, ast.FunctionDef | ast.AsyncFunctionDef):
+            function = expression, scope
         if function is not None:
             demanded = demanded_by(function[0]) if self._plain(*function) else None
             return demanded - own_arguments(function[1]) if demanded is not None else None
@@ -184,7 +194,7 @@ class SyntaxTrees:
         if not isinstance(annotation, ast.Subscript) or not isinstance(annotation.slice, ast.Tuple):
             return []
         resolved = self.modules.resolve(annotation.value, scope)
-        if not isinstance(resolved, External) or resolved.name not in _REQUESTS or len(annotation.slice.elts) < 3:
+        if not isinstance(resolved, External) or resolved.name not in REQUESTS or len(annotation.slice.elts) < 3:
             return []
         read = self.reader.annotation(annotation.slice.elts[2], scope)
         return [str(value) for value in read.literals] if read.kind == "Literal" else []
@@ -200,22 +210,25 @@ class SyntaxTrees:
             if not isinstance(resolved, Local):
                 return None
             definition = resolved.definition
-            annotated = self._annotated(definition.annotation, resolved.scope)
+            annotated = self._annotated(definition, resolved.scope)
             if definition.value is None:
-                # A parameter: `def register(app: App[Env])`.
-                app, env = annotated
-                return None if app is None else Router(definition.node, env, app)
+                return annotated  # a parameter: `def register(app: App[Env])`
             made = self.router(definition.value, resolved.scope, depth + 1)
-            if made is not None and made.env is None and annotated[1] is not None:
-                return attrs.evolve(made, env=annotated[1])
-            return made
+            if made is None or definition.annotation is None:
+                return made
+            if annotated is None:
+                return attrs.evolve(made, user="unknown")
+            user = made.user if made.user == "view" else annotated.user
+            return attrs.evolve(made, env=made.env or annotated.env, user=user, demands=annotated.demands)
         if not isinstance(expression, ast.Call):
             return None
         function = expression.func
         if isinstance(function, ast.Attribute) and function.attr in ("Router", "authenticated"):
             owner = self.router(function.value, scope, depth + 1)
             if owner is not None:
-                return owner if function.attr == "authenticated" else Router(expression, owner.env, app=False)
+                if function.attr == "authenticated":
+                    return attrs.evolve(owner, user="view", demands=None)
+                return Router(expression, owner.env, app=False)
         given = function.slice if isinstance(function, ast.Subscript) else None
         resolved = self.modules.resolve(function.value if isinstance(function, ast.Subscript) else function, scope)
         if not isinstance(resolved, External):
@@ -224,23 +237,45 @@ class SyntaxTrees:
             argument = expression.args[0] if expression.args else given
             return Router(expression, self._env(argument, scope), app=True)
         if resolved.name in _ROUTERS:
-            return Router(expression, self._env(given, scope), app=False)
+            return self._given(expression, given, scope, app=False)
         return None
 
-    def _annotated(self, annotation: ast.expr | None, scope: Scope) -> tuple[bool | None, ClassRef | None]:
-        """Return True if an annotation is `App[…]` (or `Router[…]`, or neither), and its Env."""
+    def _annotated(self, definition: Definition, scope: Scope) -> Router | None:
+        """The router that an annotation says is there: `App[Env]`, `Router[Env, User]`; None for everything else."""
+        annotation = definition.annotation
         if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
             try:
                 annotation = ast.parse(annotation.value, mode="eval").body
             except SyntaxError:
-                return None, None
+                return None
         inside = annotation.slice if isinstance(annotation, ast.Subscript) else None
         if isinstance(annotation, ast.Subscript):
             annotation = annotation.value
         resolved = self.modules.resolve(annotation, scope) if annotation is not None else None
         if not isinstance(resolved, External) or resolved.name not in _APPS | _ROUTERS:
-            return None, None
-        return resolved.name in _APPS, self._env(inside, scope)
+            return None
+        return self._given(definition.node, inside, scope, app=resolved.name in _APPS)
+
+    def _given(self, key: ast.AST, inside: ast.expr | None, scope: Scope, *, app: bool) -> Router:
+        """A router by its type arguments: `Env`, `Env, User`."""
+        second = inside.elts[1] if isinstance(inside, ast.Tuple) and len(inside.elts) > 1 else None
+        resolved = self.modules.resolve(second, scope) if second is not None else None
+        nobody = second is None or (isinstance(resolved, External) and resolved.name == "builtins.object")
+        demands = self.user_of(second, scope) if second is not None else None
+        return Router(key, self._env(inside, scope), app, "none" if nobody else "unknown", demands)
+
+    def user_of(self, expression: ast.expr, scope: Scope) -> str | None:
+        """The name of the class that a user is; None for `object`, `Any` and whatever is no class."""
+        if isinstance(expression, ast.Subscript):
+            expression = expression.value
+        if not isinstance(expression, ast.Name | ast.Attribute):
+            return None
+        read = self.reader.annotation(expression, scope)
+        if read.class_ is not None:
+            return read.class_.node.name
+        resolved = self.modules.resolve(expression, scope)
+        known = isinstance(resolved, External) and resolved.name.startswith("builtins.")
+        return read.shown if known and read.kind not in ("object", "Any") else None
 
     def _env(self, expression: ast.expr | None, scope: Scope) -> ClassRef | None:
         if isinstance(expression, ast.Tuple):

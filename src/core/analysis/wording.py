@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
+from core.analysis.extensions import protocol_of
 from core.config.model import KINDS, Binding, Configuration
 
 __all__ = ["annotation_for", "in_file", "json_type", "listed", "required_secret", "variable", "with_article"]
@@ -43,7 +44,7 @@ def annotation_for(binding: Binding) -> str:
             case "durable_object":
                 return f"DurableObjectNamespace[{binding.entry.class_name}]"
             case _:
-                return binding.protocol or "object"
+                return (protocol_of(binding) or "object").rpartition(".")[2]
     value: object = binding.entry
     match value:
         case bool():

@@ -15,7 +15,7 @@ from typing import Final
 from core.analysis.findings import Finding
 from core.analysis.modules import External, Module, Modules, Scope
 
-__all__ = ["MISSING_MODULES", "MISSING_NAMES", "worker_findings"]
+__all__ = ["BLOCKING", "MISSING_MODULES", "MISSING_NAMES", "worker_findings"]
 
 _FILES: Final = "A worker has no files to keep: use a KV namespace, D1 or R2"
 _USERS: Final = 'A worker has no users and no processes: leave it out, or ask under `if sys.platform != "emscripten":`'
@@ -73,6 +73,27 @@ MISSING_NAMES: Final[Mapping[str, str]] = {
 }
 """Functions and classes that are missing or fail whenever they are used, and what to do about each."""
 
+_WAITS: Final = "Await the runtime's own fetch: `from js import fetch`, or a service binding"
+_LOST: Final = "what is written is gone with the isolate. Use a KV namespace, R2 or D1"
+
+BLOCKING: Final[Mapping[str, str]] = {
+    "time.sleep": "Await asyncio.sleep",
+    "urllib.request.urlopen": _WAITS,
+    "http.client.HTTPConnection": _WAITS,
+    "http.client.HTTPSConnection": _WAITS,
+    "socket.create_connection": _SOCKETS,
+    **{
+        f"{module}.{name}": _WAITS
+        for module in ("requests", "httpx")
+        for name in ("delete", "get", "head", "options", "patch", "post", "put", "request")
+    },
+    "requests.Session": _WAITS,
+    "httpx.Client": _WAITS,
+    "builtins.input": "A worker has no terminal",
+}
+"""What stops every request of the isolate for as long as it takes, in a function that is async, and what to do instead."""
+
+_WRITES: Final = frozenset(["write_text", "write_bytes", "mkdir", "touch"])
 _ABSENT: Final = frozenset({"hashlib.pbkdf2_hmac", "hashlib.scrypt"})
 _IGNORE: Final = re.compile(r"#\s*core:\s*ignore\[[^\]]*\bcore-worker\b[^\]]*\]")
 
@@ -93,12 +114,13 @@ class _Missing:
         self.modules = modules
         self.module = module
 
-    def found(self, node: ast.AST, scope: Scope) -> Iterator[tuple[ast.stmt | ast.expr, str]]:
+    def found(self, node: ast.AST, scope: Scope, *, waits: bool = False) -> Iterator[tuple[ast.stmt | ast.expr, str]]:
+        """What is missing below a node. `waits` says that it is in the body of an async function."""
         for child in ast.iter_child_nodes(node):
             match child:
                 case ast.Try(handlers=[_, *_]):
                     for part in (*child.handlers, *child.finalbody):
-                        yield from self.found(part, scope)
+                        yield from self.found(part, scope, waits=waits)
                     continue
                 case ast.If(test=test) if _is_asked(test):
                     continue
@@ -112,18 +134,36 @@ class _Missing:
                             yield child, _told(f"{name}.{alias.name}")
                 case ast.Call(func=func):
                     yield from self._use(func, scope)
+                    if waits:
+                        yield from self._wait(child, scope)
                 case ast.ClassDef(bases=bases):
                     for base in bases:
                         yield from self._use(base, scope)
                 case _:
                     pass
-            inner = scope.children.get(child, scope) if isinstance(child, _SCOPES) else scope
-            yield from self.found(child, inner)
+            inner, awaited = scope, waits
+            if isinstance(child, _SCOPES):
+                inner, awaited = scope.children.get(child, scope), isinstance(child, ast.AsyncFunctionDef)
+            yield from self.found(child, inner, waits=awaited and not isinstance(child, ast.Lambda))
 
     def _module(self, node: ast.stmt, name: str) -> Iterator[tuple[ast.stmt, str]]:
         top = name.partition(".")[0]
         if top in MISSING_MODULES and self.modules.find(top) is None:
             yield node, f"a worker's Python has no module {top}. {MISSING_MODULES[top]}"
+
+    def _wait(self, call: ast.Call, scope: Scope) -> Iterator[tuple[ast.expr, str]]:
+        """What blocks, or writes a file, in the body of an async function."""
+        resolved = self.modules.resolve(call.func, scope)
+        name = resolved.name if isinstance(resolved, External) else ""
+        if name in BLOCKING:
+            yield call, f"{name} blocks: no other request is answered meanwhile. {BLOCKING[name]}"
+        elif name == "builtins.open" and _is_written(call):
+            yield call, f"a worker has no files to keep: {_LOST}"
+        elif isinstance(call.func, ast.Attribute) and call.func.attr in _WRITES:
+            made, inner = self.modules.value(call.func.value, scope)
+            path = self.modules.resolve(made.func, inner) if isinstance(made, ast.Call) else None
+            if isinstance(path, External) and path.name == "pathlib.Path":
+                yield call, f"a worker has no files to keep: {_LOST}"
 
     def _use(self, expression: ast.expr, scope: Scope) -> Iterator[tuple[ast.expr, str]]:
         resolved = self.modules.resolve(expression, scope)
@@ -135,6 +175,12 @@ class _Missing:
 
 
 _SCOPES = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def _is_written(call: ast.Call) -> bool:
+    """Whether a call of `open` opens for writing, for certain."""
+    given = call.args[1] if len(call.args) > 1 else next((k.value for k in call.keywords if k.arg == "mode"), None)
+    return isinstance(given, ast.Constant) and isinstance(given.value, str) and bool(set("wax+") & set(given.value))
 
 
 def _told(name: str) -> str:

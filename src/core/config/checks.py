@@ -13,7 +13,16 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 __all__ = ["CHECKS", "CODES", "Check", "Code", "LEVELS", "Severity"]
 
 Code: TypeAlias = Literal[
-    "core-env", "core-binding", "core-params", "core-order", "core-queue", "core-sql", "core-worker", "core-openapi"
+    "core-env",
+    "core-binding",
+    "core-params",
+    "core-order",
+    "core-route",
+    "core-user",
+    "core-queue",
+    "core-sql",
+    "core-worker",
+    "core-openapi",
 ]
 Severity: TypeAlias = Literal["error", "warning"]
 LEVELS: Final = ("off", "warning", "error")
@@ -39,6 +48,8 @@ CHECKS: Final[Mapping[Code, Check]] = {
         "Check path parameters and the order of handlers",
     ),
     "core-order": Check("A middleware reads what only a later one provides", "Check the order of middleware"),
+    "core-route": Check("A route that no request reaches, or a mount of nothing", "Check that routes can be reached"),
+    "core-user": Check("A handler wants a user where there is no authenticator", None),
     "core-queue": Check(
         "The producer and the consumer of a queue do not agree", "Check consumers of queues against producers"
     ),

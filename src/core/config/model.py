@@ -474,11 +474,12 @@ class CoreSettings:
     `app` is where the application is, as `module:name`; without it, it is the `app` of the file that `main` names.
     `state` is the directory of the embedded bindings, relative to the configuration file. `checks` gives codes of
     findings a level for the whole project: `off`, `warning` or `error`, which is the default for all but `core-openapi`.
+    A table in it, named by a path or a pattern of paths, holds levels for the files there.
     """
 
     app: str | None = None
     state: str = ".core/state"
-    checks: Mapping[str, str] = attrs.field(factory=dict[str, str])
+    checks: Mapping[str, str | Mapping[str, str]] = attrs.field(factory=dict[str, "str | Mapping[str, str]"])
     ai: AiServer | None = None
 
 

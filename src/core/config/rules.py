@@ -60,11 +60,13 @@ def check_level(document: Document, environment: str | None, problems: Problems)
                     path,
                     f'{dotted(path)} = "{value}" must be lower-case letters, digits, - and _. Write "{fixed}".',
                 )
-            case ("core", "checks", code) if code not in CODES:
+            case ("core", "checks", _) if isinstance(value, dict):
+                pass  # the levels of the files at a path
+            case ("core", "checks", code) | ("core", "checks", _, code) if code not in CODES:
                 near = get_close_matches(code, CODES, n=1)
                 hint = f"Did you mean {near[0]}?" if near else f"There are {and_list(CODES)}."
                 problems.add(path, f"{dotted(path)}: there is no finding of that code. {hint}")
-            case ("core", "checks", _) if isinstance(value, str) and value not in LEVELS:
+            case ("core", "checks", _) | ("core", "checks", _, _) if isinstance(value, str) and value not in LEVELS:
                 problems.add(path, f'{dotted(path)} = "{value}" must be "off", "warning" or "error".')
             case ("compatibility_date",) if isinstance(value, str) and not _is_date(value):
                 problems.add(

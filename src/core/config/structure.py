@@ -131,14 +131,17 @@ def _is_mapping(type_: Any) -> bool:
     return get_origin(type_) is Mapping
 
 
-def _mapping_of(type_: Any, _: BaseConverter) -> Callable[[Any, Any], Any]:
+def _mapping_of(type_: Any, converter: BaseConverter) -> Callable[[Any, Any], Any]:
     _, element = get_args(type_)
+    inner = [arm for arm in get_args(element) if _is_mapping(arm)]
 
     def structure(value: object, _: Any) -> Any:
         if not isinstance(value, dict):
             raise _Mismatch(f"must be a table, not {type_name(value)}. Write its keys below its header.")
         for key, item in as_table(value).items():
-            if element is not Any and not isinstance(item, str):
+            if inner and isinstance(item, dict):
+                converter.structure(item, inner[0])
+            elif element is not Any and not isinstance(item, str):
                 raise _Mismatch(f"must have strings only, but {key} is {type_name(item)}. {_scalar_fix(str, item)}")
         return dict(as_table(value))
 

@@ -13,6 +13,7 @@ from core.analysis.problems import names_nothing, no_env, not_bindings
 from core.analysis.settings import Configured, Project
 from core.mypy_plugin.location import at, tell
 from core.mypy_plugin.types import BINDINGS, env_shape, has_base
+from core.mypy_plugin.variables import json_type
 from core.sql.catalog import problem_text
 
 __all__ = ["check_class", "check_decorator", "made", "shape_of"]
@@ -38,7 +39,7 @@ class _Checked(Mapping[TypeInfo, bool]):
 
 def shape_of(project: Project, info: TypeInfo, path: str, *, partial: bool = False) -> EnvShape:
     """A class as an Env."""
-    return env_shape(info, path, is_env=_Checked(project), partial=partial)
+    return env_shape(info, path, is_env=_Checked(project), inside=json_type, partial=partial)
 
 
 def check_decorator(project: Project, ctx: ClassDefContext) -> None:

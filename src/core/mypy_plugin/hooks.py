@@ -17,6 +17,7 @@ from typing import Final, TypeAlias
 from mypy.nodes import TypeInfo
 from mypy.options import Options
 from mypy.plugin import (
+    AttributeContext,
     ClassDefContext,
     FunctionContext,
     FunctionSigContext,
@@ -30,7 +31,9 @@ from mypy.plugins.dataclasses import dataclass_makers
 from mypy.plugins.default import DefaultPlugin
 from mypy.types import FunctionLike, Type
 
+from core.analysis.extensions import declared
 from core.analysis.settings import Project
+from core.middleware.declared import EXTENSION
 from core.mypy_plugin import codes  # noqa: F401  # pyright: ignore[reportUnusedImport]  # so that mypy knows their names in its options
 from core.mypy_plugin.version import restart_daemon_on
 
@@ -59,13 +62,11 @@ TARGETS: Final = (
     "core.bindings.d1.D1PreparedStatement.first",
     "core.bindings.d1.D1PreparedStatement.raw",
     "core.bindings.d1.D1PreparedStatement.run",
+    "core.bindings.durable_object.DurableObject",
+    "core.bindings.durable_object.DurableObjectNamespace",
     "core.bindings.queue.MessageBatch",
     "core.handlers.BoundMiddleware",
-    "core.middleware.cache.cache",
-    "core.middleware.logger.logger",
-    "core.middleware.rate_limit.rate_limit",
-    "core.middleware.request_id.request_id",
-    "core.middleware.sessions.sessions",
+    *(middleware.function for middleware in EXTENSION.middleware),
     "core.request.Params",
     "core.request.Request",
     "core.request.Request.params",
@@ -74,9 +75,6 @@ TARGETS: Final = (
 )
 """Every name that the plugin goes by. Whoever moves one must change it here; a test proves that each is there."""
 
-_NAMED: Final = frozenset(f"core.middleware.{name}.{name}" for name in ("cache", "rate_limit", "sessions"))
-"""As in `core.analysis.routes`, likewise."""
-
 _MAKERS: Final = frozenset(
     {*attr_class_makers, *attr_define_makers, *attr_frozen_makers, *attr_dataclass_makers, *dataclass_makers}
 )
@@ -84,11 +82,13 @@ _FOREIGN: Final = ("builtins.", "typing.", "collections.", "core.bindings.")
 _FIXED: Final = ("builtins.", "typing.", "collections.", "core.")
 """The prefixes of names of classes that a daemon does not see change."""
 
+_OWN: Final = frozenset(f"core.bindings.durable_object.DurableObject.{name}" for name in ("ctx", "env"))
 _RUNS: Final = frozenset(["first", "all", "run", "raw"])
 _REGISTERS: Final = METHODS | {"on", "use"}
 _METHODS: Final = _REGISTERS | {"prepare", "bind", "batch", "__getitem__", "queue"}
 
 
+AttributeHook: TypeAlias = Callable[[AttributeContext], Type]
 MethodHook: TypeAlias = Callable[[MethodContext], Type]
 SignatureHook: TypeAlias = Callable[[MethodSigContext], FunctionLike]
 
@@ -100,9 +100,12 @@ class CorePlugin(Plugin):
         super().__init__(options)
         self.project: Project = Project(options.config_file, options.mypy_path)
         self.attrs: DefaultPlugin = DefaultPlugin(options)
+        self._named: frozenset[str] = declared().named
         # mypy asks for the hook of every call there is. A class stays what it is for as long as a run lasts.
         self._lasts: bool = not options.fine_grained_incremental
         self._methods: dict[str, MethodHook | None] = {}
+        self._objects: dict[str, bool] = {}
+        self._attributes: dict[str, AttributeHook | None] = {}
         self._signatures: dict[str, SignatureHook | None] = {}
         if "mypy.dmypy_server" in sys.modules:
             restart_daemon_on(self.project.digest())
@@ -141,7 +144,7 @@ class CorePlugin(Plugin):
         return None
 
     def get_function_hook(self, fullname: str) -> Callable[[FunctionContext], Type] | None:
-        if fullname in _NAMED:
+        if fullname in self._named:
             from core.mypy_plugin import bindings
 
             return partial(bindings.carry_name, self.lookup_fully_qualified)
@@ -162,7 +165,11 @@ class CorePlugin(Plugin):
             pass
         owner, _, name = fullname.rpartition(".")
         hook = self._method_hook(owner, name) if name in _METHODS else None
-        if self._lasts or name not in _METHODS or owner.startswith(_FIXED):
+        if hook is None and self._is_object(owner):
+            from core.mypy_plugin import stubs
+
+            hook = partial(stubs.called, self.project)
+        if self._lasts or owner.startswith(_FIXED):
             self._methods[fullname] = hook
         return hook
 
@@ -213,6 +220,29 @@ class CorePlugin(Plugin):
         if self._lasts or name not in _RUNS or owner.startswith(_FIXED):
             self._signatures[fullname] = hook
         return hook
+
+    def get_attribute_hook(self, fullname: str) -> AttributeHook | None:
+        try:
+            return self._attributes[fullname]
+        except KeyError:
+            pass
+        hook: AttributeHook | None = None
+        if fullname in _OWN or self._is_object(fullname.rpartition(".")[0]):
+            from core.mypy_plugin import stubs
+
+            hook = partial(stubs.attribute, self.project)
+        if self._lasts or fullname.startswith(_FIXED):
+            self._attributes[fullname] = hook
+        return hook
+
+    def _is_object(self, owner: str) -> bool:
+        """Whether a class of the program is that of a Durable Object."""
+        if owner.startswith(_FIXED):
+            return False
+        found = self._objects.get(owner)
+        if found is None or not self._lasts:
+            found = self._objects[owner] = self._is(owner, "core.bindings.durable_object.DurableObject")
+        return found
 
     def _is_database(self, owner: str) -> bool:
         return self._is(owner, "core.bindings.d1.D1Database") or self._is(owner, "core.bindings.d1.D1DatabaseSession")

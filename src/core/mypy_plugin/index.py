@@ -60,8 +60,9 @@ from mypy.patterns import (
 )
 from mypy.types import CallableType, Type, get_proper_type
 
-from core.analysis.front_end import REGISTERS, MethodCall, Names, Registration
+from core.analysis.front_end import REGISTERS, FrontEnd, MethodCall, Names, Registration
 from core.analysis.registrations import misplaced
+from core.analysis.unreachable import unreachable
 from core.mypy_plugin.types import instance_of, literal_names, required_arguments
 from core.sql.analysis import Statement
 
@@ -102,6 +103,9 @@ class Index:
         self._routes: dict[Node, list[Registration[Node]]] = {}
         self._values: set[Expression] = set()
         self._order: dict[Node, str] | None = None
+        self._unreached: dict[Node, str] | None = None
+        self._again: set[Node] = set()
+        """The names that are given a value more than once."""
         self.classes: set[str] = set()
         """The bare names that stand among the bases of a class here."""
         self._walk(tree.defs, ())
@@ -230,7 +234,10 @@ class Index:
     def _assign(self, target: Expression, value: Expression | None) -> None:
         if isinstance(target, NameExpr) and target.node is not None:
             self._extents.setdefault(target.node, self._here)
-            self._assigned[target.node] = None if target.node in self._assigned else value
+            if target.node in self._assigned:
+                self._again.add(target.node)
+                value = None
+            self._assigned[target.node] = value
         elif isinstance(target, TupleExpr | ListExpr):
             for item in target.items:
                 self._assign(item, None)
@@ -384,7 +391,25 @@ class Index:
             self._order = {self.registrations[number].call: message for number, message in found.items()}
         return self._order
 
+    @property
+    def unreached(self) -> dict[Node, str]:
+        """The calls that register a route which no request reaches, and the messages about them."""
+        if self._unreached is None:
+            steady = [entry for entry in self.registrations if self._is_steady(entry.router)]
+            found = unreachable(self.checked, steady)
+            self._unreached = {steady[number].call: message for number, message in found.items()}
+        return self._unreached
+
+    def _is_steady(self, router: Hashable) -> bool:
+        """Whether what a router is in is given a value once, so that all of its registrations are on one router."""
+        return isinstance(router, Var) and router not in self._again
+
     # -- the interface of `core.analysis.front_end`
+
+    @property
+    def checked(self) -> FrontEnd[Node]:
+        """This, as the rules about registrations see it."""
+        return self
 
     @property
     def _names(self) -> Names[Node]:
@@ -397,8 +422,10 @@ class Index:
             return expression.callee.fullname
         return ""
 
-    def argument_of(self, call: Node, name: str, /) -> Expression | None:
-        """The argument of a call that is given by name."""
+    def argument_of(self, call: Node, name: str, /, *, first: bool = False) -> Expression | None:
+        """The argument of a call that is given by name, or first of all."""
+        if first and isinstance(call, CallExpr) and call.arg_kinds[:1] == [ARG_POS]:
+            return call.args[0]
         if not isinstance(call, CallExpr) or name not in call.arg_names:
             return None
         return call.args[call.arg_names.index(name)]
@@ -406,6 +433,13 @@ class Index:
     def router_of(self, expression: Node, /) -> Hashable | None:
         """The variable, or the attribute of one, that a router is in."""
         if isinstance(expression, NameExpr) and expression.node is not None:
+            view = self._assigned.get(expression.node)
+            if (
+                isinstance(view, CallExpr)
+                and isinstance(view.callee, MemberExpr)
+                and view.callee.name == "authenticated"
+            ):
+                return self.router_of(view.callee.expr)  # the same router, seen behind an authenticator
             return expression.node
         if isinstance(expression, MemberExpr) and (inner := self.router_of(expression.expr)) is not None:
             return inner, expression.name
@@ -445,7 +479,11 @@ class Index:
         return (literal_names(request.args[2]) or ()) if request is not None and len(request.args) == 3 else ()
 
     def _type_of(self, node: Node) -> Type | None:
-        return node.type if isinstance(node, FuncDef) else self.types.get(node)
+        if isinstance(node, FuncDef):
+            return node.type
+        known = self.types.get(node)
+        function = self.function(node) if known is None else None
+        return function.type if function is not None else known
 
     def method_call(self, expression: Node, /) -> MethodCall[Node] | None:
         """A call of a method in its parts."""

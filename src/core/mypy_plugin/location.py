@@ -48,7 +48,8 @@ def tell(
 
     `path` is that of the module, where `api` does not have it.
     """
-    match level_of(code, project.configured_for(path or cast("Any", api).path).configurations):
+    file = path or cast("str", cast("Any", api).path)
+    match level_of(code, project.configured_for(file).configurations, file):
         case "error":
             api.fail(message, node, code=ERROR_CODES[code])
         case "warning":

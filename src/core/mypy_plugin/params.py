@@ -11,6 +11,7 @@ from mypy.types import Type
 
 from core.analysis.registrations import registration_problems, unknown_read
 from core.analysis.settings import Project
+from core.analysis.unreachable import mounts_nothing
 from core.mypy_plugin.bindings import check_names
 from core.mypy_plugin.index import Index
 from core.mypy_plugin.location import index_here, tell
@@ -26,8 +27,11 @@ def item(project: Project, ctx: MethodContext) -> Type:
         request = _request(ctx.context.base, index)
         function = index.functions.get(request) if request is not None else None
         if name is not None and function is not None:
-            message = unknown_read(index, name, index.routes(function), project.sources)
-            if message is not None and not project.sources.registered_elsewhere(function.name, ctx.api.path):
+            if project.sources.files_of(function.name, ctx.api.path):
+                message = project.elsewhere.unknown_read(name, function.name, function.line, ctx.api.path)
+            else:
+                message = unknown_read(index, name, index.routes(function), project.sources)
+            if message is not None:
                 tell(project, ctx.api, message, ctx.context.index, "core-params")
     return ctx.default_return_type
 
@@ -53,8 +57,13 @@ def registered(project: Project, method: str, ctx: MethodContext) -> Type:
         message = index.order.get(call)
         if message is not None:
             tell(project, ctx.api, message, call, "core-order")
+        message = index.unreached.get(call)
+        if message is not None:
+            tell(project, ctx.api, message, call, "core-route")
         registration = index.registration(call)
         if registration is not None:
+            for node, text in mounts_nothing(index.checked, registration).items():
+                tell(project, ctx.api, text, node, "core-route")
             index.types = _types(call, ctx)
             for code, text, node in registration_problems(index, registration, project.sources):
                 tell(project, ctx.api, text, node, code)

@@ -5,7 +5,7 @@ What is not understood has no kind, and nothing is said about it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from mypy.nodes import AssignmentStmt, Decorator, FuncDef, NameExpr, TypeInfo, Var
@@ -26,7 +26,9 @@ from mypy.types import (
 )
 
 from core.analysis.envs import EnvAttribute, EnvShape
+from core.analysis.extensions import declared
 from core.analysis.findings import Location
+from core.analysis.variables import UNKNOWN, JsonType
 from core.config.model import KINDS
 from core.sql.rows import Kind, RowField
 
@@ -155,8 +157,18 @@ def literal_names(type_: Type) -> tuple[str, ...] | None:
 # Env ----------------------------------------------------------------------------------------------------------------
 
 
-def env_shape(info: TypeInfo, path: str, *, is_env: Mapping[TypeInfo, bool], partial: bool = False) -> EnvShape:
-    """An Env class as `core.analysis.envs` wants it. `is_env` tells of each base whether it is checked by itself."""
+def env_shape(
+    info: TypeInfo,
+    path: str,
+    *,
+    is_env: Mapping[TypeInfo, bool],
+    inside: Callable[[Type], JsonType],
+    partial: bool = False,
+) -> EnvShape:
+    """An Env class as `core.analysis.envs` wants it.
+
+    `is_env` tells of each base whether it is checked by itself, `inside` what a variable that is no scalar has inside.
+    """
     home = Location(path, info.line, info.column + 1)
     attributes: list[EnvAttribute] = []
     recorded = attrs_fields(info)
@@ -179,6 +191,7 @@ def env_shape(info: TypeInfo, path: str, *, is_env: Mapping[TypeInfo, bool], par
                 literals=literals,
                 converted=bool(record.get("converter_init_type") or record.get("has_converter")),
                 inherited=not own and is_env.get(owner, False),
+                json=inside(inner) if kind in ("list", "dict", "table") else UNKNOWN,
             )
         )
     return EnvShape(info.name, home, attributes, partial)
@@ -269,6 +282,8 @@ def _kind(type_: ProperType) -> tuple[str, tuple[str, ...], tuple[Any, ...]]:
                     own = type_.type is base
                     given = tuple(full_name(argument) for argument in type_.args) if own else ()
                     return base.name, given, ()
+                if base.fullname in declared().types:
+                    return declared().types[base.fullname], (), ()
                 if base.fullname in _SCALARS:
                     return (
                         ("" if type_.type.is_enum else _SCALARS[base.fullname])

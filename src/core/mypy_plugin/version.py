@@ -19,6 +19,8 @@ def _digest_of_sources() -> str:
     for room in ("analysis", "config", "mypy_plugin", "openapi", "routing", "sql"):
         for path in sorted((core / room).rglob("*.py")):
             digest.update(path.read_bytes())
+    for path in (core / "middleware" / "declared.py", core / "bindings" / "kinds.py"):
+        digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
 

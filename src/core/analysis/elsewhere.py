@@ -1,0 +1,68 @@
+"""The routes that other modules register a handler on, for a front end that sees one module at a time (`core-params`).
+
+The files that give a handler's name to a route are read as text, with `core.analysis.syntax`, and no others.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from pathlib import Path
+
+from core.analysis.annotations import Reader
+from core.analysis.entry import import_roots
+from core.analysis.modules import Module, Modules
+from core.analysis.nodes import scopes_in
+from core.analysis.registrations import unknown_read
+from core.analysis.sources import Sources
+from core.analysis.syntax import SyntaxTrees
+
+__all__ = ["Elsewhere"]
+
+
+class Elsewhere:
+    """The registrations of handlers in other modules than their own. `folders` are where imports may start, too."""
+
+    def __init__(self, root: Path, folders: Sequence[str], sources: Sources) -> None:
+        self._root = root
+        self._folders = [Path(folder) for folder in folders]
+        self._sources = sources
+        self._read: dict[tuple[str, str], tuple[SyntaxTrees, Module] | None] = {}
+
+    def unknown_read(self, parameter: str, handler: str, line: int, path: str) -> str | None:
+        """`req.params["idd"]` in the handler of that name at that line of a file, over all its routes."""
+        key = (handler, path)
+        if key not in self._read:
+            self._read[key] = self._trees(handler, path)
+        found = self._read[key]
+        if found is None:
+            return None
+        trees, module = found
+        function = next((s.node for s in scopes_in(module.scope) if _is(s.node, handler, line)), None)
+        routes = trees.routes.get(function, ()) if function is not None else ()
+        files = {route.call.scope.module.path for route in routes}
+        # A file that names the handler and whose registration was not understood may bring any path.
+        if not files or not {file.resolve() for file in self._files(handler, path)} <= files:
+            return None
+        return unknown_read(trees, parameter, routes, self._sources)
+
+    def _files(self, handler: str, path: str) -> list[Path]:
+        return sorted(Path(file) for file in self._sources.files_of(handler, path))
+
+    def _trees(self, handler: str, path: str) -> tuple[SyntaxTrees, Module] | None:
+        files = self._files(handler, path)
+        roots = [*self._folders, *import_roots(self._root, Path(path))]
+        for file in files:
+            roots += import_roots(self._root, file)
+        modules = Modules(list(dict.fromkeys(root.resolve() for root in roots if root.is_dir())))
+        own = modules.add(Path(path))
+        trees = SyntaxTrees(modules, Reader(modules))
+        for module in (own, *map(modules.add, files)):
+            if module is None:
+                return None
+            trees.registrations(module)
+        return (trees, own) if own is not None else None
+
+
+def _is(node: ast.AST, name: str, line: int) -> bool:
+    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name and node.lineno == line

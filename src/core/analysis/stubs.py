@@ -1,0 +1,101 @@
+"""What is called on the stub of a Durable Object: only the public `async` methods of its class are there (`core-binding`).
+
+A type checker takes a stub for the object itself, so it lets through what `core.backends` refuses when it is called.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Final
+
+from core.analysis.front_end import Problem
+from core.analysis.modules import External, Scope
+from core.analysis.syntax import Node
+
+if TYPE_CHECKING:
+    from core.analysis.classes import ClassRef
+    from core.analysis.databases import Databases
+
+__all__ = ["GETS_STUB", "NAMESPACE", "NOT_REMOTE", "OBJECTS", "on_stub", "stub_problem"]
+
+OBJECTS: Final = frozenset(["core.DurableObject", "core.bindings.durable_object.DurableObject"])
+NAMESPACE: Final = "DurableObjectNamespace"
+GETS_STUB: Final = frozenset(["get", "get_by_name"])
+_EVERY_STUB: Final = frozenset(["fetch", "id", "name"])
+NOT_REMOTE: Final = frozenset(["alarm", "ctx", "env"])
+
+
+def on_stub(class_: str, name: str, kind: str, methods: Sequence[str]) -> str | None:
+    """`stub.name` of a stub of `class_`. `kind` is `async`, `method` or `attribute`; `methods` are the async ones there are."""
+    if name in _EVERY_STUB or name.startswith("__"):
+        return None
+    if name.startswith("_"):
+        why, hint = "it is private", "Give it a public name"
+    elif name in NOT_REMOTE:
+        why, hint = "it is the object's own", "Write an async method that does what is needed"
+    elif kind == "async":
+        return None
+    else:
+        why = "it is not async" if kind == "method" else "it is not a method"
+        near = get_close_matches(name, [method for method in methods if not method.startswith("_")], n=1)
+        write = f"Write async def {name}" if kind == "method" else f"Write an async method that returns {name}"
+        hint = f"Did you mean {near[0]}?" if near else f"{write} in {class_}"
+    return f"{class_}.{name} cannot be called on a stub: {why}. {hint}"
+
+
+def stub_problem(databases: Databases, node: Node) -> Problem[Node] | None:
+    """`req.env.COUNTERS.get(id).reset()` in plain syntax trees, whatever stands between the stub and its method."""
+    if not isinstance(node.node, ast.Attribute) or not isinstance(node.node.ctx, ast.Load):
+        return None
+    value, scope = databases.modules.value(node.node.value, node.scope)
+    if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute) or value.func.attr not in GETS_STUB:
+        return None
+    class_ = _object(databases, value.func.value, scope)
+    reader, name = databases.reader, node.node.attr
+    if class_ is None or not reader.outside(class_) & OBJECTS:
+        return None
+    methods = [
+        inner.name
+        for ancestor in reader.ancestors(class_)
+        for inner in ancestor.node.body
+        if isinstance(inner, ast.AsyncFunctionDef)
+    ]
+    for ancestor in reader.ancestors(class_):
+        found = ancestor.body.names.get(name)
+        if found is None:
+            continue
+        definition = found[-1].node
+        match definition:
+            case ast.AsyncFunctionDef():
+                kind = "async"
+            case ast.FunctionDef(decorator_list=[]):
+                kind = "method"
+            case ast.AnnAssign():
+                kind = "attribute"
+            case _:
+                return None
+        break
+    else:
+        kind = "async" if name not in NOT_REMOTE else "attribute"
+    message = on_stub(class_.node.name, name, kind, methods)
+    return Problem("core-binding", message, node) if message is not None else None
+
+
+def _object(databases: Databases, receiver: ast.expr, scope: Scope) -> ClassRef | None:
+    """The class of the objects of a namespace that stands on an Env."""
+    value, scope = databases.modules.value(receiver, scope)
+    if not isinstance(value, ast.Attribute):
+        return None
+    env = databases.env_class(value.value, scope)
+    field = next((f for f in databases.reader.fields(env) if f.name == value.attr), None) if env is not None else None
+    if field is None:
+        return None
+    annotation, where = databases.reader.written_out(field.annotation, field.owner.body)
+    if not isinstance(annotation, ast.Subscript):
+        return None
+    namespace = databases.modules.resolve(annotation.value, where)
+    if not isinstance(namespace, External) or not namespace.name.endswith(f".{NAMESPACE}"):
+        return None
+    return databases.reader.class_of(annotation.slice, where)

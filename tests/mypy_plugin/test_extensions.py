@@ -1,0 +1,161 @@
+"""What other packages declare of their middleware and bindings is proven as the framework's own is."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.mypy_plugin.conftest import WRANGLER, Project
+
+from core.analysis.extensions import declared
+from core.analysis.program import Options, check_program
+from core.config.load import load_all
+
+ACME = {
+    "acme_core/__init__.py": """
+        from acme_core.quota import quota as quota
+        """,
+    "acme_core/py.typed": "",
+    "acme_core/quota.py": """
+        from typing import Any, Protocol
+
+        from core import Middleware
+
+        def quota(store: str, *, files: str = "") -> Middleware[Any, object]: raise NotImplementedError
+
+        def answers() -> Middleware[Any, object]: raise NotImplementedError
+
+        def traced() -> Middleware[Any, object]: raise NotImplementedError
+
+        def audit() -> Middleware[Any, object]: raise NotImplementedError
+
+        class Pipe(Protocol):
+            async def send(self, records: list[object]) -> None: ...
+        """,
+    "acme_core/declared.py": """
+        from core.extensions import DeclaredBinding, DeclaredMiddleware, Extension
+
+        EXTENSION = Extension(
+            middleware=[
+                DeclaredMiddleware(
+                    "acme_core.quota.quota",
+                    exported_as=["acme_core.quota"],
+                    bindings={"store": "KVNamespace", "files": "R2Bucket"},
+                    first="store",
+                ),
+                DeclaredMiddleware("acme_core.quota.answers", answers=True),
+                DeclaredMiddleware("acme_core.quota.traced", provides=["req.trace"]),
+                DeclaredMiddleware("acme_core.quota.audit", reads=["req.trace"]),
+            ],
+            bindings=[DeclaredBinding("pipeline", "acme_core.quota.Pipe")],
+        )
+        """,
+    "acme_core-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: acme-core\nVersion: 1.0\n",
+    "acme_core-1.0.dist-info/entry_points.txt": (
+        "[console_scripts]\nx = y:z\n\n[core.extensions]\nacme = acme_core.declared:EXTENSION\n"
+    ),
+}
+
+
+@pytest.fixture(autouse=True)
+def acme(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A package that is installed, with an entry point."""
+    place = tmp_path_factory.mktemp("installed")
+    package = Project(place, place / "cache")
+    for name, text in ACME.items():
+        package.write(name, text)
+    monkeypatch.syspath_prepend(str(place))
+    declared.cache_clear()
+    yield place
+    for name in [name for name in sys.modules if name.partition(".")[0] == "acme_core"]:
+        del sys.modules[name]
+    declared.cache_clear()
+
+
+def shop(project: Project, acme: Path) -> None:
+    project.usual()
+    with project.root.joinpath("mypy.ini").open("a") as file:
+        file.write(f"mypy_path = {acme}\n")
+    project.write("wrangler.toml", WRANGLER + '\n[[pipelines]]\nbinding = "EVENTS"\npipeline = "events"\n')
+
+
+class Checked(Project):
+    """A project that `core check` looks at."""
+
+    def mypy(self, *arguments: str) -> list[str]:
+        """What `core check` says, as mypy would print it."""
+        findings = check_program(load_all(self.root / "wrangler.toml"), Options(paths=[self.root]))
+        return [finding.text.replace(f"{self.root}/", "") for finding in findings]
+
+
+@pytest.mark.parametrize("face", [Project, Checked])
+def test_its_middleware_and_its_binding_are_checked(
+    tmp_path: Path, mypy_cache: Path, acme: Path, face: type[Project]
+) -> None:
+    project = face(tmp_path.resolve(), mypy_cache)
+    shop(project, acme)
+    project.write(
+        "env.py",
+        """
+        import attrs
+
+        from acme_core.quota import Pipe
+        from core import Bindings, D1Database, KVNamespace
+
+        @attrs.frozen
+        class Env(Bindings):
+            SESSIONS: KVNamespace
+            DB: D1Database
+            ORIGIN: str
+            EVENTS: Pipe
+
+        @attrs.frozen
+        class Other(Bindings):
+            #^ core-env: Other has no attribute for the pipeline EVENTS (wrangler.toml:18 [[pipelines]]). Write EVENTS: Pipe
+            SESSIONS: Pipe
+            #^ core-env: Other.SESSIONS is a Pipe, but wrangler.toml:6 [[kv_namespaces]] declares a KV namespace. Write SESSIONS: KVNamespace
+            DB: D1Database
+            ORIGIN: str
+        """,
+    )
+    project.write(
+        "app.py",
+        """
+        from acme_core.quota import answers, audit, quota, traced
+        from core import Request, Response, create_app
+        from env import Env
+
+        app = create_app(Env)
+
+        async def show(req: Request[Env], res: Response) -> None: ...
+
+        app.use(quota("SESSIONS"))
+        app.use(quota("SESSION"))
+        #^ core-binding: quota("SESSION"): Env has no attribute SESSION. Did you mean SESSIONS?
+        limit = quota("SESSIONS", files="DB")
+        app.use(limit)
+        #^ core-binding: quota(files="DB"): Env.DB is a D1Database, not an R2Bucket. Env has no R2Bucket
+        app.get("/a", answers(), show)
+        #^ core-params: answers() answers every request, so what follows it in get("/a") never runs. Put it last
+        app.use("/b", audit())
+        app.use("/b", traced())
+        #^ core-order: audit() is registered before traced(), but audit() reads req.trace. Register traced() first
+        """,
+    )
+    project.check()
+
+
+@pytest.mark.parametrize("face", [Project, Checked])
+def test_an_entry_point_that_cannot_be_loaded_is_a_finding(
+    tmp_path: Path, mypy_cache: Path, acme: Path, face: type[Project]
+) -> None:
+    project = face(tmp_path.resolve(), mypy_cache).usual()
+    project.write("app.py", "from core import create_app\nfrom env import Env\n\napp = create_app(Env)\n")
+    (acme / "acme_core" / "declared.py").write_text("import nothing_like_it\n")
+    declared.cache_clear()
+    (line,) = project.mypy()
+    assert "the entry point acme = 'acme_core.declared:EXTENSION' of the group core.extensions" in line
+    assert "ModuleNotFoundError: No module named 'nothing_like_it'" in line
+    assert line.endswith("[core-env]")
