@@ -66,7 +66,7 @@ def acme(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
     package = Project(place, place / "cache")
     for name, text in ACME.items():
         package.write(name, text)
-    monkeypatch.syspath_prepend(str(place))
+    monkeypatch.setattr(sys, "path", [str(place), *sys.path])
     declared.cache_clear()
     yield place
     for name in [name for name in sys.modules if name.partition(".")[0] == "acme_core"]:

@@ -288,4 +288,5 @@ def test_what_middleware_is_said_to_read_and_provide_is_what_it_declares() -> No
         promise = declared().middleware[f"{maker.__module__}.{maker.__qualname__}"]
         traits = info_of(maker())
         assert traits is not None
-        assert (promise.name, {*promise.reads}, {*promise.provides}) == (traits.name, traits.reads, traits.provides)
+        said = (promise.name, frozenset(promise.reads), frozenset(promise.provides))
+        assert said == (traits.name, traits.reads, traits.provides)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
@@ -57,7 +57,7 @@ def level_of(code: Code, configurations: Sequence[Configuration], file: str = ""
     A table of a path that the file is at or below, or of a pattern that it matches, says more than what holds for the
     project; of several such tables the last that names the code counts. Paths start from the configuration file.
     """
-    checks = configurations[0].worker.core.checks if configurations else {}
+    checks: Mapping[str, str | Mapping[str, str]] = configurations[0].worker.core.checks if configurations else {}
     level = checks.get(code, CHECKS[code].level)
     tables = [(pattern, table) for pattern, table in checks.items() if not isinstance(table, str) and code in table]
     if file and tables:

@@ -1,3 +1,4 @@
+# mypy: disable-error-code="core-route"
 """The user of a router: what fits with an authenticator, and without one."""
 
 from __future__ import annotations
