@@ -56,8 +56,10 @@ accounts.get("/c", show)
             '5 core-user: show wants a user, Account, and get("/a") has no authenticator before it. '
             "Register it on a view: app.authenticated(…).get(…)"
         ),
-        '10 core-user: guard wants a user, Account, and use("/b") has no authenticator before it. '
-        "Register it on a view: app.authenticated(…).use(…)",
+        (
+            '10 core-user: guard wants a user, Account, and use("/b") has no authenticator before it. '
+            "Register it on a view: app.authenticated(…).use(…)"
+        ),
         (
             '12 core-user: accounts wants a user, Account, and use("/accounts") has no authenticator before it. '
             "Register it on a view: app.authenticated(…).use(…)"

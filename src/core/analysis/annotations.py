@@ -99,7 +99,7 @@ class Reader(Classes):
         return shape
 
     def _inside(self, annotation: Annotation, field: Field) -> JsonType:
-        """What a list, a dict or a table has inside."""
+        """Return the type of the values inside a list, a dict or a table."""
         if annotation.kind not in ("list", "dict", "table"):
             return UNKNOWN
         return read_json_type(self, field.annotation, field.owner.body)

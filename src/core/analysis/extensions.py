@@ -1,4 +1,4 @@
-"""What the framework and the packages beside it declare of middleware and bindings (`core.extensions`).
+"""The declarations of the framework and of the packages beside it: their middleware and bindings (`core.extensions`).
 
 Entry points are looked for by reading what lies beside the packages: most programs have none, and `importlib.metadata`
 takes longer to import than that.
@@ -41,7 +41,7 @@ class Declared(NamedTuple):
 
 @lru_cache(1)
 def declared() -> Declared:
-    """What the framework declares, and every package that this Python finds. Raises nothing."""
+    """Return what the framework declares, and every package that this Python finds. Raises nothing."""
     extensions: list[Extension] = [EXTENSION]
     problems: list[str] = []
     sources: list[str] = []

@@ -227,7 +227,7 @@ class Project:
 
     @property
     def elsewhere(self) -> Elsewhere:
-        """What other modules register handlers on."""
+        """The routes that other modules register handlers on."""
         if self._elsewhere is None:
             from core.analysis.elsewhere import Elsewhere
 
@@ -459,7 +459,7 @@ def _holds_main(folder: Path, configuration: Path) -> bool:
 
 
 def _checks_of(path: Path) -> list[str]:
-    """What a configuration file says of levels of findings: the lines below `[core.checks]`, or all of a JSON file."""
+    """Return the lines of a configuration file about levels of findings: the lines below `[core.checks]`, or all of a JSON file."""
     text = _bytes(path).decode("utf-8", "replace")
     if "checks" not in text:
         return []

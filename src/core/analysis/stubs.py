@@ -1,4 +1,4 @@
-"""What is called on the stub of a Durable Object: only the public `async` methods of its class are there (`core-binding`).
+"""Calls on the stub of a Durable Object: only the public `async` methods of its class are there (`core-binding`).
 
 A type checker takes a stub for the object itself, so it lets through what `core.backends` refuses when it is called.
 """

@@ -53,7 +53,7 @@ def unreachable(front_end: FrontEnd[NodeT], registrations: Sequence[Registration
 
 
 def _covers(early: _Route, late: _Route) -> bool:
-    """Whether every request to the later route matches the earlier one."""
+    """Return True if every request to the later route matches the earlier one."""
     if early.method not in ("ALL", late.method) and (early.method, late.method) != ("GET", "HEAD"):
         return False
     first, second = _segments(early.path), _segments(late.path)

@@ -1,4 +1,4 @@
-"""What a JSON variable has inside, against the type that its annotation asks for (`core-env`).
+"""The values inside a JSON variable, against the type that its annotation asks for (`core-env`).
 
 A front end reads an annotation into a `JsonType`; what it does not understand has the kind `""`, which fits everything,
 as does whatever `core.structure` reads from a text: dates, enums, a field with a converter.

@@ -91,7 +91,7 @@ BLOCKING: Final[Mapping[str, str]] = {
     "httpx.Client": _WAITS,
     "builtins.input": "A worker has no terminal",
 }
-"""What stops every request of the isolate for as long as it takes, in a function that is async, and what to do instead."""
+"""Calls that stop every request of the isolate for as long as they take, in an async function, and what to do instead."""
 
 _WRITES: Final = frozenset(["write_text", "write_bytes", "mkdir", "touch"])
 _ABSENT: Final = frozenset({"hashlib.pbkdf2_hmac", "hashlib.scrypt"})
@@ -115,7 +115,7 @@ class _Missing:
         self.module = module
 
     def found(self, node: ast.AST, scope: Scope, *, waits: bool = False) -> Iterator[tuple[ast.stmt | ast.expr, str]]:
-        """What is missing below a node. `waits` says that it is in the body of an async function."""
+        """Yield what is missing below a node. `waits` says that it is in the body of an async function."""
         for child in ast.iter_child_nodes(node):
             match child:
                 case ast.Try(handlers=[_, *_]):
@@ -152,7 +152,7 @@ class _Missing:
             yield node, f"a worker's Python has no module {top}. {MISSING_MODULES[top]}"
 
     def _wait(self, call: ast.Call, scope: Scope) -> Iterator[tuple[ast.expr, str]]:
-        """What blocks, or writes a file, in the body of an async function."""
+        """Yield a call that blocks, or writes a file, in the body of an async function."""
         resolved = self.modules.resolve(call.func, scope)
         name = resolved.name if isinstance(resolved, External) else ""
         if name in BLOCKING:
@@ -178,7 +178,7 @@ _SCOPES = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def _is_written(call: ast.Call) -> bool:
-    """Whether a call of `open` opens for writing, for certain."""
+    """Return True if a call of `open` opens for writing, for certain."""
     given = call.args[1] if len(call.args) > 1 else next((k.value for k in call.keywords if k.arg == "mode"), None)
     return isinstance(given, ast.Constant) and isinstance(given.value, str) and bool(set("wax+") & set(given.value))
 

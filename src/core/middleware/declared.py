@@ -1,4 +1,4 @@
-"""What the checks know of the framework's own middleware, in the form in which any package declares its own."""
+"""The declarations of the framework's own middleware for the checks, in the form in which any package declares its own."""
 
 from __future__ import annotations
 

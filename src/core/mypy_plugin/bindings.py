@@ -61,7 +61,7 @@ def check_names(project: Project, index: Index, ctx: MethodContext) -> None:
 
 
 def _is_namespace(env: TypeInfo, named: NamedBinding) -> bool:
-    """Whether an attribute of that very name is the KVNamespace that is wanted: so for nearly all, and soon told."""
+    """Return True if an attribute of that very name is the KVNamespace that is wanted: so for nearly all, and soon told."""
     symbol = env.get(named.name) if named.expected == "KVNamespace" else None
     type_ = get_proper_type(symbol.type) if symbol is not None else None
     return isinstance(type_, Instance) and type_.type.fullname == "core.bindings.kv.KVNamespace"

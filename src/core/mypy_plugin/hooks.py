@@ -236,7 +236,7 @@ class CorePlugin(Plugin):
         return hook
 
     def _is_object(self, owner: str) -> bool:
-        """Whether a class of the program is that of a Durable Object."""
+        """Return True if a class of the program is that of a Durable Object."""
         if owner.startswith(_FIXED):
             return False
         found = self._objects.get(owner)

@@ -401,7 +401,7 @@ class Index:
         return self._unreached
 
     def _is_steady(self, router: Hashable) -> bool:
-        """Whether what a router is in is given a value once, so that all of its registrations are on one router."""
+        """Return True if what a router is in is given a value once, so that all of its registrations are on one router."""
         return isinstance(router, Var) and router not in self._again
 
     # -- the interface of `core.analysis.front_end`

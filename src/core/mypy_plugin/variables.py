@@ -1,4 +1,4 @@
-"""What a JSON variable has inside, by mypy's types, as `core.analysis.variables` asks for it."""
+"""The types of the values inside a JSON variable, by mypy's types, as `core.analysis.variables` asks for it."""
 
 from __future__ import annotations
 
