@@ -43,6 +43,12 @@ def add(subparsers: Any) -> None:
     )
     parser.add_argument("--format", choices=("json", "yaml"), help="(default: by the file's name, else json)")
     parser.add_argument("--openapi", choices=("3.2", "3.1"), default="3.2", help="version (default: %(default)s)")
+    parser.add_argument(
+        "--examples",
+        metavar="FILE",
+        type=Path,
+        help="add examples from tests: what `pytest --core-examples FILE` wrote",
+    )
     parser.add_argument("--html", metavar="FILE", type=Path, help="write one static page for people to FILE too")
     add_project_options(parser)
 
@@ -60,6 +66,10 @@ def run(args: argparse.Namespace) -> int:
     except (Exception, SystemExit) as error:  # the developer's own code may raise anything
         sys.stderr.write(f"{to_text(report(error, root=path.parent))}\n")
         return 1
+    if args.examples is not None:
+        from core.openapi.examples import Examples, add_examples
+
+        add_examples(described.document, Examples.read(args.examples))
     file: Path | None = args.output if args.output is not None or not args.check else path.parent / _FILE
     named = "yaml" if file is not None and file.suffix in (".yaml", ".yml") else "json"
     text = (as_yaml if (args.format or named) == "yaml" else as_json)(described.document)

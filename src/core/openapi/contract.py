@@ -15,6 +15,7 @@ from typing import Any
 import attrs
 
 from core.errors import DeveloperError, MissingExtraError
+from core.openapi.examples import REQUEST, Examples
 
 __all__ = ["Contract", "ContractError", "Declared"]
 
@@ -68,6 +69,8 @@ class Contract:
         self.document: Mapping[str, Any] = document
         self.path: Path | None = path
         self.reached: set[Declared] = set()
+        self.examples: Examples | None = None
+        """The bodies that were sent and answered, for examples in the document; None keeps none."""
         self._operations: list[_Operation] = list(_operations(document))
         self._validators: dict[int, Any] = {}
 
@@ -84,10 +87,19 @@ class Contract:
             raise DeveloperError(f"{path} is not an OpenAPI document. Write it anew: core openapi -o {path}")
         return cls(document, path=Path(path))
 
-    def check(self, method: str, path: str, status: int, headers: Mapping[str, str], body: bytes | None) -> None:
+    def check(
+        self,
+        method: str,
+        path: str,
+        status: int,
+        headers: Mapping[str, str],
+        body: bytes | None,
+        *,
+        sent: bytes | None = None,
+    ) -> None:
         """Compare a response, and remember what it was. A `body` of None is not looked at: it is a stream.
 
-        Raises ContractError with everything that does not fit.
+        `sent` is the body of the request, if it is JSON, for the examples. Raises ContractError with everything that does not fit.
         """
         problems = self.problems(method, path, status, headers, body)
         if problems:
@@ -95,6 +107,12 @@ class Contract:
                 "\n".join(problems)
                 + f"\nWrite the document anew if the response is meant: core openapi -o {self.path or 'openapi.json'}"
             )
+        operation = self._find(method, path)
+        if self.examples is not None and operation is not None:
+            media = {name.lower(): value for name, value in headers.items()}.get("content-type", "").partition(";")[0]
+            self.examples.note(operation.name, str(status), media, body)
+            if status < 300:
+                self.examples.note(operation.name, REQUEST, "application/json", sent)
 
     @property
     def declared(self) -> Sequence[Declared]:

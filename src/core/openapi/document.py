@@ -314,7 +314,7 @@ class _Writer:
         return [demanded, {**demanded, **optional}] if optional else [demanded]
 
     def _may_be_nobody(self, step: StepFacts) -> bool:
-        """Whether the application's own authenticator lets a request in without credentials: it may return None."""
+        """True for an authenticator of the application's own that may return None: nobody in particular is let in too."""
         function, _ = self.functions.get(step.function or "", (None, ""))
         returns = function.returns if function is not None and step.authenticates else None
         return returns is not None and {"type": "null"} in returns.get("anyOf", ())

@@ -6,6 +6,7 @@ Nothing of the document reaches the page but as text: every name and description
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any, Final
@@ -15,6 +16,7 @@ from core.openapi.facts import is_object
 __all__ = ["page"]
 
 Schema = Mapping[str, Any]
+_CODE: Final = re.compile("`([^`]+)`").sub
 _METHODS: Final = ("get", "query", "post", "put", "patch", "delete", "options", "head", "trace")
 _STYLE: Final = """
 :root { color-scheme: light dark; --line: #d0d7de; --soft: #59636e; --back: #f6f8fa; --link: #0550ae }
@@ -24,6 +26,7 @@ h1, h2, h3 { line-height: 1.25 }
 h2 { margin-top: 2.5rem; border-bottom: 1px solid var(--line) }
 a { color: var(--link) }
 code, pre { font: 0.875rem/1.5 ui-monospace, monospace }
+h3 code { font-size: 1.05rem }
 pre { background: var(--back); border: 1px solid var(--line); border-radius: 6px; padding: 0.75rem; overflow-x: auto }
 nav ul { list-style: none; padding: 0 }
 article { border: 1px solid var(--line); border-radius: 8px; padding: 0 1rem 1rem; margin: 1rem 0 }
@@ -136,6 +139,10 @@ def _bodies(label: str, content: Mapping[str, Any]) -> Iterator[str]:
         schema = each.get("schema", each.get("itemSchema", {}))
         of = "each event of " if "itemSchema" in each else ""
         yield f'<p>{escape(label)} <span class="soft">{of}{escape(media)}</span></p><pre>{_shape(schema, "")}</pre>'
+        for name, example in each.get("examples", {}).items():
+            text = json.dumps(example.get("value"), indent=2, ensure_ascii=False)
+            told = escape(str(example.get("summary", name)))
+            yield f'<details><summary class="soft">Example: {told}</summary><pre>{escape(text)}</pre></details>'
 
 
 def _schemes(document: Mapping[str, Any]) -> Iterator[str]:
@@ -218,4 +225,5 @@ def _demands(schema: Schema) -> str:
 def _prose(text: object) -> Iterator[str]:
     for paragraph in str(text or "").split("\n\n"):
         if paragraph.strip():
-            yield f"<p>{escape(paragraph.strip())}</p>"
+            told = _CODE(r"<code>\1</code>", escape(paragraph.strip()))
+            yield f"<p>{told}</p>"

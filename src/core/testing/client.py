@@ -127,16 +127,20 @@ class Client(Generic[E]):
         return merged
 
     async def _answered(self, message: http.Request) -> http.Response:
+        contract = self.contract
+        sent: bytes | None = None
+        if contract is not None and contract.examples is not None and "json" in message.headers.get("Content-Type", ""):
+            sent = await message.clone().bytes()
         response = await self.app.fetch(message, self.env, self.ctx)
         for text in response.headers.get_set_cookie():
             self._keep(text)
-        if self.contract is not None:
+        if contract is not None:
             # JSON is compared whole. Anything else may be a stream without an end: its items are the test's.
             body: bytes | None = b"" if response.body is None else None
             if "json" in response.headers.get("Content-Type", ""):
                 body = await response.clone().bytes()
             path = http.URL(message.url).pathname
-            self.contract.check(message.method, path, response.status, response.headers, body)
+            contract.check(message.method, path, response.status, response.headers, body, sent=sent)
         return response
 
     async def get(self, url: str, **options: Any) -> http.Response:

@@ -7,7 +7,8 @@
 
 Nothing of the framework is imported before a fixture is asked for, so a project that only has the
 package installed pays nothing. With `core_openapi` every response that a `Client` gets is compared with the
-document, and the answers that no test reached are listed at the end, also of tests in several processes.
+document, and the answers that no test reached are listed at the end, also of tests in several processes. With
+`--core-examples FILE` too, one body of each answer is written to a file, which `core openapi --examples` reads.
 """
 
 from __future__ import annotations
@@ -43,21 +44,33 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini("core_config", "the worker's configuration file, relative to the root of the project")
     group.addoption("--core-openapi", metavar="FILE", help="the OpenAPI document that every response is compared with")
     parser.addini("core_openapi", "the OpenAPI document that every response is compared with, relative to the root")
+    group.addoption(
+        "--core-examples",
+        metavar="FILE",
+        help="write examples for `core openapi --examples FILE`: what tests sent and got",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Read the document of `core_openapi`, and have every `Client` compare its responses with it."""
     named: str = config.getoption("--core-openapi") or config.getini("core_openapi")
     if not named:
+        if config.getoption("--core-examples"):
+            raise pytest.UsageError(
+                "--core-examples needs the OpenAPI document: set core_openapi, or give --core-openapi"
+            )
         return
     from core.errors import DeveloperError
     from core.openapi.contract import Contract
+    from core.openapi.examples import Examples
     from core.testing import client
 
     try:
         contract = Contract.read(config.rootpath / named)
     except DeveloperError as error:
         raise pytest.UsageError(f"core_openapi: {error}") from None
+    if config.getoption("--core-examples"):
+        contract.examples = Examples()
     module, _, name = (config.getoption("--core-app") or config.getini("core_app")).partition(":")
 
     def contract_of(app: App[Any]) -> Contract | None:
@@ -83,6 +96,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     contract = session.config.stash.get(_CONTRACT, None)
     if output is not None and contract is not None:
         output["core_openapi"] = [[answer.operation, answer.status] for answer in contract.reached]
+        output["core_examples"] = {} if contract.examples is None else contract.examples.found
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -92,16 +106,21 @@ def pytest_testnodedown(node: Any, error: object) -> None:
     if contract is not None:
         from core.openapi.contract import Declared
 
-        contract.reached.update(
-            Declared(*answer) for answer in getattr(node, "workeroutput", {}).get("core_openapi", ())
-        )
+        output: dict[str, Any] = getattr(node, "workeroutput", {})
+        contract.reached.update(Declared(*answer) for answer in output.get("core_openapi", ()))
+        if contract.examples is not None:
+            contract.examples.take(output.get("core_examples", {}))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """List the answers of the document that no test reached."""
+    """List the answers of the document that no test reached, and write the examples of those that were."""
     contract = config.stash.get(_CONTRACT, None)
     if contract is None or not contract.reached:
         return
+    if contract.examples is not None:
+        file = str(config.getoption("--core-examples"))
+        contract.examples.write(config.rootpath / file)
+        terminalreporter.write_line(f"{file} written: core openapi --examples {file} puts them into the document")
     unreached, declared = contract.unreached, contract.declared
     shown = config.getoption("--core-openapi") or config.getini("core_openapi")
     if not unreached:
@@ -118,7 +137,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Forget what tests before this one left."""
+    """Forget what tests before this one left, and let examples be of this one."""
+    contract = item.config.stash.get(_CONTRACT, None)
+    if contract is not None and contract.examples is not None:
+        contract.examples.test = item.nodeid
     context = sys.modules.get("core.testing.context")
     if context is not None:
         context.forget_contexts()
