@@ -42,20 +42,46 @@ async def test_a_valid_token_opens_and_any_other_does_not() -> None:
     assert (await client.get("/partners/report")).status == 401
 
 
+async def test_who_signs_up_is_known_and_an_editor_may_more() -> None:
+    db = FakeD1Database()
+    await db.exec(
+        "CREATE TABLE accounts (id INTEGER PRIMARY KEY, email TEXT UNIQUE, password TEXT, role TEXT DEFAULT 'reader')"
+    )
+    bindings = signing_in.Env(DB=db, JWT_SECRET=Secret("a-secret-that-is-long-enough-for-hs256"))
+    client = Client(signing_in.app, bindings)
+    ada = {"email": "ada@example.com", "password": "analytical"}
+
+    signed_up = await client.post("/sign-up", json=ada)
+    assert signed_up.status == 201
+    assert (await client.post("/sign-up", json=ada)).status == 409
+    assert (await client.post("/sign-up", json=ada | {"password": "short"})).status == 422
+
+    reader = {"Authorization": f"Bearer {(await signed_up.json())['token']}"}
+    assert await (await client.get("/me", headers=reader)).json() == {"id": "1", "role": "reader"}
+    assert await (await client.get("/", headers=reader)).json() == {"hello": "1"}
+    assert await (await client.get("/")).json() == {"hello": "nobody"}
+    assert (await client.get("/me")).status == 401
+    assert (await client.delete("/articles/1", headers=reader)).status == 403
+
+    await db.exec("UPDATE accounts SET role = 'editor'")
+    token = (await (await client.post("/sign-in", json=ada)).json())["token"]
+    assert (await client.delete("/articles/1", headers={"Authorization": f"Bearer {token}"})).status == 204
+
+
 async def test_the_right_password_opens_and_an_old_hash_is_made_anew() -> None:
     db = FakeD1Database()
-    await db.exec("CREATE TABLE accounts (id INTEGER PRIMARY KEY, email TEXT, password TEXT)")
+    await db.exec("CREATE TABLE accounts (id INTEGER PRIMARY KEY, email TEXT, password TEXT, role TEXT)")
     weak = (  # RFC 7914, section 12: "pleaseletmein" at a fifth of today's cost
         "$scrypt$ln=14,r=8,p=1$U29kaXVtQ2hsb3JpZGU"
         "$cCO9yzr9c0hGHAbNgf046/2o+7qQT44+qbVD9lRdofLVQylVYT8Pz2LUlwUkKpr55h6F3A1lHkDfzwF7RVdYhw"
     )
-    await db.prepare("INSERT INTO accounts VALUES (7, 'ada@example.com', ?)").bind(weak).run()
-    client = Client(signing_in.app, signing_in.Env(DB=db))
+    await db.prepare("INSERT INTO accounts VALUES (7, 'ada@example.com', ?, 'reader')").bind(weak).run()
+    client = Client(signing_in.app, signing_in.Env(DB=db, JWT_SECRET=Secret("a-secret-of-thirty-two-bytes-or-so")))
     right = {"email": "ada@example.com", "password": "pleaseletmein"}
 
-    assert (await client.post("/sign-in", json=right | {"password": "x"})).status == 401
+    assert (await client.post("/sign-in", json=right | {"password": "not this one"})).status == 401
     assert (await client.post("/sign-in", json=right | {"email": "eve@example.com"})).status == 401
-    assert await (await client.post("/sign-in", json=right)).json() == {"id": 7}
+    assert list(await (await client.post("/sign-in", json=right)).json()) == ["token"]
     assert not await passwords.needs_rehash(str(await db.prepare("SELECT password FROM accounts").first("password")))
     assert (await client.post("/sign-in", json=right)).status == 200
 

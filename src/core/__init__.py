@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from core.context import Clock, EdgeMetadata, ExecutionContext, ScheduledEvent
     from core.env import Bindings
     from core.errors import (
+        AuthenticationError,
         BindingError,
         CoreError,
         D1Error,
@@ -53,6 +54,8 @@ if TYPE_CHECKING:
         ValidationError,
     )
     from core.handlers import Authenticator, ErrorHandler, Handler, Middleware, Next, public
+    from core.middleware.allow import allow
+    from core.middleware.optional import optional
     from core.request import Params, Query, Request
     from core.response import Response
     from core.router import Router
@@ -60,6 +63,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Ai",
     "App",
+    "AuthenticationError",
     "Authenticator",
     "BindingError",
     "Bindings",
@@ -111,8 +115,10 @@ __all__ = [
     "ScheduledEvent",
     "Secret",
     "ValidationError",
+    "allow",
     "create_app",
     "http",
+    "optional",
     "public",
 ]
 
@@ -129,8 +135,12 @@ _MODULES = {
     "core.bindings.secret": "Secret",
     "core.context": "Clock EdgeMetadata ExecutionContext ScheduledEvent",
     "core.env": "Bindings",
-    "core.errors": "BindingError CoreError D1Error DeveloperError KVError QueueError R2Error ValidationError",
+    "core.errors": (
+        "AuthenticationError BindingError CoreError D1Error DeveloperError KVError QueueError R2Error ValidationError"
+    ),
     "core.handlers": "Authenticator ErrorHandler Handler Middleware Next public",
+    "core.middleware.allow": "allow",
+    "core.middleware.optional": "optional",
     "core.request": "Params Query Request",
     "core.response": "Response",
     "core.router": "Router",

@@ -52,6 +52,8 @@ class RouteInfo:
     """True if an authenticator stands before the handler."""
     public: bool
     """True if the route was marked `public()`."""
+    optional: bool = False
+    """True if an `optional(…)` authenticator looks for a user before the handler and no other one demands one."""
 
 
 class QueueDecorator(Generic[E]):
@@ -258,13 +260,15 @@ class App(_Router[E]):
             handler: object = entry.handler
             if handler is None:
                 handler = steps.pop() if steps else None
+            authenticated = any(its is not None and its.authenticates for its in infos)
             yield RouteInfo(
                 entry.method,
                 entry.pattern.text,
                 name_of(handler),
                 tuple(name_of(middleware) for middleware in steps),
-                any(its is not None and its.authenticates for its in infos),
+                authenticated,
                 any(its is not None and its.public for its in infos),
+                not authenticated and any(its is not None and its.optional for its in infos),
             )
 
     def _chains(self) -> Iterator[tuple[Entry, list[Middleware[Any, Any]]]]:

@@ -16,6 +16,7 @@ from typing import Any, Final, Literal, TypeAlias, TypedDict
 __all__ = [
     "AiError",
     "AlreadySentError",
+    "AuthenticationError",
     "BindingError",
     "BindingSyntaxError",
     "BindingTypeError",
@@ -161,6 +162,20 @@ class ValidationError(CoreError):
     ) -> None:
         self.issues = list(issues)
         super().__init__(status, message, headers=headers, issues=self.issues)
+
+
+class AuthenticationError(CoreError):
+    """401 `{"error": "Unauthorized"}`: the credentials of a request are wrong, or there are none at all (`missing`).
+
+    An authenticator of your own raises it so that `optional(…)` can tell the two apart. `challenge` is the value of
+    `WWW-Authenticate`, which a 401 must have (RFC 9110, section 15.5.2).
+    """
+
+    missing: bool
+
+    def __init__(self, challenge: str = "Bearer", /, *, missing: bool = False) -> None:
+        super().__init__(401, "Unauthorized", headers={"WWW-Authenticate": challenge})
+        self.missing = missing
 
 
 class DeveloperError(Exception):

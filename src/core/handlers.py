@@ -118,7 +118,19 @@ class MiddlewareInfo:
     refused at registration; `requires` refuses its absence too.
     """
 
-    __slots__ = ("authenticates", "before", "name", "placed", "provides", "public", "reads", "requires", "serves")
+    __slots__ = (
+        "authenticates",
+        "before",
+        "name",
+        "optional",
+        "placed",
+        "provides",
+        "public",
+        "reads",
+        "requires",
+        "serves",
+        "varies",
+    )
 
     def __init__(
         self,
@@ -131,6 +143,8 @@ class MiddlewareInfo:
         serves: bool = False,
         placed: Callable[[str, int], Middleware[Any, Any]] | None = None,
         before: Step | None = None,
+        optional: bool = False,
+        varies: tuple[str, ...] = (),
     ) -> None:
         self.name: str = name
         self.serves: bool = serves
@@ -141,6 +155,10 @@ class MiddlewareInfo:
         self.requires: frozenset[str] = frozenset(requires)
         self.reads: frozenset[str] = frozenset(reads) | self.requires
         self.authenticates: bool = authenticates
+        self.optional: bool = optional
+        """True if it looks for a user and lets everyone else in too, so that it guards nothing. See `core.optional`."""
+        self.varies: tuple[str, ...] = varies
+        """Headers of the request that an authenticator reads and no cache knows of: `Vary` names them."""
         self.placed: Callable[[str, int], Middleware[Any, Any]] | None = placed
         """Makes the middleware for one location, for one that keeps its locations apart.
 
@@ -159,11 +177,14 @@ def declare(
     reads: Iterable[str] = (),
     requires: Iterable[str] = (),
     authenticates: bool = False,
+    optional: bool = False,
     serves: bool = False,
     placed: Callable[[str, int], Middleware[Any, Any]] | None = None,
 ) -> M:
     """Declare the `MiddlewareInfo` of a middleware, and return it. `app.routes` and messages call it `name`."""
-    info = MiddlewareInfo(name, provides, reads, requires, authenticates, serves=serves, placed=placed)
+    info = MiddlewareInfo(
+        name, provides, reads, requires, authenticates, serves=serves, placed=placed, optional=optional
+    )
     attach_info(middleware, info)
     return middleware
 

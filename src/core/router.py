@@ -503,12 +503,23 @@ def prove_order(entries: Iterable[Entry]) -> None:
 
 def _guard(authenticator: Authenticator[Any, Any, Any]) -> Middleware[Any, Any]:
     """The middleware that an authenticator becomes. It asks once per request, on however many levels it stands."""
+    declared = info_of(authenticator) or MiddlewareInfo("")
+    varies = declared.varies
 
     async def guard(req: AnyRequest, res: Response, next: Next, /) -> None:
+        for name in varies:
+            res.vary(name)
         users = req.users
         if authenticator not in users:
             users[authenticator] = await authenticator(req)
         req.user = users[authenticator]
         await next()
 
-    return declare(guard, name=name_of(authenticator), provides=("req.user",), authenticates=True)
+    return declare(
+        guard,
+        name=name_of(authenticator),
+        provides=("req.user",),
+        requires=declared.requires,
+        authenticates=not declared.optional,
+        optional=declared.optional,
+    )

@@ -17,7 +17,7 @@ from core.bindings.ai import AiStream
 from core.errors import KVSyntaxError, KVTypeError, QueueTypeError, R2Error
 from core.http.json import MAX_DEPTH
 from core.http.sse import Event, encode_event
-from core.middleware.jwks import KeySet
+from core.middleware.jwks import FetchedKeySet
 from core.middleware.jwt import jwt_auth
 from core.middleware.sessions import session_of, sessions
 from core.request import Request
@@ -109,7 +109,7 @@ async def test_a_deep_key_set_is_no_key_set(caplog: pytest.LogCaptureFixture) ->
     async def fetch(url: str) -> bytes:
         return b'{"keys":' + b"[" * 6000
 
-    keys = KeySet("https://issuer.test/jwks", fetch)
+    keys = FetchedKeySet("https://issuer.test/jwks", fetch)
     await keys._load(0.0)
     assert keys._keys == []
     assert "Nested deeper than 200 levels" in caplog.text

@@ -17,8 +17,9 @@ from core.middleware.cache import _directives
 from core.middleware.compress import _accepts_gzip
 from core.middleware.conditional import none_match, parse_range
 from core.middleware.cors import _asked_for
-from core.middleware.jwt import _token_of
+from core.middleware.jwt_token import parse_token
 from core.middleware.rate_limit import _network, _stored_form
+from core.middleware.token_source import TokenSource
 from core.request import Query
 
 
@@ -32,10 +33,14 @@ def quiet(function: Callable[[str], Any]) -> Callable[[str], Any]:
     return call
 
 
+BEARER = TokenSource("bearer_auth", "Bearer", "Authorization", None, 65_536)
+BEARER._most = 10_000_000  # so that the expression is what bounds it
+
 READERS: dict[str, Callable[[str], Any]] = {
     "Accept-Encoding": _accepts_gzip,
     "Access-Control-Request-Headers": _asked_for,
-    "Authorization": lambda text: _token_of(f"Bearer {text}", 10_000_000),
+    "Authorization": parse_token,
+    "a token behind a scheme": lambda text: BEARER.token_in(f"Bearer {text}"),
     "Cache-Control": _directives,
     "Content-Disposition": parse_header,
     "Cookie": cookies.parse_cookies,

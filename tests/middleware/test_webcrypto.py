@@ -10,8 +10,8 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from jwt.algorithms import ECAlgorithm
 
-from core.middleware.jwks import KeySet
-from core.middleware.jwt import _ASYMMETRIC
+from core.middleware.jwks import FetchedKeySet
+from core.middleware.jwt_keys import ASYMMETRIC
 from core.middleware.webcrypto import algorithms
 from core.testing import FakeClock
 
@@ -19,7 +19,7 @@ KEY = ec.generate_private_key(ec.SECP256R1())
 
 
 def test_every_algorithm_with_public_keys_is_there() -> None:
-    assert sorted(algorithms()) == sorted(_ASYMMETRIC)
+    assert sorted(algorithms()) == sorted(ASYMMETRIC)
 
 
 def test_a_key_of_a_set_is_taken_for_its_own_kind_and_without_what_is_private() -> None:
@@ -61,7 +61,7 @@ async def test_in_a_worker_every_request_asks_for_itself_until_there_are_keys() 
         asked.append(asyncio.get_running_loop().create_future())
         return await asked[-1]
 
-    keys = KeySet("https://issuer.test/keys", fetch)
+    keys = FetchedKeySet("https://issuer.test/keys", fetch)
     first = asyncio.ensure_future(keys._refresh_alone(clock))
     second = asyncio.ensure_future(keys._refresh_alone(clock))
     await asyncio.sleep(0)
@@ -91,7 +91,7 @@ async def test_a_request_that_was_ended_while_it_asked_does_not_open_the_door_fo
             await asyncio.Event().wait()
         raise OSError("the issuer is away")
 
-    keys = KeySet("https://issuer.test/keys", fetch)
+    keys = FetchedKeySet("https://issuer.test/keys", fetch)
     ended = asyncio.ensure_future(keys._refresh_alone(clock))
     await asyncio.sleep(0)
     clock.advance(6)

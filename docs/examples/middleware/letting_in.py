@@ -1,8 +1,8 @@
-"""Four ways to know who is asking."""
+"""Ways to know who is asking, and to let in only some."""
 
 import attrs
 
-from core import Bindings, Request, Response, Secret, create_app
+from core import Bindings, Request, Response, Secret, allow, create_app, optional
 from core.middleware.basic_auth import basic_auth
 from core.middleware.bearer_auth import bearer_auth
 from core.middleware.ip_restriction import ip_restriction
@@ -36,8 +36,36 @@ async def me(req: Request[Env, User], res: Response) -> None:
 
 # --8<-- [end:jwt]
 
+# --8<-- [start:optional]
+guests = app.authenticated(optional(jwt_auth(secret=lambda req: req.env.JWT_SECRET, claims=User)))
+
+
+@guests.get("/")
+async def home(req: Request[Env, User | None], res: Response) -> None:
+    res.json({"hello": "nobody" if req.user is None else req.user.email})
+
+
+# --8<-- [end:optional]
+
+
+# --8<-- [start:allow]
+def is_ours(user: User) -> bool:
+    return user.email.endswith("@example.com")
+
+
+staff = users.authenticated(allow(is_ours, message="Only for us"))
+
+
+@staff.get("/plans")
+async def plans(req: Request[Env, User], res: Response) -> None:
+    res.json({"for": req.user.email})
+
+
+# --8<-- [end:allow]
+
 # --8<-- [start:bearer]
 app.use("/deploys", bearer_auth(token=lambda req: req.env.DEPLOY_TOKEN))
+app.use("/hooks", bearer_auth(token=lambda req: req.env.DEPLOY_TOKEN, header="X-API-Key"))
 # --8<-- [end:bearer]
 
 # --8<-- [start:basic]

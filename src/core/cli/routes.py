@@ -14,7 +14,7 @@ __all__ = ["add", "run"]
 
 _DESCRIPTION = """\
 List the routes in the order in which they are tried, each with the middleware that runs before its handler.
-`*` marks routes behind an authenticator."""
+`*` marks routes behind an authenticator, `?` those that look for a user and let everyone in."""
 
 
 def add(subparsers: Any) -> None:
@@ -49,6 +49,7 @@ def run(args: argparse.Namespace) -> int:
                 "handler": route.handler,
                 "middleware": list(route.middleware),
                 "authenticated": route.authenticated,
+                "optional": route.optional,
                 "public": route.public,
             }
             for route in routes
@@ -66,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
                 route.method,
                 route.path,
                 route.handler,
-                "*" if route.authenticated else "",
+                "*" if route.authenticated else "?" if route.optional else "",
                 " > ".join(route.middleware) or "-",
             )
             for route in routes

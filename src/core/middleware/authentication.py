@@ -8,23 +8,34 @@ the same; the reason goes to the log.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
-from typing import Any, Generic, overload
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Generic, cast, overload
 
 from typing_extensions import TypeVar
 
 from core.bindings.secret import Secret
-from core.errors import CoreError, DeveloperError
+from core.errors import AuthenticationError, DeveloperError
 from core.handlers import Authenticator, Middleware, MiddlewareInfo, Next
 from core.request import AnyRequest, Request
 from core.response import Response
 
-__all__ = ["Authentication", "binding_of", "refused", "same", "secret_bytes"]
+if TYPE_CHECKING:
+    from core.middleware.token_source import TokenSource
 
+__all__ = ["Authentication", "SecretGiver", "Secrets", "binding_of", "refused", "same", "secrets_of"]
+
+E = TypeVar("E")
 E_contra = TypeVar("E_contra", contravariant=True, default=Any)
 A_co = TypeVar("A_co", covariant=True, default=Any)
 
 log: logging.Logger = logging.getLogger("core")
+
+Secrets = str | bytes | Secret | Sequence[str | bytes | Secret | None]
+"""One secret, or several while one takes over from another: the first is the newest, None among the others is left out."""
+
+SecretGiver = Callable[[Request[E, Any, Any]], Secrets | Awaitable[Secrets]]
+"""A function of the request that gives what proves its credentials: `lambda req: req.env.JWT_SECRET`, or
+`lambda req: [req.env.JWT_SECRET, req.env.OLD_JWT_SECRET]` while a secret is being replaced."""
 
 
 class Authentication(Middleware[E_contra, object], Authenticator[E_contra, A_co, object], Generic[E_contra, A_co]):
@@ -34,9 +45,15 @@ class Authentication(Middleware[E_contra, object], Authenticator[E_contra, A_co,
     app.use("/admin", jwt_auth(secret=…))             # the same, untyped
     """
 
-    def __init__(self, name: str, authenticate: Callable[[AnyRequest], Awaitable[A_co]]) -> None:
+    def __init__(
+        self, name: str, authenticate: Callable[[AnyRequest], Awaitable[A_co]], *, varies: str | None = None
+    ) -> None:
         self._authenticate = authenticate
-        self.__core_info__: MiddlewareInfo = MiddlewareInfo(name, provides=("req.user",), authenticates=True)
+        self.source: TokenSource | None = None
+        """The place of the token, for one that takes tokens."""
+        self.__core_info__: MiddlewareInfo = MiddlewareInfo(
+            name, provides=("req.user",), authenticates=True, varies=() if varies is None else (varies,)
+        )
 
     @overload
     def __call__(self, req: Request[E_contra, object, Any], /) -> Awaitable[A_co]: ...
@@ -45,8 +62,12 @@ class Authentication(Middleware[E_contra, object], Authenticator[E_contra, A_co,
     def __call__(
         self, req: Request[E_contra, object, Any], res: Response | None = None, next: Next | None = None, /
     ) -> Awaitable[Any]:
-        """Return the user, or raise CoreError; as middleware set `req.user` and go on."""
-        return self._authenticate(req) if next is None else self._stand_before(req, next)
+        """Return the user, or raise AuthenticationError; as middleware set `req.user` and go on."""
+        if next is None:
+            return self._authenticate(req)
+        for name in self.__core_info__.varies:
+            cast("Response", res).vary(name)
+        return self._stand_before(req, next)
 
     async def _stand_before(self, req: Request[E_contra, object, Any], next: Next) -> None:
         users = req.users
@@ -56,19 +77,33 @@ class Authentication(Middleware[E_contra, object], Authenticator[E_contra, A_co,
         await next()
 
 
-def refused(name: str, challenge: str, reason: str, req: AnyRequest) -> CoreError:
+def refused(name: str, challenge: str, reason: str, req: AnyRequest, *, missing: bool = False) -> AuthenticationError:
     """The one answer to every failed authentication. The reason is for the log alone."""
     log.info("%s() refused %s %s: %s", name, req.method, req.path, reason)
-    return CoreError(401, "Unauthorized", headers={"WWW-Authenticate": challenge})
+    return AuthenticationError(challenge, missing=missing)
 
 
-def secret_bytes(call: str, option: str, function: object, value: object) -> bytes:
-    """A secret that an option's function gave. Raises DeveloperError, which names its binding, for none."""
+def secrets_of(call: str, option: str, function: object, value: object) -> list[bytes]:
+    """The secrets that an option's function gave, the newest first.
+
+    Raises DeveloperError, which names the binding, where there is none or an empty one.
+    """
+    several = isinstance(value, list | tuple)
+    given = cast("Sequence[object]", value) if several else (value,)
+    # Of several, all but the first may be missing: an old secret is in Env only while there is one.
+    return [_bytes_of(call, option, function, each) for each in given[:1] or (None,)] + [
+        _bytes_of(call, option, function, each) for each in given[1:] if each is not None
+    ]
+
+
+def _bytes_of(call: str, option: str, function: object, value: object) -> bytes:
     text = value.reveal() if isinstance(value, Secret) else value
     if isinstance(text, str):
         text = text.encode()
     if not isinstance(text, bytes | None):
-        raise DeveloperError(f"{call}({option}=…) must give a str, bytes or Secret, not {type(text).__name__}")
+        raise DeveloperError(
+            f"{call}({option}=…) must give a str, bytes or Secret, or a list of them, not {type(text).__name__}"
+        )
     if not text or not text.strip():
         raise DeveloperError(
             f"{call}({option}=…): {binding_of(function)} is empty or missing. Set it with a value that nobody can "
@@ -81,7 +116,10 @@ def binding_of(function: object) -> str:
     """Return the binding that a function such as `lambda req: req.env.JWT_SECRET` reads, for a message."""
     names: tuple[str, ...] = getattr(getattr(function, "__code__", None), "co_names", ())
     read = [name for name in names if name not in ("env", "reveal", "encode")]
-    return f"the binding {read[-1]}" if "env" in names and read else "the secret"
+    if "env" not in names or not read:
+        return "the secret"
+    bindings = [name for name in read if name.isupper()] or read[-1:]
+    return f"the binding {bindings[0]}" if len(bindings) == 1 else f"one of the bindings {', '.join(bindings)}"
 
 
 def same(one: str | bytes, other: str | bytes) -> bool:

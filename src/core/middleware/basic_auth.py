@@ -11,10 +11,9 @@ from typing import Any, overload
 
 from typing_extensions import TypeForm, TypeVar
 
-from core.bindings.secret import Secret
 from core.errors import OptionError
 from core.middleware import options
-from core.middleware.authentication import Authentication, refused, same, secret_bytes
+from core.middleware.authentication import Authentication, SecretGiver, refused, same, secrets_of
 from core.request import AnyRequest, Request
 
 __all__ = ["basic_auth"]
@@ -32,7 +31,7 @@ def basic_auth(
     /,
     *,
     username: str,
-    password: Callable[[Request[E, Any, Any]], str | bytes | Secret | Awaitable[str | bytes | Secret]],
+    password: SecretGiver[E],
     realm: str = "Restricted",
 ) -> Authentication[E, str]: ...
 @overload
@@ -48,14 +47,14 @@ def basic_auth(
     /,
     *,
     username: str | None = None,
-    password: Callable[[AnyRequest], Any] | None = None,
+    password: SecretGiver[Any] | None = None,
     verify: Callable[[str, str, AnyRequest], Awaitable[Any]] | None = None,
     realm: str = "Restricted",
 ) -> Authentication[Any, Any]:
     """Let in who knows the password; everyone else gets 401 `{"error": "Unauthorized"}` and is asked for it.
 
     `username` and `password`: one account, the password by a function of the request (`lambda req:
-    req.env.ADMIN_PASSWORD`); `req.user` is then the name. Or `verify`: an async function of name, password and request
+    req.env.ADMIN_PASSWORD`), or several of them as a list; `req.user` is then the name. Or `verify`: an async function of name, password and request
     that gives the user, or None (or False) to refuse. `realm`: what browsers show.
 
     An authenticator and a middleware, as `jwt_auth`. Raises OptionError; an empty password is a 500.
@@ -76,17 +75,18 @@ def basic_auth(
     challenge = f'Basic realm="{realm}", charset="UTF-8"'
 
     async def authenticate(req: AnyRequest) -> Any:
-        wanted = None
+        wanted: list[bytes] = []
         if password is not None:
-            wanted = secret_bytes("basic_auth", "password", password, await options.awaited(password(req)))
-        given = _credentials(req.header("authorization"))
+            wanted = secrets_of("basic_auth", "password", password, await options.awaited(password(req)))
+        header = req.header("authorization")
+        given = _credentials(header)
         if given is None:
-            raise refused("basic_auth", challenge, "there are no Basic credentials", req)
+            raise refused("basic_auth", challenge, "there are no Basic credentials", req, missing=header is None)
         name, word = given
-        if wanted is not None:
+        if wanted:
             assert username is not None
             # Both are compared in any case, so that the time does not tell whether the name was right.
-            if not (same(name, username) & same(word, wanted)):
+            if not (same(name, username) & (True in [same(word, each) for each in wanted])):
                 raise refused("basic_auth", challenge, "name or password is wrong", req)
             return username
         assert verify is not None

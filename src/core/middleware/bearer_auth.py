@@ -1,17 +1,16 @@
-"""Fixed bearer tokens: `Authorization: Bearer <token>`, compared in constant time."""
+"""Fixed tokens, as `Authorization: Bearer <token>` or where else they are brought, compared in constant time."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable
 from typing import Any, overload
 
 from typing_extensions import TypeForm, TypeVar
 
-from core.bindings.secret import Secret
 from core.errors import OptionError
 from core.middleware import options
-from core.middleware.authentication import Authentication, refused, same, secret_bytes
+from core.middleware.authentication import Authentication, SecretGiver, refused, same, secrets_of
+from core.middleware.token_source import Refusal, TokenSource
 from core.request import AnyRequest, Request
 
 __all__ = ["bearer_auth"]
@@ -19,15 +18,16 @@ __all__ = ["bearer_auth"]
 E = TypeVar("E")
 T = TypeVar("T")
 
-_bearer = re.compile(r"[Bb][Ee][Aa][Rr][Ee][Rr] +([A-Za-z0-9._~+/-]+=*)").fullmatch
-
 
 @overload
 def bearer_auth(
     env: TypeForm[E] = options.UNNAMED,
     /,
     *,
-    token: Callable[[Request[E, Any, Any]], str | bytes | Secret | Awaitable[str | bytes | Secret]],
+    token: SecretGiver[E],
+    scheme: str | None = "Bearer",
+    header: str = "Authorization",
+    cookie: str | None = None,
     max_length: int = 4096,
 ) -> Authentication[E, None]: ...
 @overload
@@ -36,20 +36,28 @@ def bearer_auth(
     /,
     *,
     verify: Callable[[str, Request[E, Any, Any]], Awaitable[T | None]],
+    scheme: str | None = "Bearer",
+    header: str = "Authorization",
+    cookie: str | None = None,
     max_length: int = 4096,
 ) -> Authentication[E, T]: ...
 def bearer_auth(
     env: object = options.UNNAMED,
     /,
     *,
-    token: Callable[[AnyRequest], Any] | None = None,
+    token: SecretGiver[Any] | None = None,
     verify: Callable[[str, AnyRequest], Awaitable[Any]] | None = None,
+    scheme: str | None = "Bearer",
+    header: str = "Authorization",
+    cookie: str | None = None,
     max_length: int = 4096,
 ) -> Authentication[Any, Any]:
-    """Let in who brings the right bearer token; everyone else gets 401 `{"error": "Unauthorized"}`.
+    """Let in who brings the right token; everyone else gets 401 `{"error": "Unauthorized"}`.
 
-    `token`: a function of the request that gives the token, for example `lambda req: req.env.API_TOKEN`. Or `verify`:
-    an async function of the token and the request that gives the user, or None (or False) to refuse.
+    `token`: a function of the request that gives the token, for example `lambda req: req.env.API_TOKEN`, or a list of
+    tokens while one takes over from another. Or `verify`: an async function of the token and the request that gives the
+    user, or None (or False) to refuse.
+    `scheme`, `header`, `cookie`: where the token is, as in `jwt_auth`: `header="X-API-Key"`, or `scheme="Token"`.
     `max_length`: characters of a token; a longer one is refused unread.
 
     An authenticator and a middleware, as `jwt_auth`. Raises OptionError; an empty token is a 500.
@@ -62,27 +70,29 @@ def bearer_auth(
     for option, function in (("token", token), ("verify", verify)):
         if function is not None and not callable(function):
             raise options.refuse("bearer_auth", option, "…", "must be a function of the request")
-    options.integer("bearer_auth", "max_length", max_length, least=1, unit="characters")
+    source = TokenSource("bearer_auth", scheme, header, cookie, max_length)
 
-    async def authenticate(req: AnyRequest) -> Any:
-        wanted = None
+    async def check(req: AnyRequest) -> Any:
+        wanted: list[bytes] = []
         if token is not None:
             # Asked for before the header is looked at, so that a missing secret is told by the first request of all.
-            wanted = secret_bytes("bearer_auth", "token", token, await options.awaited(token(req)))
-        header = req.header("authorization")
-        if header is None or len(header) > max_length + 16:
-            raise refused("bearer_auth", "Bearer", "there is no token, or it is too long", req)
-        match = _bearer(header)
-        if match is None or len(match[1]) > max_length:
-            raise refused("bearer_auth", "Bearer", "the Authorization header is not one Bearer token", req)
-        if wanted is not None:
-            if not same(match[1], wanted):
-                raise refused("bearer_auth", "Bearer", "the token is wrong", req)
+            wanted = secrets_of("bearer_auth", "token", token, await options.awaited(token(req)))
+        given = source.read(req)
+        if verify is None:
+            if True not in [same(given, each) for each in wanted]:
+                raise Refusal("the token is wrong")
             return None
-        assert verify is not None
-        user = await options.awaited(verify(match[1], req))
+        user = await options.awaited(verify(given, req))
         if user is None or user is False:
-            raise refused("bearer_auth", "Bearer", "verify() refused the token", req)
+            raise Refusal("verify() refused the token")
         return user
 
-    return Authentication("bearer_auth", authenticate)
+    async def authenticate(req: AnyRequest) -> Any:
+        try:
+            return await check(req)
+        except Refusal as refusal:
+            raise refused("bearer_auth", source.challenge, str(refusal), req, missing=refusal.missing) from None
+
+    made = Authentication[Any, Any]("bearer_auth", authenticate, varies=source.varies)
+    made.source = source
+    return made

@@ -1,4 +1,4 @@
-"""The public keys of an issuer (JSON Web Key Set, RFC 7517), fetched when first needed and kept.
+"""The public keys of an issuer (JSON Web Key Set, RFC 7517): given as they are, or fetched when first needed and kept.
 
 Decided here: how often the issuer is asked. Once for everyone who waits at the same time; again when
 the keys are old, or when a token names a key that is not there, but then at most every half minute,
@@ -11,16 +11,18 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, cast
 
 from core.context import Clock
 from core.errors import CoreError, OptionError
 from core.http import json
 from core.middleware import options
-from core.middleware.key_strength import WeakKeyError, require_bits, rsa_bits
+from core.middleware.key_strength import require_bits, rsa_bits
+from core.middleware.token_source import Refusal
+from core.request import AnyRequest
 
-__all__ = ["JWKSFetch", "KeySet", "WeakKeyError", "require_bits", "rsa_bits"]
+__all__ = ["FetchedKeySet", "JWKSFetch", "KeySet", "fetch_text", "given_keys"]
 
 log: logging.Logger = logging.getLogger("core")
 
@@ -38,37 +40,26 @@ _FAMILIES = {"RS": "RSA", "PS": "RSA", "ES": "EC", "Ed": "OKP"}
 
 
 class KeySet:
-    """The keys under one URL, by `kid`."""
+    """Public keys by `kid`: those that are given once and for all."""
 
-    def __init__(self, url: str, fetch: JWKSFetch | None = None) -> None:
-        if not str(url).startswith("https://"):
-            raise OptionError(
-                f"jwt_auth(jwks={url!r}) must begin with https://: keys that anyone on the way can change prove nothing"
-            )
-        self.url = url
-        self._fetch = fetch if fetch is not None else fetch_text
-        self._keys: list[dict[str, Any]] = []
+    def __init__(self, keys: list[dict[str, Any]], name: str) -> None:
+        self._keys = keys
+        self._name = name
         self._prepared: dict[tuple[int, str], Any] = {}
-        self._fetched: float | None = None
-        self._tried: float | None = None
-        self._misses: set[str] = set()
-        self._under_way: asyncio.Task[None] | None = None
-        self._asking = False
+
+    async def candidates(self, header: Mapping[str, Any], algorithm: str, req: AnyRequest) -> list[Any]:
+        """The key for a token with that header, prepared for `algorithm`. Raises Refusal where there is none."""
+        kid = header.get("kid")
+        if kid is not None and not isinstance(kid, str):
+            raise Refusal("kid is no text")
+        found = await self.find(kid, algorithm, req.clock)
+        if found is None:
+            raise Refusal("no key of the issuer has this kid and algorithm")
+        return [found]
 
     async def find(self, kid: str | None, algorithm: str, clock: Clock) -> Any:
-        """The key for a token, prepared for `algorithm`, or None. Raises CoreError(503) while there are no keys at all."""
-        now = clock.monotonic()
-        if self._fetched is None or now - self._fetched >= _KEPT_SECONDS:
-            await self._refresh(clock)
-        key = self._key(kid, algorithm)
-        # A miss is remembered only where the issuer was asked: a new key may come within the pause.
-        if key is None and kid is not None and kid not in self._misses and await self._refresh(clock):
-            key = self._key(kid, algorithm)
-            if key is None and len(self._misses) < _MOST_MISSES:
-                self._misses.add(kid)
-        if self._fetched is None:
-            raise CoreError(503, "Service Unavailable")
-        return key
+        """The key of that name, or the only one for `algorithm` where a token names none; None where there is none."""
+        return self._key(kid, algorithm)
 
     def _key(self, kid: str | None, algorithm: str) -> Any:
         kty = _FAMILIES[algorithm[:2]]
@@ -89,10 +80,61 @@ class KeySet:
             try:
                 prepared = _prepare(key, algorithm)
             except Exception as error:
-                log.warning("%s has a key that cannot be used: %s", self.url, error)
+                log.warning("%s has a key that cannot be used: %s", self._name, error)
                 return None
             self._prepared[number, algorithm] = prepared
         return prepared
+
+
+def given_keys(keys: object) -> KeySet:
+    """The keys of the option `keys`: a set (RFC 7517), or the list in one.
+
+    Raises OptionError for what is neither, for a key of another kind, and for a private one: nobody needs it to prove.
+    """
+    listed = keys.get("keys") if options.is_dict(keys) else keys
+    if not isinstance(listed, list | tuple) or not listed:
+        raise OptionError('jwt_auth(keys=…) must be a JSON Web Key Set, {"keys": [{"kty": …}]}, or the list in it')
+    for key in cast("Sequence[object]", listed):
+        if not options.is_dict(key) or key.get("kty") not in _FAMILIES.values():
+            raise OptionError("jwt_auth(keys=…): each key is public, an object whose kty is RSA, EC or OKP")
+        if "d" in key:
+            raise OptionError(
+                "jwt_auth(keys=…) has a private key, which signs tokens. Give its public half, without the member d"
+            )
+    return KeySet([*cast("Sequence[dict[str, Any]]", listed)], "jwt_auth(keys=…)")
+
+
+class FetchedKeySet(KeySet):
+    """The keys under one URL, by `kid`."""
+
+    def __init__(self, url: str, fetch: JWKSFetch | None = None) -> None:
+        if not str(url).startswith("https://"):
+            raise OptionError(
+                f"jwt_auth(jwks={url!r}) must begin with https://: keys that anyone on the way can change prove nothing"
+            )
+        super().__init__([], url)
+        self.url = url
+        self._fetch = fetch if fetch is not None else fetch_text
+        self._fetched: float | None = None
+        self._tried: float | None = None
+        self._misses: set[str] = set()
+        self._under_way: asyncio.Task[None] | None = None
+        self._asking = False
+
+    async def find(self, kid: str | None, algorithm: str, clock: Clock) -> Any:
+        """As of a `KeySet`. Raises CoreError(503) while there are no keys at all."""
+        now = clock.monotonic()
+        if self._fetched is None or now - self._fetched >= _KEPT_SECONDS:
+            await self._refresh(clock)
+        key = self._key(kid, algorithm)
+        # A miss is remembered only where the issuer was asked: a new key may come within the pause.
+        if key is None and kid is not None and kid not in self._misses and await self._refresh(clock):
+            key = self._key(kid, algorithm)
+            if key is None and len(self._misses) < _MOST_MISSES:
+                self._misses.add(kid)
+        if self._fetched is None:
+            raise CoreError(503, "Service Unavailable")
+        return key
 
     async def _refresh(self, clock: Clock) -> bool:
         """Fetch the keys, or wait for who does already. Whether they are new."""

@@ -1,56 +1,116 @@
-"""JSON Web Tokens as `Authorization: Bearer`, checked before anything in them is believed.
+"""JSON Web Tokens: who brings one that is valid is let in, and new ones are issued under the same rules.
 
-Decided here: what a token must look like, which algorithms and claims are accepted, and that a client
-learns nothing but yes or no. PyJWT (`core-edge[jwt]`) does the cryptography, in a worker with the runtime's
-WebCrypto for public keys. Parsing is stricter than PyJWT's own: no foreign characters in base64, no
-duplicate names and no `NaN` in the JSON.
+Decided here: that a signature is proven before anything in a token is believed, and that a client learns nothing but
+yes or no. What a token looks like and what its claims must say is in `jwt_token`, its keys in `jwt_keys` and `jwks`.
 RFC 7515, 7519; RFC 8725 for what to be afraid of.
 """
 
 from __future__ import annotations
 
 import math
-import re
-import sys
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any, cast, overload
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Generic, cast, overload
 
 import attrs
 from typing_extensions import TypeForm, TypeVar
 
-from core.bindings.secret import Secret
-from core.errors import DeveloperError, MissingExtraError, OptionError
-from core.http.json import check_depth, parse_float
+from core.errors import DeveloperError, OptionError
 from core.middleware import options
-from core.middleware.authentication import Authentication, binding_of, refused, secret_bytes
-from core.middleware.jwks import JWKSFetch, KeySet
-from core.middleware.key_strength import WeakKeyError, require_bits, rsa_bits
+from core.middleware.authentication import Authentication, SecretGiver, refused
+from core.middleware.jwks import FetchedKeySet, JWKSFetch, KeySet, given_keys
+from core.middleware.jwt_keys import SecretKeys, allow_list, known_algorithms
+from core.middleware.jwt_token import Claims, parse_token, write_part
+from core.middleware.key_strength import WeakKeyError
+from core.middleware.token_source import Refusal, TokenSource
 from core.request import AnyRequest, Request
 
-__all__ = ["JWTUser", "jwt_auth"]
+__all__ = ["JWTAuthentication", "JWTUser", "jwt_auth"]
 
 E = TypeVar("E")
+E_contra = TypeVar("E_contra", contravariant=True, default=Any)
 T = TypeVar("T")
+A = TypeVar("A", default=Any)
 
-_LEAST_BYTES = {"HS256": 32, "HS384": 48, "HS512": 64}
-_HMAC = tuple(_LEAST_BYTES)
-_ASYMMETRIC = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
-_MOST_LEEWAY = 60
-_KEPT_KEYS = 16
-
-_is_token = re.compile(r"([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)").fullmatch
-_bearer = re.compile(r"[Bb][Ee][Aa][Rr][Ee][Rr] +([^ ]+)").fullmatch
-_CHALLENGE = "Bearer"
-
-SecretGiver = Callable[[Request[E, Any, Any]], "str | bytes | Secret | Awaitable[str | bytes | Secret]"]
+JWKS = Mapping[str, Any] | Sequence[Mapping[str, Any]]
+"""A JSON Web Key Set (RFC 7517), or the list of keys in one."""
 
 
 @attrs.frozen
 class JWTUser:
-    """The subject of a token, and all of its claims."""
+    """The user of a token: its subject, and all of its claims."""
 
     sub: str | None
     claims: Mapping[str, Any]
+
+
+class JWTAuthentication(Authentication[E_contra, A], Generic[E_contra, A]):
+    """The value of `jwt_auth(secret=…)`: an authenticator and a middleware, and the issuer of the tokens that it accepts.
+
+    auth = jwt_auth(Env, secret=lambda req: req.env.JWT_SECRET, claims=User)
+    signed_in = app.authenticated(auth)
+
+    token = await auth.issue(req, User(sub="7"), expires_in=3600)
+    """
+
+    def __init__(
+        self,
+        authenticate: Callable[[AnyRequest], Any],
+        source: TokenSource,
+        keys: SecretKeys | KeySet,
+        algorithm: str,
+        known: Mapping[str, Any],
+        claims: Claims,
+    ) -> None:
+        super().__init__("jwt_auth", authenticate, varies=source.varies)
+        self.source = source
+        self.keys: SecretKeys | KeySet = keys
+        """The keys that prove them."""
+        self._algorithm = algorithm
+        self._known = known
+        self._claims = claims
+
+    async def issue(
+        self, req: Request[E_contra, Any, Any], claims: A | Mapping[str, Any], /, *, expires_in: float
+    ) -> str:
+        """A new token with `claims`, for `expires_in` seconds from now on: `jwt_auth` lets in who brings it.
+
+        It is signed with the newest secret and the first of `algorithms`. `iat` and `exp` are written by the request's
+        clock, `iss` and `aud` as `issuer` and `audience` demand (the first of several), unless `claims` has them.
+
+        Raises ValueError for an `expires_in` that is not above 0, TypeError for claims that are no JSON object or whose
+        `sub` is no str, DeveloperError where public keys prove tokens, and for a bad secret, as a request does.
+        """
+        keys = self.keys
+        if isinstance(keys, KeySet):
+            raise DeveloperError(
+                "jwt_auth(…).issue(…): the issuer of the keys issues these tokens. To issue your own, give secret"
+            )
+        if isinstance(expires_in, bool) or not math.isfinite(expires_in) or expires_in <= 0:
+            raise ValueError(f"issue(expires_in={expires_in!r}) must be a finite number above 0, in seconds")
+        key = await keys.signing_key(self._algorithm, req)
+        now = int(req.clock.time())
+        own: dict[str, Any] = {"iat": now, "exp": now + math.ceil(expires_in)}
+        if self._claims.issuers is not None:
+            own["iss"] = self._claims.issuers[0]
+        if self._claims.audiences is not None:
+            own["aud"] = self._claims.audiences[0]
+        header = write_part({"alg": self._algorithm, "typ": "JWT"})
+        signed = header + b"." + write_part({**own, **_object_of(claims)})
+        signature = self._known[self._algorithm].sign(signed, key)
+        return (signed + b"." + write_part(signature)).decode()
+
+
+def _object_of(claims: object) -> dict[str, Any]:
+    if isinstance(claims, JWTUser):
+        claims = {**claims.claims, **({} if claims.sub is None else {"sub": claims.sub})}
+    elif attrs.has(type(claims)):
+        claims = attrs.asdict(cast("attrs.AttrsInstance", claims), recurse=False)
+    if not isinstance(claims, Mapping):
+        raise TypeError(f"issue(…) takes the claims as a mapping or an attrs instance, not {type(claims).__name__}")
+    found = dict(cast("Mapping[str, Any]", claims))
+    if not isinstance(found.get("sub", ""), str):
+        raise TypeError("issue(…): sub is a str, as RFC 7519 demands. Write sub=str(user.id)")
+    return found
 
 
 @overload
@@ -64,8 +124,11 @@ def jwt_auth(
     audience: str | Iterable[str] | None = None,
     required: Iterable[str] = ("exp",),
     leeway: float = 0,
+    scheme: str | None = "Bearer",
+    header: str = "Authorization",
+    cookie: str | None = None,
     max_length: int = 8192,
-) -> Authentication[E, JWTUser]: ...
+) -> JWTAuthentication[E, JWTUser]: ...
 @overload
 def jwt_auth(
     env: TypeForm[E] = options.UNNAMED,
@@ -78,8 +141,11 @@ def jwt_auth(
     audience: str | Iterable[str] | None = None,
     required: Iterable[str] = ("exp",),
     leeway: float = 0,
+    scheme: str | None = "Bearer",
+    header: str = "Authorization",
+    cookie: str | None = None,
     max_length: int = 8192,
-) -> Authentication[E, T]: ...
+) -> JWTAuthentication[E, T]: ...
 @overload
 def jwt_auth(
     *,
@@ -90,6 +156,9 @@ def jwt_auth(
     audience: str | Iterable[str] | None = None,
     required: Iterable[str] = ("exp",),
     leeway: float = 0,
+    scheme: str | None = "Bearer",
+    header: str = "Authorization",
+    cookie: str | None = None,
     max_length: int = 8192,
 ) -> Authentication[object, JWTUser]: ...
 @overload
@@ -103,6 +172,38 @@ def jwt_auth(
     audience: str | Iterable[str] | None = None,
     required: Iterable[str] = ("exp",),
     leeway: float = 0,
+    scheme: str | None = "Bearer",
+    header: str = "Authorization",
+    cookie: str | None = None,
+    max_length: int = 8192,
+) -> Authentication[object, T]: ...
+@overload
+def jwt_auth(
+    *,
+    keys: JWKS,
+    algorithms: Iterable[str] = ("RS256",),
+    issuer: str | Iterable[str] | None = None,
+    audience: str | Iterable[str] | None = None,
+    required: Iterable[str] = ("exp",),
+    leeway: float = 0,
+    scheme: str | None = "Bearer",
+    header: str = "Authorization",
+    cookie: str | None = None,
+    max_length: int = 8192,
+) -> Authentication[object, JWTUser]: ...
+@overload
+def jwt_auth(
+    *,
+    keys: JWKS,
+    claims: TypeForm[T],
+    algorithms: Iterable[str] = ("RS256",),
+    issuer: str | Iterable[str] | None = None,
+    audience: str | Iterable[str] | None = None,
+    required: Iterable[str] = ("exp",),
+    leeway: float = 0,
+    scheme: str | None = "Bearer",
+    header: str = "Authorization",
+    cookie: str | None = None,
     max_length: int = 8192,
 ) -> Authentication[object, T]: ...
 def jwt_auth(
@@ -111,6 +212,7 @@ def jwt_auth(
     *,
     secret: SecretGiver[Any] | None = None,
     jwks: str | None = None,
+    keys: JWKS | None = None,
     claims: Any = None,
     algorithms: Iterable[str] | None = None,
     fetch: JWKSFetch | None = None,
@@ -118,287 +220,91 @@ def jwt_auth(
     audience: str | Iterable[str] | None = None,
     required: Iterable[str] = ("exp",),
     leeway: float = 0,
+    scheme: str | None = "Bearer",
+    header: str = "Authorization",
+    cookie: str | None = None,
     max_length: int = 8192,
 ) -> Authentication[Any, Any]:
     """Let in who brings a valid JSON Web Token; everyone else gets 401 `{"error": "Unauthorized"}`.
 
     `secret`: a function of the request that gives the key, for example `lambda req: req.env.JWT_SECRET`: a shared
     secret of at least as many bytes as the algorithm's hash gives (32 for HS256, 48 for HS384, 64 for HS512), or a
-    public key as PEM, of RSA with at least 2048 bits. It may be async. `jwks`: the https URL of the issuer's keys instead, `fetch` what
-    gets it (by default the platform's own).
-    `algorithms`: an allow-list of one kind, `("HS256",)` by default and `("RS256",)` with `jwks`.
+    public key as PEM, of RSA with at least 2048 bits. It may be async, and it may give a list while one secret takes
+    over from another: the first signs, each of them proves.
+    `jwks`: the https URL of the issuer's keys instead, `fetch` what gets it (by default the platform's own); or `keys`,
+    the issuer's key set (RFC 7517) itself.
+    `algorithms`: an allow-list of one kind, `("HS256",)` by default and `("RS256",)` with `jwks` and `keys`.
     `issuer`, `audience`: what `iss` must be and `aud` must contain, one or several. A token that names an audience is
     refused where none is expected. `required`: claims that must be there, `exp` by default.
     `leeway`: seconds by which clocks may differ, at most 60. `max_length`: characters of a token.
+    `scheme`, `header`, `cookie`: where the token is, as `Authorization: Bearer …` by default. In another `header` it
+    stands alone unless `scheme` says otherwise; `cookie` is the name of a cookie, in which it is looked for instead
+    (put `csrf()` before it, since browsers send cookies along by themselves).
     `claims`: the type of `req.user`; without it, a `JWTUser`.
 
-    `app.authenticated(jwt_auth(…))` gives handlers a typed `req.user`; `app.use(jwt_auth(…))` works too.
+    `app.authenticated(jwt_auth(…))` gives handlers a typed `req.user`; `app.use(jwt_auth(…))` works too. With `secret`,
+    `await auth.issue(req, {"sub": "7"}, expires_in=3600)` makes a token.
     Needs `pip install 'core-edge[jwt]'`. Raises OptionError and MissingExtraError; an empty secret, or one that is too
-    short (RFC 7518, sections 3.2 and 3.3), is a 500, and the log says which binding to set. A key of `jwks` that is too
-    short is not used.
+    short (RFC 7518, sections 3.2 and 3.3), is a 500, and the log says which binding to set. A key of `jwks` or `keys`
+    that is too short is not used.
     """
     options.named_env("jwt_auth", env)
-    if (secret is None) == (jwks is None):
+    if [secret, jwks, keys].count(None) != 2:
         raise OptionError(
             "jwt_auth() needs either secret, for example secret=lambda req: req.env.JWT_SECRET, or jwks, the https URL "
-            "of the issuer's keys"
+            "of the issuer's keys, or keys, these keys themselves"
         )
     if secret is not None and not callable(secret):
         # A text here is a key in the source code, or the name of a binding: neither does what it seems to.
         raise OptionError(
             "jwt_auth(secret=…) must be a function of the request. Write secret=lambda req: req.env.JWT_SECRET"
         )
-    allowed = _allow_list(algorithms, symmetric=jwks is None)
-    issuers, audiences = _names("issuer", issuer), _names("audience", audience)
-    needed = _names("required", required) or frozenset()
-    if leeway.__class__ not in (int, float) or not 0 <= leeway <= _MOST_LEEWAY:
-        raise options.refuse("jwt_auth", "leeway", leeway, f"must be a number from 0 to {_MOST_LEEWAY}, in seconds")
-    options.integer("jwt_auth", "max_length", max_length, least=64, most=65_536, unit="characters")
-    known = _algorithms()
-    for name in sorted(allowed):
-        if name not in known:
-            raise MissingExtraError("pip install 'core-edge[jwt]'")
-    keys = KeySet(jwks, fetch) if jwks is not None else None
-    # Long enough for each algorithm that is allowed: which of them a token names is up to its sender.
-    demanding = max(allowed & _LEAST_BYTES.keys(), key=_LEAST_BYTES.__getitem__, default=None)
-    prepared: dict[tuple[str, bytes], Any] = {}
-
-    async def key_for(header: Mapping[str, Any], algorithm: str, req: AnyRequest) -> Any:
-        if keys is not None:
-            kid = header.get("kid")
-            if kid is not None and not isinstance(kid, str):
-                raise _Refusal("kid is no text")
-            found = await keys.find(kid, algorithm, req.clock)
-            if found is None:
-                raise _Refusal("no key of the issuer has this kid and algorithm")
-            return found
-        given = secret_bytes("jwt_auth", "secret", secret, await options.awaited(cast("Any", secret)(req)))
-        if demanding is not None and len(given) < _LEAST_BYTES[demanding]:
-            raise DeveloperError(
-                f"jwt_auth(secret=…): {binding_of(secret)} is too short for {demanding}, which needs at least "
-                f"{_LEAST_BYTES[demanding]} bytes (RFC 7518, section 3.2). Set it to what `openssl rand -base64 48` "
-                "prints, and sign with the same"
-            )
-        key = prepared.get((algorithm, given))
-        if key is None:
-            try:
-                key = known[algorithm].prepare_key(given)
-                require_bits(rsa_bits(key, algorithm))
-            except WeakKeyError as error:
-                raise weak(error) from None
-            except Exception as error:
-                # Public keys given as HMAC secrets end here as well, which is the oldest forgery there is.
-                raise DeveloperError(f"jwt_auth(secret=…) is no key for {algorithm}: {error}") from None
-            if len(prepared) >= _KEPT_KEYS:
-                prepared.clear()
-            prepared[algorithm, given] = key
-        return key
-
-    def weak(error: WeakKeyError) -> DeveloperError:
-        return DeveloperError(
-            f"jwt_auth(secret=…): {binding_of(secret)} is too short: {error}. Make one with "
-            "`openssl genrsa -out key.pem 2048`, and set it to its public half"
-        )
-
-    async def check(req: AnyRequest) -> Any:
-        token = _token_of(req.header("authorization"), max_length)
-        header = _json_of(token[1])
-        algorithm = header.get("alg")
-        if not isinstance(algorithm, str) or algorithm not in allowed:
-            raise _Refusal("the algorithm is not allowed")
-        if "crit" in header or header.get("b64", True) is not True:
-            raise _Refusal("the header demands what is not understood")
-        signature = _bytes_of(token[3])
-        payload = _bytes_of(token[2])
-        key = await key_for(header, algorithm, req)
-        signed = f"{token[1]}.{token[2]}".encode()
-        try:
-            valid = await options.awaited(known[algorithm].verify(signed, key, signature))
-        except WeakKeyError as error:
-            # In a worker it shows when the runtime has read the key.
-            raise weak(error) if keys is None else _Refusal(str(error)) from None
-        except Exception:
-            valid = False
-        if valid is not True:
-            raise _Refusal("the signature is wrong")
-        found = _object_of(payload)
-        _check_claims(found, req.clock.time(), leeway, needed, issuers, audiences)
-        if claims is None:
-            return JWTUser(found.get("sub"), found)
-        from core.structure import StructureError, structure
-
-        try:
-            return structure(found, claims)
-        except StructureError as error:
-            raise _Refusal(f"the claims have another shape: {error}") from None
+    allowed = allow_list(algorithms, symmetric=secret is not None)
+    demanded = Claims(issuer, audience, required, leeway)
+    source = TokenSource("jwt_auth", scheme, header, cookie, max_length, least=64)
+    known = known_algorithms(allowed)
+    proving: SecretKeys | KeySet
+    if secret is not None:
+        proving = SecretKeys(secret, allowed, known)
+    else:
+        proving = FetchedKeySet(jwks, fetch) if jwks is not None else given_keys(keys)
 
     async def authenticate(req: AnyRequest) -> Any:
         try:
-            return await check(req)
-        except _Refusal as refusal:
-            raise refused("jwt_auth", _CHALLENGE, str(refusal), req) from None
+            token = parse_token(source.read(req))
+            algorithm = token.header.get("alg")
+            if not isinstance(algorithm, str) or algorithm not in allowed:
+                raise Refusal("the algorithm is not allowed")
+            for key in await proving.candidates(token.header, algorithm, req):
+                if await _proves(known[algorithm], token.signed, key, token.signature, proving):
+                    break
+            else:
+                raise Refusal("the signature is wrong")
+            found = token.claims()
+            demanded.check(found, req.clock.time())
+            return _user_of(found, claims)
+        except Refusal as refusal:
+            raise refused("jwt_auth", source.challenge, str(refusal), req, missing=refusal.missing) from None
 
-    return Authentication("jwt_auth", authenticate)
-
-
-class _Refusal(Exception):
-    """The reason why a token is refused. Only the log has it."""
-
-
-def _allow_list(algorithms: Iterable[str] | None, *, symmetric: bool) -> frozenset[str]:
-    if algorithms is None:
-        return frozenset(("HS256",) if symmetric else ("RS256",))
-    if isinstance(algorithms, str):
-        raise options.refuse("jwt_auth", "algorithms", algorithms, f'must be a list, for example ["{algorithms}"]')
-    given = frozenset(algorithms)
-    choices = (*_HMAC, *_ASYMMETRIC) if symmetric else _ASYMMETRIC
-    for name in given:
-        if name not in choices:
-            raise options.refuse("jwt_auth", "algorithms", name, f"must be among {', '.join(choices)}")
-    if not given:
-        raise options.refuse("jwt_auth", "algorithms", [], "allows nothing. Name one, for example HS256")
-    if given & set(_HMAC) and not given <= set(_HMAC):
-        raise options.refuse(
-            "jwt_auth",
-            "algorithms",
-            sorted(given),
-            "mixes shared secrets with public keys: with both, whoever knows the public key can sign. Use one kind",
-        )
-    return given
+    return JWTAuthentication(authenticate, source, proving, allowed[0], known, demanded)
 
 
-def _names(option: str, value: object) -> frozenset[str] | None:
-    if value is None:
-        return None
-    given: Iterable[object] = (value,) if isinstance(value, str) else cast("Iterable[object]", value)
-    names = frozenset(options.text("jwt_auth", option, name) for name in given)
-    if not names and option != "required":
-        raise options.refuse("jwt_auth", option, value, "allows nobody. Leave it out to accept any")
-    return names
-
-
-def _algorithms() -> dict[str, Any]:
+async def _proves(algorithm: Any, signed: bytes, key: Any, signature: bytes, keys: SecretKeys | KeySet) -> bool:
     try:
-        from jwt.algorithms import get_default_algorithms
-    except ImportError:
-        raise MissingExtraError("pip install 'core-edge[jwt]'") from None
-    known: dict[str, Any] = get_default_algorithms()
-    known.pop("none", None)
-    if sys.platform == "emscripten":
-        # PyJWT proves shared secrets there, and has no cryptography for anything else.
-        from core.middleware.webcrypto import algorithms
-
-        known.update(algorithms())
-    return known
+        return await options.awaited(algorithm.verify(signed, key, signature)) is True
+    except WeakKeyError as error:
+        # In a worker it shows when the runtime has read the key.
+        raise keys.weak(error) if isinstance(keys, SecretKeys) else Refusal(str(error)) from None
+    except Exception:
+        return False
 
 
-# -- reading
-
-
-def _token_of(header: str | None, max_length: int) -> re.Match[str]:
-    """The three parts of the token in an Authorization header. Two headers come joined by a comma, and match nothing."""
-    if header is None:
-        raise _Refusal("there is no Authorization header")
-    if len(header) > max_length + 16:
-        raise _Refusal("the token is too long")
-    bearer = _bearer(header)
-    if bearer is None:
-        raise _Refusal("the Authorization header is not one Bearer token")
-    token = _is_token(bearer[1])
-    if token is None or len(bearer[1]) > max_length:
-        raise _Refusal("the token has not three parts of base64url")
-    return token
-
-
-def _bytes_of(part: str) -> bytes:
-    from base64 import urlsafe_b64decode, urlsafe_b64encode
+def _user_of(claims: dict[str, Any], type_: Any) -> Any:
+    if type_ is None:
+        return JWTUser(claims.get("sub"), claims)
+    from core.structure import StructureError, structure
 
     try:
-        data = urlsafe_b64decode(part + "=" * (-len(part) % 4))
-    except ValueError:
-        raise _Refusal("a part is no base64url") from None
-    # One value, one spelling: bits left over at the end would make two tokens of one.
-    if urlsafe_b64encode(data).rstrip(b"=") != part.encode():
-        raise _Refusal("a part is no canonical base64url")
-    return data
-
-
-def _json_of(part: str) -> dict[str, Any]:
-    return _object_of(_bytes_of(part))
-
-
-def _object_of(data: bytes) -> dict[str, Any]:
-    """A JSON object, without NaN, infinities, duplicate names and what is nested deeply."""
-    from json import JSONDecoder
-
-    decoder = JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse_constant, parse_float=parse_float)
-    try:
-        text = data.decode()
-        check_depth(text)
-        value = decoder.decode(text)
-    except (ValueError, RecursionError):
-        raise _Refusal("a part is no JSON") from None
-    if not isinstance(value, dict):
-        raise _Refusal("a part is no JSON object")
-    return cast("dict[str, Any]", value)
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    value = dict(pairs)
-    if len(value) != len(pairs):
-        raise ValueError("a name comes twice")
-    return value
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")
-
-
-# -- claims
-
-
-def _check_claims(
-    claims: Mapping[str, Any],
-    now: float,
-    leeway: float,
-    required: frozenset[str],
-    issuers: frozenset[str] | None,
-    audiences: frozenset[str] | None,
-) -> None:
-    for name in sorted(required):
-        if claims.get(name) is None:
-            raise _Refusal(f"the claim {name} is missing")
-    expires, begins, issued = (_date(claims, name) for name in ("exp", "nbf", "iat"))
-    if expires is not None and expires <= now - leeway:
-        raise _Refusal("the token has expired")
-    if begins is not None and begins > now + leeway:
-        raise _Refusal("the token is not valid yet")
-    if issued is not None and issued > now + leeway:
-        raise _Refusal("the token was issued in the future")
-    subject = claims.get("sub")
-    if subject is not None and not isinstance(subject, str):
-        raise _Refusal("sub is no text")
-    if issuers is not None:
-        issuer = claims.get("iss")
-        if not isinstance(issuer, str) or issuer not in issuers:
-            raise _Refusal("the issuer is another")
-    audience = claims.get("aud")
-    if audiences is None:
-        if audience is not None:
-            raise _Refusal("the token is for an audience, and none is expected here")
-        return
-    listed: list[Any] = [audience] if isinstance(audience, str) else audience if options.is_list(audience) else []
-    if not all(isinstance(name, str) for name in listed) or not audiences.intersection(listed):
-        raise _Refusal("the token is for another audience")
-
-
-def _date(claims: Mapping[str, Any], name: str) -> float | None:
-    """A date of a token, in seconds since 1970. Booleans, infinities and texts are none."""
-    if name not in claims:
-        return None
-    value = claims[name]
-    if value.__class__ is int and abs(value) < 1 << 53:
-        return float(value)
-    if value.__class__ is float and math.isfinite(value):
-        return float(value)
-    raise _Refusal(f"{name} is no date")
+        return structure(claims, type_)
+    except StructureError as error:
+        raise Refusal(f"the claims have another shape: {error}") from None

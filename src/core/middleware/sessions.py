@@ -18,12 +18,11 @@ from typing import Any, Literal, cast
 from typing_extensions import TypeForm, TypeVar
 
 from core.bindings.kv import KVNamespace
-from core.bindings.secret import Secret
 from core.errors import DeveloperError
 from core.handlers import Middleware, Next, declare
 from core.http import json
 from core.middleware import options
-from core.middleware.authentication import same, secret_bytes
+from core.middleware.authentication import SecretGiver, same, secrets_of
 from core.request import AnyRequest, Request
 from core.response import Response
 
@@ -131,7 +130,7 @@ def sessions(
     /,
     *,
     kv_binding: str | Callable[[Request[E, Any, Any]], KVNamespace],
-    secret: Callable[[Request[E, Any, Any]], str | bytes | Secret | Awaitable[str | bytes | Secret]],
+    secret: SecretGiver[E],
     max_age: int = 14 * 24 * 3600,
     cookie: str = "__Host-session",
     same_site: Literal["Strict", "Lax", "None"] = "Lax",
@@ -141,7 +140,8 @@ def sessions(
     """Remember visitors: `session = await session_of(req)` in a handler is a dict that is kept between requests.
 
     `kv_binding`: where sessions are kept, by name or by a function of the request. `secret`: gives the key that signs
-    the cookie, for example `lambda req: req.env.SESSION_SECRET`. `max_age`: seconds a session lives after it was last
+    the cookie, for example `lambda req: req.env.SESSION_SECRET`, or a list while one key takes over from another: the
+    first signs, and cookies of each of them are known. `max_age`: seconds a session lives after it was last
     kept, at least 60; it is kept again when half of that has gone by.
     `cookie`, `same_site`, `secure`, `path`: the cookie's; it is always `HttpOnly`. Over plain http, for development,
     use `secure=False, cookie="session"`.
@@ -172,8 +172,8 @@ def sessions(
         text: str | None = None
         kept_at = 0.0
 
-        async def key() -> bytes:
-            return secret_bytes("sessions", "secret", secret, await options.awaited(secret(req)))
+        async def keys() -> list[bytes]:
+            return secrets_of("sessions", "secret", secret, await options.awaited(secret(req)))
 
         async def opened() -> Session:
             nonlocal found, brought, text, kept_at
@@ -181,7 +181,7 @@ def sessions(
                 # What is made of a session is for who brought its cookie.
                 res.vary("Cookie")
                 kv: KVNamespace = options.resolve("sessions", kv_binding, req)
-                id = _id_of(req.cookies.get(cookie), await key())
+                id = _id_of(req.cookies.get(cookie), await keys())
                 kept, ended = (None, None) if id is None else await _read(kv, id)
                 if found is None:  # another task of the handler may have opened it meanwhile
                     values, kept_at = _values_of(kept if ended is None else None, req.clock.time())
@@ -219,7 +219,7 @@ def sessions(
                 session.id = _new_id()
             kept = json.dumps({"at": int(now), "values": dict(session)})
             await kv.put(_stored(session.id), kept, expiration_ttl=max_age)
-            signed = f"{session.id}.{_signature(session.id, await key())}"
+            signed = f"{session.id}.{_signature(session.id, (await keys())[0])}"
             res.cookie(cookie, signed, max_age=max_age, path=path, secure=secure, http_only=True, same_site=same_site)
             # The answer is one visitor's now, and no cache's.
             if res.staged is None or "cache-control" not in res.staged:
@@ -251,10 +251,10 @@ def _signature(id: str, key: bytes) -> str:
     return urlsafe_b64encode(digest).decode().rstrip("=")
 
 
-def _id_of(value: str | None, key: bytes) -> str | None:
-    """The id in a cookie, where this server signed it."""
+def _id_of(value: str | None, keys: list[bytes]) -> str | None:
+    """The id in a cookie, where this server signed it with one of its keys."""
     match = _is_cookie(value) if value is not None else None
-    if match is None or not same(match[2], _signature(match[1], key)):
+    if match is None or True not in [same(match[2], _signature(match[1], key)) for key in keys]:
         return None
     return match[1]
 

@@ -16,13 +16,14 @@ import attrs
 from core.app import App
 from core.dispatch import Entry
 from core.handlers import info_of
+from core.middleware.jwks import FetchedKeySet
+from core.middleware.token_source import TokenSource
 from core.openapi.document import ApplicationFacts, RouteFacts, Security, StepFacts
 from core.openapi.facts import Answer, Raise, Schema, StagedHeader
 from core.openapi.failures import error
 
 __all__ = ["application_facts", "full_name"]
 
-_BEARER: Final = {"type": "http", "scheme": "bearer"}
 _COUNTS: Final = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
 _TEXT: Final[Schema] = {"type": "string"}
 _SAFE: Final = frozenset(["GET", "HEAD", "OPTIONS"])
@@ -111,13 +112,13 @@ def _step(middleware: Any, method: str) -> StepFacts | None:
     if info.public:
         return None
     inside = _closure(middleware)
-    if info.authenticates and "authenticator" in inside:
+    if (info.authenticates or info.optional) and "authenticator" in inside:
         return _authenticator(inside["authenticator"])
     made = info.before if info.before is not None else middleware
     home = getattr(_innermost(made), "__module__", "")
     if not home.startswith("core."):
         return StepFacts(full_name(made), authenticates=info.authenticates)
-    if info.authenticates:
+    if info.authenticates or info.optional:
         return _authenticator(middleware)
     if info.placed is not None:
         inside = {**_closure(info.placed), **inside}
@@ -128,19 +129,33 @@ def _authenticator(authenticator: Any) -> StepFacts:
     declared = info_of(authenticator)
     if declared is None:
         return StepFacts(full_name(authenticator), authenticates=True)
-    inside = _closure(getattr(authenticator, "_authenticate", None))
+    if declared.optional:
+        inner = _closure(getattr(authenticator, "_authenticate", None)).get("authenticator")
+        return attrs.evolve(_authenticator(inner), optional=True)
     match declared.name:
         case "jwt_auth":
-            facts = _authentication("jwt", {**_BEARER, "bearerFormat": "JWT"})
-            if any(type(value).__name__ == "KeySet" for value in inside.values()):
+            facts = _authentication("jwt", _token_scheme(authenticator.source, bearerFormat="JWT"))
+            if isinstance(authenticator.keys, FetchedKeySet):
                 facts = attrs.evolve(facts, answers=(*facts.answers, error(503, "Service Unavailable")))
         case "bearer_auth":
-            facts = _authentication("bearer", _BEARER)
+            facts = _authentication("bearer", _token_scheme(authenticator.source))
         case "basic_auth":
             facts = _authentication("basic", {"type": "http", "scheme": "basic"})
+        case "allow":
+            message = _closure(authenticator._authenticate).get("message", "Forbidden")
+            facts = StepFacts(answers=(error(403, message),))
         case _:
             return StepFacts(full_name(authenticator), authenticates=True)
     return facts
+
+
+def _token_scheme(source: TokenSource, **more: str) -> Mapping[str, Any]:
+    """The security scheme of a token: by its cookie, by its header, or by its scheme in `Authorization`."""
+    if source.cookie is not None:
+        return {"type": "apiKey", "in": "cookie", "name": source.cookie}
+    if source.header != "authorization" or source.scheme is None:
+        return {"type": "apiKey", "in": "header", "name": source.header}
+    return {"type": "http", "scheme": source.scheme.lower(), **(more if source.scheme == "Bearer" else {})}
 
 
 def _authentication(name: str, scheme: Mapping[str, Any]) -> StepFacts:

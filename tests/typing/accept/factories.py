@@ -13,7 +13,7 @@ from core.middleware.bearer_auth import bearer_auth
 from core.middleware.cache import cache
 from core.middleware.cors import cors
 from core.middleware.csrf import csrf
-from core.middleware.jwt import JWTUser, jwt_auth
+from core.middleware.jwt import JWTAuthentication, JWTUser, jwt_auth
 from core.middleware.rate_limit import rate_limit
 from core.middleware.request_id import request_id
 from core.middleware.server_timing import server_timing
@@ -27,6 +27,7 @@ class Env(Bindings):
     FILES: R2Bucket
     ORIGINS: str
     JWT_SECRET: Secret
+    OLD_SECRET: Secret | None
     LIMIT: str
 
 
@@ -55,9 +56,9 @@ app.use("/x", rate_limit(limit=lambda req: int(req.env.LIMIT), kv_binding="COUNT
 
 # Kept in a variable.
 auth = jwt_auth(Env, secret=lambda req: req.env.JWT_SECRET, claims=Claims)
-assert_type(auth, Authentication[Env, Claims])
+assert_type(auth, JWTAuthentication[Env, Claims])
 auth_by_protocol = jwt_auth(HasSecret, secret=lambda req: req.env.JWT_SECRET)
-assert_type(auth_by_protocol, Authentication[HasSecret, JWTUser])
+assert_type(auth_by_protocol, JWTAuthentication[HasSecret, JWTUser])
 limit = rate_limit(Env, kv_binding=lambda req: req.env.COUNTERS, limit=lambda req: int(req.env.LIMIT), window=60)
 limit_by_name = rate_limit(Env, kv_binding="COUNTERS", limit=5, window=60, key_fn=lambda req: req.ip)
 shared = cors(Env, origins=lambda req: req.env.ORIGINS.split(","))
@@ -83,13 +84,20 @@ assert_type(users, Router[Env, Claims, object])
 app.authenticated(auth_by_protocol)
 assert_type(app.authenticated(basic), Router[Env, str, object])
 
+# Where a token is, several secrets, keys of an issuer.
+app.use("/c", jwt_auth(secret=lambda req: [req.env.JWT_SECRET, req.env.OLD_SECRET], scheme="Token"))
+app.use("/c", bearer_auth(token=lambda req: (req.env.JWT_SECRET, "b"), header="X-API-Key"))
+app.use("/c", sessions(kv_binding="COUNTERS", secret=lambda req: [req.env.JWT_SECRET, req.env.OLD_SECRET]))
+assert_type(jwt_auth(keys=[{"kty": "RSA"}], cookie="token"), Authentication[object, JWTUser])
+assert_type(jwt_auth(keys={"keys": []}, claims=Claims), Authentication[object, Claims])
+
 
 def secret(req: Request[HasSecret]) -> Secret:
     return req.env.JWT_SECRET
 
 
 named = jwt_auth(secret=secret, claims=Claims)
-assert_type(named, Authentication[HasSecret, Claims])
+assert_type(named, JWTAuthentication[HasSecret, Claims])
 app.authenticated(named)
 annotated: Middleware[Env] = rate_limit(kv_binding=lambda req: req.env.COUNTERS, limit=1, window=60)
 app.use(annotated)
@@ -98,3 +106,5 @@ app.use(annotated)
 @users.get("/me", limit)
 async def me(req: Request[Env, Claims], res: Response) -> None:
     assert_type(req.user, Claims)
+    assert_type(await auth.issue(req, req.user, expires_in=60), str)
+    await auth.issue(req, {"sub": "7"}, expires_in=60)

@@ -6,9 +6,24 @@ from __future__ import annotations
 from typing import Any, Literal, Protocol, assert_type
 
 import attrs
+from typing_extensions import TypeIs
 
-from core import App, Bindings, KVNamespace, Middleware, Next, Request, Response, Router, create_app
+from core import (
+    App,
+    Bindings,
+    KVNamespace,
+    Middleware,
+    Next,
+    Request,
+    Response,
+    Router,
+    Secret,
+    allow,
+    create_app,
+    optional,
+)
 from core.http.websocket import WebSocket
+from core.middleware.jwt import JWTUser, jwt_auth
 from core.middleware.logger import logger
 
 
@@ -151,3 +166,38 @@ async def failed(err: Exception, req: Request[HasSessions], res: Response, next:
 
 @app.not_found
 async def missing(req: Request[HasSessions], res: Response) -> None: ...
+
+
+# A user or None; a guard over users.
+def is_strong(user: Admin) -> bool:
+    return user.power > 1
+
+
+def is_admin(user: Account) -> TypeIs[Admin]:
+    return isinstance(user, Admin)
+
+
+def has_id(user: HasId) -> bool:
+    return user.id != ""
+
+
+def secret(req: Request[Env]) -> Secret:
+    return Secret("x")
+
+
+guests = app.authenticated(optional(auth))
+assert_type(guests, Router[Env, Account | None, object])
+assert_type(accounts.authenticated(optional(promote)), Router[Env, Admin | None, object])
+assert_type(app.authenticated(optional(jwt_auth(secret=secret))), Router[Env, JWTUser | None, object])
+app.use(optional(jwt_auth(secret=secret)))
+assert_type(accounts.authenticated(allow(is_admin)), Router[Env, Admin, object])
+assert_type(promoted.authenticated(allow(is_strong)), Router[Env, Admin, object])
+
+
+@guests.get("/a-user-or-none")
+async def a_user_or_none(req: Request[Env, Account | None], res: Response) -> None:
+    assert_type(req.user, Account | None)
+
+
+@accounts.authenticated(allow(is_admin)).get("/an-admin")
+async def an_admin(req: Request[Env, Admin], res: Response) -> None: ...

@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 
 import attrs
 
-from core import Bindings, KVNamespace, Next, Request, Response, Router, create_app
+from core import Bindings, KVNamespace, Next, Request, Response, Router, allow, create_app, optional
 from core.http.websocket import WebSocket
 
 
@@ -124,3 +124,13 @@ async def missing_env(req: Request[Other], res: Response) -> None: ...
 
 
 app.Router().nonsense()  # E
+
+
+def is_strong(user: Admin) -> bool:
+    return user.power > 1
+
+
+anyone = app.authenticated(optional(auth))
+app.authenticated(allow(is_strong))  # E
+accounts.authenticated(allow(is_strong))  # E
+anyone.get("/", of_account)  # E
