@@ -76,6 +76,9 @@ def _told(error: Exception, req: AnyRequest) -> CoreError:
         # Only its `message` is meant for others: its text may name hosts, keys and statements.
         message = getattr(error, "message", None)
         return CoreError(status, message if isinstance(message, str) else None)
+    from core.diagnosis import with_note
+
+    with_note(error)
     log.error("%s %s failed", req.method, req.path, exc_info=error)
     return CoreError(status if 500 <= status <= 599 else 500, "Internal Server Error")
 

@@ -168,7 +168,7 @@ class App(_Router[E]):
         Ending well acknowledges every message that was not retried; raising retries all that were not acknowledged.
         """
         if not name:
-            raise RegistrationError('queue(…) takes the name of a queue: @app.queue("jobs")')
+            raise RegistrationError('queue(…) takes the name of a queue. Write @app.queue("jobs")')
 
         def register(consumer: QueueConsumer[Any, E]) -> None:
             if name in self._queues:
@@ -183,7 +183,7 @@ class App(_Router[E]):
     def scheduled(self, cron: str | None = None, /) -> ScheduledDecorator[E]:
         """Run the decorated `async (event, env, ctx)` when `cron` comes up; for every trigger when it is None."""
         if cron is not None and not isinstance(cron, str):
-            raise RegistrationError('scheduled(…) takes a cron expression: @app.scheduled("0 * * * *")')
+            raise RegistrationError('scheduled(…) takes a cron expression. Write @app.scheduled("0 * * * *")')
 
         def register(handler: ScheduledHandler[E]) -> None:
             require_shape(handler, 3, "scheduled", "(event, env, ctx)")

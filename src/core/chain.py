@@ -64,7 +64,7 @@ def _run_middleware(middleware: Middleware[Any, Any], follow: Run) -> Run:
                 raise err
             if called:
                 raise NextCalledTwiceError(
-                    f"{name_of(middleware)} called next() twice. The rest of the chain runs once: keep what the first "
+                    f"{name_of(middleware)} called next() twice, and the rest of the chain runs once. Keep what the first "
                     "call gave"
                 )
             called = True

@@ -27,6 +27,7 @@ __all__ = [
     "TimerHandle",
     "WithSpans",
     "clock_of",
+    "require_awaitable",
     "system_clock",
 ]
 
@@ -48,7 +49,7 @@ class ExecutionContext(Protocol):
 
 
 class RequestContext(ExecutionContext, Protocol):
-    """What handlers have as `req.ctx`: an execution context with spans."""
+    """The type of `req.ctx`: an execution context with spans."""
 
     def span(self, name: str, /, **attributes: AttributeValue) -> RunningSpan:
         """A span around a part of your own work, as a child of the one that is running; nothing where nothing traces.
@@ -157,6 +158,18 @@ class SystemClock:
 
 
 system_clock: Clock = SystemClock()
+
+
+def require_awaitable(given: object) -> None:
+    """Refuse what `wait_until` cannot wait for, a function that was not called above all. Raises TypeError."""
+    if hasattr(type(given), "__await__"):
+        return
+    name = str(getattr(given, "__qualname__", type(given).__qualname__)).rpartition("<locals>.")[2]
+    if callable(given):
+        raise TypeError(f"wait_until({name}): a function is not awaitable. Call it: wait_until({name}())")
+    raise TypeError(
+        f"wait_until(…) takes an awaitable, not a {name}. Give it the call of an async function: wait_until(job())"
+    )
 
 
 def clock_of(ctx: object) -> Clock:

@@ -116,11 +116,11 @@ class Instrument(Protocol):
     """Stands around what a chain is built of, as `core.tracing` does. A dispatcher without one pays nothing for it."""
 
     def middleware(self, middleware: Middleware[Any, Any], /) -> Middleware[Any, Any]:
-        """What runs instead of `middleware`."""
+        """The middleware that runs instead of `middleware`."""
         ...
 
     def request(self, run: Run, entry: Entry | None, /) -> Run:
-        """What runs instead of the chain of a route, or, where there is no entry, of a path without one."""
+        """The chain that runs instead of a route's, or, where there is no entry, of a path without one."""
         ...
 
 
@@ -179,9 +179,9 @@ class Dispatcher:
         try:
             table = self._tables[req.method]
             run = table.chains.get(req.path) or self._find_chain(req, table)
-            await run(req, res)
+            returned = await run(req, res)
             if not res.sent:
-                raise self._nothing_sent(req)
+                raise self._nothing_sent(req, returned)
         except Exception as error:  # whatever a handler raises is answered
             if res.sent or res.staged is not None or res.body is not None or res.status_code != 200:
                 res.discard()
@@ -440,19 +440,20 @@ class Dispatcher:
         res.discard()
         await self._answer(errors[-1], req, res, levels, tried)
 
-    def _nothing_sent(self, req: AnyRequest) -> NothingSentError:
-        label = f"{req.method} {req.path}"
+    def _nothing_sent(self, req: AnyRequest, returned: object) -> NothingSentError:
+        from core.diagnosis import nothing_sent
+
         try:
-            leaf = self._tables[req.method].find(["", *split_path(req.path)])
+            segments = ["", *split_path(req.path)]
         except ValueError:
-            leaf = None
-        if leaf is not None:
-            entry = leaf.value.entry
-            label = entry.label if entry.handler is None else f"{entry.label} ({name_of(entry.handler)})"
-        return NothingSentError(
-            f"the chain of {label} ended without sending anything. Send with res.json(…) or another method of `res`; "
-            "in a middleware, `await next()` and do not forget the await"
-        )
+            segments = [""]
+        leaf = self._tables[req.method].find(segments)
+        if leaf is None:
+            steps = [scope.value for scope in self._scopes.covering(segments, _LAST)]
+            return nothing_sent(f"{req.method} {req.path}", self.not_found, steps, returned)
+        route = leaf.value
+        steps = [scope.value for scope in self._scopes.covering(segments, route.order)] + route.middleware
+        return nothing_sent(route.entry.label, route.entry.handler, steps, returned)
 
     # -- loading
 

@@ -64,7 +64,10 @@ def plain_status(status: object) -> int | None:
 def _error_status(given: object) -> int:
     status = plain_status(given)
     if status is None or not 400 <= status <= 599:
-        raise ValueError(f"CoreError({given!r}, …): the status must be an int from 400 to 599, an error's")
+        raise ValueError(
+            f"CoreError({given!r}, …): the status must be an int from 400 to 599, an error's. Write "
+            f'CoreError(404, "{given if isinstance(given, str) else "Not Found"}")'
+        )
     return status
 
 
@@ -141,7 +144,7 @@ class Issue(TypedDict):
 
 
 class ValidationError(CoreError):
-    """What a client sent has mistakes: 422 with the body `{"error": "Validation failed", "issues": [{"path": …, "message": …}]}`.
+    """A client's input has mistakes: 422 with the body `{"error": "Validation failed", "issues": [{"path": …, "message": …}]}`.
 
     Reading a body, a query, a form or headers as a type raises it. An application may raise it for what only the
     application can know:
@@ -213,6 +216,9 @@ class ConfigurationError(DeveloperError):
 class EnvError(DeveloperError):
     """`Env` cannot be built from the bindings there are; all that is missing or of the wrong kind, at once."""
 
+    location: tuple[str, int] | None = None
+    """The file and line of the class, where a tool knows them."""
+
     def __init__(self, problems: list[str]) -> None:
         super().__init__("\n".join(problems))
         self.problems = problems
@@ -236,6 +242,9 @@ class NextCalledTwiceError(DeveloperError):
 
 class NothingSentError(DeveloperError):
     """A chain ended without sending anything and without calling `next`."""
+
+    location: tuple[str, int] | None = None
+    """The file and line of the step that is to blame, where its source shows which one."""
 
 
 class BindingError(Exception):

@@ -18,7 +18,7 @@ from typing_extensions import TypeVar
 
 from core.answers import ErrorHandlers
 from core.dispatch import ALL, Dispatcher, Entry
-from core.errors import HandlerError, OrderError, RegistrationError
+from core.errors import DeveloperError, HandlerError, OrderError, RegistrationError
 from core.handlers import (
     Authenticator,
     ErrorHandler,
@@ -276,7 +276,7 @@ class Router(Generic[E, U, M_contra]):
             else:
                 raise HandlerError(
                     f"use({prefix.text}): {name_of(middleware)} takes (req, res) and is a handler. A middleware takes "
-                    f'(req, res, next); to answer requests, register a route: all("{prefix.text}", '
+                    f'(req, res, next). Register a route to answer requests: all("{prefix.text}", '
                     f"{name_of(middleware)})"
                 )
             scopes = [Entry(None, prefix, (step,)) for step in entry.middleware if info_of(step) is not None]
@@ -428,10 +428,25 @@ class Router(Generic[E, U, M_contra]):
         A mounted router is laid out instead and never called; this is for one that a middleware calls itself. Its
         paths are then whole paths.
         """
+        if isinstance(cast("object", req), dict):
+            raise DeveloperError(
+                f"an ASGI server called the {type(self).__name__} itself, which has no bindings yet. Give the server "
+                "`asgi(app, env)` of core.hosts.asgi, or run `core dev`"
+            )
         root = self._view_of
         if root._alone is None:
             root._alone = Dispatcher(root.entries, {})
         await root._alone.run_within(req, res, next)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            # For names of other frameworks alone: what exists is found before this is asked.
+            if name[:1] == "_" or name == "func":  # which the framework itself asks for
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+            from core.diagnosis import foreign_name
+
+            raise foreign_name(self, name)
 
     # -- checks
 
@@ -448,13 +463,17 @@ class Router(Generic[E, U, M_contra]):
                 took = "takes neither two nor three arguments by position"
             else:
                 took = f"takes {demanded} argument{'' if demanded == 1 else 's'}"
-            hint = (
-                f" Call it to make the middleware: {name_of(callable_)}(…)" if demanded is None or demanded <= 1 else ""
-            )
+            hint = _hint(callable_, demanded)
             raise HandlerError(
                 f"{where}: {name_of(callable_)} {took}. A handler takes (req, res), a middleware (req, res, next).{hint}"
             )
         require_async(callable_, where)
+        code = getattr(callable_, "__code__", None)
+        if code is not None and code.co_varnames[: code.co_argcount] in _TURNED:
+            raise HandlerError(
+                f"{where}: {name_of(callable_)} takes {_listed(code.co_varnames[:demanded])}, in the wrong order. Write "
+                f"`async def {name_of(callable_)}{'(req, res, next)' if demanded == 3 else '(req, res)'}`"
+            )
         return demanded == 3
 
 
@@ -472,6 +491,32 @@ def require_shape(callable_: object, arguments: int, where: str, shape: str) -> 
     if arguments_of(callable_) != arguments:
         raise HandlerError(f"{where}: {name_of(callable_)} must be `async def {shape}`")
     require_async(callable_, where)
+
+
+_COROUTINE = 0x80  # inspect.CO_COROUTINE
+_TURNED = frozenset(
+    order
+    for req, res in (("req", "res"), ("request", "response"))
+    for order in ((res, req), (res, req, "next"), ("next", req, res), (req, "next", res))
+)
+"""Names of parameters that show by themselves that they are in the wrong order."""
+
+
+def _hint(callable_: object, demanded: int | None) -> str:
+    """Return the likely fix for a callable that is neither a handler nor a middleware."""
+    name = name_of(callable_)
+    code = getattr(callable_, "__code__", None)
+    if demanded == 4 and code is not None and code.co_varnames[0] in ("err", "error", "exc", "e"):
+        return f" Register an error handler with on_error: app.on_error({name})"
+    if demanded is not None and demanded > 3:
+        return ' Read parameters of the path from req.params["id"]'
+    if demanded == 1 and code is not None and code.co_flags & _COROUTINE:
+        return f" Write `async def {name}(req, res)`"
+    return f" Call it to make the middleware: {name}(…)" if demanded is None or demanded <= 1 else ""
+
+
+def _listed(names: Iterable[str]) -> str:
+    return f"({', '.join(names)})"
 
 
 def prove_order(entries: Iterable[Entry]) -> None:

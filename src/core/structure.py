@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, Union, cast, get
 
 from typing_extensions import TypeForm, is_typeddict
 
-from core.errors import Issue
+from core.errors import DeveloperError, Issue
 
 if TYPE_CHECKING:
     from cattrs import Converter
@@ -280,6 +280,7 @@ def _build(source: _Source, detailed: bool) -> Converter:
 
     def attrs_class(type_: Any) -> Callable[[Any, Any], Any]:
         fields = (get_origin(type_) or type_).__attrs_attrs__
+        _refuse_shared_defaults(get_origin(type_) or type_)
         renamed = {} if rows else {field.name: field.alias for field in fields if field.alias != field.name}
         read: dict[str, Any] = (
             {field.name: partial(_read_field, converter, field) for field in fields} if detailed else {}
@@ -308,6 +309,17 @@ def _build(source: _Source, detailed: bool) -> Converter:
     for predicate, factory in factories:
         converter.register_structure_hook_factory(predicate, factory)
     return converter
+
+
+def _refuse_shared_defaults(cls: Any) -> None:
+    """Refuse a list, a dict or a set as a default: all instances would share it. Raises DeveloperError."""
+    for field in cls.__attrs_attrs__:
+        if type(field.default) in (list, dict, set) and field.converter is None:
+            kind = type(field.default).__name__
+            raise DeveloperError(
+                f"{cls.__name__}.{field.name}: all instances share its default, a {kind}. Write "
+                f"{field.name}: … = attrs.field(factory={kind})"
+            )
 
 
 def _guard(inner: Callable[[Any, Any], Any], kind: type, wording: str) -> Callable[[Any, Any], Any]:

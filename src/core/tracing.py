@@ -149,7 +149,7 @@ def _describe_result(call: BindingCall, result: Any, current: Span) -> None:
 
 
 class _Instrument:
-    """What the dispatcher and the application hand their work to while they are traced."""
+    """The tracer that the dispatcher and the application hand their work to while they are traced."""
 
     __slots__ = ("tracer",)
 

@@ -80,6 +80,21 @@ def test_a_name_that_is_none_is_told(name: str) -> None:
         render(name, frozenset())
 
 
+def test_it_is_a_git_repository_unless_it_lies_in_one(tmp_path: Path) -> None:
+    assert "a git repository" in run("new", "my-notes", folder=tmp_path).stdout
+    assert (tmp_path / "my-notes" / ".git").is_dir()
+    run("new", "inner", folder=tmp_path / "my-notes")
+    assert not (tmp_path / "my-notes" / "inner" / ".git").exists()
+    run("new", "without", "--no-git", folder=tmp_path)
+    assert not (tmp_path / "without" / ".git").exists()
+
+
+def test_the_hosted_platform_finds_its_entry_and_no_route_is_open_by_accident() -> None:
+    main = render("my-notes", frozenset())["src/my_notes/main.py"]
+    assert "Default = entrypoint(app)" in main
+    assert "default_deny=True" in main
+
+
 def test_nothing_is_overwritten(tmp_path: Path) -> None:
     (tmp_path / "my-notes").mkdir()
     (tmp_path / "my-notes" / "mine.txt").write_text("mine")

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from io import StringIO
 from pathlib import Path
 
 import pytest
 from tests.support.command_line import run
 
 from core.cli import COMMANDS, main, parser_for
+from core.cli.style import Progress
 
 
 def test_the_overview_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
@@ -37,6 +39,62 @@ def test_an_unknown_option_is_a_usage_error(name: str, capsys: pytest.CaptureFix
         parser_for(name).parse_args([name, "--no-such-option"])
     assert ended.value.code == 2
     assert "--help" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "near"),
+    [
+        (["dev", "--prot", "1"], "--port"),
+        (["check", "--formt=json"], "--format"),
+        (["new", "a", "--wiht", "kv"], "--with"),
+    ],
+)
+def test_a_misspelt_option_is_answered_with_the_one_that_may_be_meant(
+    arguments: list[str], near: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    shown = capsys.readouterr().err
+    assert f"Did you mean {near}?" in shown
+    assert f"See `core {arguments[0]} --help`." in shown
+
+
+class Terminal(StringIO):
+    """A terminal that keeps what is drawn on it."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_long_work_shows_the_time_that_is_left() -> None:
+    times = iter([0.0, 30.0, 1200.0])
+    terminal = Terminal()
+    with Progress(stream=terminal, clock=lambda: next(times)) as bar:
+        bar.show("0001_users.sql", 0, 4)
+        bar.show("0002_notes.sql", 1, 4)
+        bar.show("0003_tags.sql", 2, 4)
+    drawn = terminal.getvalue().split("\r\x1b[K")
+    assert [line.partition("] ")[2] for line in drawn[1:4]] == [
+        "0/4 0001_users.sql",
+        "1/4, 90 s left 0002_notes.sql",
+        "2/4, 20 min left 0003_tags.sql",
+    ]
+    assert drawn[4] == ""
+
+
+def test_no_bar_is_drawn_into_a_pipe() -> None:
+    pipe = StringIO()
+    with Progress(stream=pipe) as bar:
+        bar.show("0001_users.sql", 0, 4)
+    assert pipe.getvalue() == ""
+
+
+def test_lines_reach_a_pipe_while_the_command_runs() -> None:
+    # The commands are asked for nothing but `main`, which sets the stream up before any of them.
+    script = "import sys\nfrom core.cli import main\nmain(['--version'])\nprint(sys.stdout.line_buffering)\n"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert done.stdout.endswith("True\n"), done.stdout
 
 
 def test_a_mistyped_command_is_told_with_the_right_one(capsys: pytest.CaptureFixture[str]) -> None:

@@ -324,7 +324,7 @@ def test_without_an_application_and_without_reload_it_ends_with_the_reason(proje
     (project / "src" / "main.py").write_text("x = 1\n")
     with RunningDev(project, state, "--no-reload") as dev:
         assert dev.wait() == 1
-        assert "main has no `app`. Write `app = create_app(Env)` in it" in dev.output
+        assert "main.py: there is no `app`. Write `app = create_app(Env)`" in dev.output
 
 
 def test_a_missing_binding_is_told_at_the_start_with_the_table_to_write(project: Path, state: Path) -> None:

@@ -219,11 +219,11 @@ def test_a_path_that_cannot_be_registered_is_told(project: Project) -> None:
 app = create_app(Env)
 
 @app.get("users")
-#^ core-params: the path "users" must begin with "/": write "/users"
+#^ core-params: the path "users" must begin with "/". Write "/users"
 async def users(req: Request[Env], res: Response) -> None: ...
 
 @app.get("/{id}")
-#^ core-params: "/{id}": parameters are written with a colon here: :id
+#^ core-params: "/{id}": a parameter begins with a colon. Write :id
 async def braces(req: Request[Env], res: Response) -> None: ...
 """,
     )

@@ -34,14 +34,14 @@ def test_a_path_is_read_into_segments(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("users", 'the path "users" must begin with "/": write "/users"'),
-        ("", 'the path "" must begin with "/": write "/"'),
+        ("users", 'the path "users" must begin with "/". Write "/users"'),
+        ("", 'the path "" must begin with "/". Write "/"'),
         ("/a/:", '"/a/:": a parameter needs a name after the colon, for example :id'),
         ("/:id/x/:id", '"/:id/x/:id" has two parameters named :id. Rename one of them'),
         ("/*/x", '"/*/x": * takes all that is left, so it must be the last segment'),
         ("/a*", '"/a*": * stands for whole segments: write it alone, as the last segment'),
-        ("/{id}", '"/{id}": parameters are written with a colon here: :id'),
-        ("/<int:id>", '"/<int:id>": parameters are written with a colon here: :id'),
+        ("/{id}", '"/{id}": a parameter begins with a colon. Write :id'),
+        ("/<int:id>", '"/<int:id>": a parameter begins with a colon. Write :id'),
         ("/a?b", '"/a?b": a path ends before "?". Read the query with req.query.get(name)'),
         ("/a\\b", '"/a\\b": a backslash is a slash in URLs. Write "/"'),
         ("/a/../b", '"/a/../b": a ".." segment is resolved before routing and never matches. Leave it out'),

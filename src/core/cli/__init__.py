@@ -8,6 +8,7 @@ otherwise says so in the epilog of its own parser.
 from __future__ import annotations
 
 import argparse
+import io
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
@@ -61,9 +62,21 @@ class CoreParser(argparse.ArgumentParser):
         """Say what is wrong and end with exit code 2."""
         from core.cli.style import Style
 
-        sys.stderr.write(f"{Style(sys.stderr).paint('error', 'bold', 'red')}: {message}\n")
-        sys.stderr.write(f"See `{self.prog} --help`.\n")
+        sys.stderr.write(f"{Style(sys.stderr).paint('error', 'bold', 'red')}: {message}{self._near(message)}\n")
+        names = [*getattr(self, "commands", ())]
+        sys.stderr.write(f"See `{' '.join([self.prog, *names])} --help`.\n")
         raise SystemExit(2)
+
+    def _near(self, message: str) -> str:
+        """Return the options that are spelt much like those that were not recognized."""
+        from difflib import get_close_matches
+
+        found = message.partition("unrecognized arguments: ")[2]
+        parsers = [self, *getattr(self, "commands", {}).values()]
+        known = [option for parser in parsers for option in parser._option_string_actions]
+        words = [word.partition("=")[0] for word in found.split() if word.startswith("-")]
+        near = [match for word in words for match in get_close_matches(word, known, n=1)]
+        return f". Did you mean {' '.join(near)}?" if near else ""
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):
@@ -78,6 +91,9 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line. Returns the exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    out: object = sys.stdout
+    if isinstance(out, io.TextIOWrapper):
+        out.reconfigure(line_buffering=True)  # a log that is piped is read while it is written
     try:
         code = _run(arguments)
         # Here and not while Python ends, where a pipe that is closed can only be complained about.

@@ -6,10 +6,11 @@ import argparse
 import asyncio
 import re
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from core.cli.project import add_project_options, find_configuration
-from core.cli.style import Style, show_progress
+from core.cli.style import Progress, Style
 
 if TYPE_CHECKING:
     from core.config.model import Configuration
@@ -79,7 +80,7 @@ def _agreed(databases: list[str]) -> bool:
 
 async def _with_databases(options: Options, configuration: Configuration, names: list[str], action: str) -> int:
     from core.backends.embedded import migrations
-    from core.dev.project import changed_note, migrations_of, open_bindings
+    from core.dev.project import changed_note, late_note, migrations_of, open_bindings
     from core.sql.migrations import MigrationError
 
     paint = Style(sys.stdout)
@@ -94,12 +95,13 @@ async def _with_databases(options: Options, configuration: Configuration, names:
             if action == "reset":
                 database.engine.database.insist(database.engine.clear)
             differing = await migrations.changed(database, files, table=table)
+            for file, last in await migrations.late(database, files, table=table):
+                print(f"{paint.yellow('note')}: {late_note(name, file, last)}.")
             if action != "list":
                 try:
-                    done = await migrations.apply(database, files, table=table, progress=_show)
-                    show_progress("", 1, 1)
+                    with Progress() as bar:
+                        done = await migrations.apply(database, files, table=table, progress=partial(_show, bar))
                 except MigrationError as error:
-                    show_progress("", 1, 1)
                     sys.stderr.write(f"{paint.paint('error', 'bold', 'red')}: {error}\n")
                     return 1
                 for file in done:
@@ -127,8 +129,8 @@ async def _with_databases(options: Options, configuration: Configuration, names:
     return 0
 
 
-def _show(migration: Migration, index: int, count: int) -> None:
-    show_progress(migration.name, index - 1, count)
+def _show(bar: Progress, migration: Migration, index: int, count: int) -> None:
+    bar.show(migration.name, index - 1, count)
 
 
 def _new(configuration: Configuration, databases: list[str], name: str | None) -> int:

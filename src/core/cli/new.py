@@ -41,6 +41,12 @@ def add(subparsers: Any) -> None:
     parser.add_argument(
         "--with", dest="bindings", metavar="BINDINGS", default="", help="further bindings, as in kv,queue"
     )
+    parser.add_argument(
+        "--no-git",
+        dest="git",
+        action="store_false",
+        help="make no git repository (default: one, unless inside of another)",
+    )
     parser.add_argument("--folder", type=Path, help="where to make it (default: a folder of its name)")
 
 
@@ -59,7 +65,8 @@ def run(args: argparse.Namespace) -> int:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, "utf-8")
     paint = Style(sys.stdout)
-    print(f"Made {paint.bold(str(folder))} with {len(files)} files.\n")
+    kept = args.git and _init_repository(folder)
+    print(f"Made {paint.bold(str(folder))} with {len(files)} files{', a git repository' if kept else ''}.\n")
     for command, why in (
         (f"cd {folder}", ""),
         ("core dev", "serve it, with its explorer"),
@@ -68,6 +75,19 @@ def run(args: argparse.Namespace) -> int:
     ):
         print(f"  {paint.cyan(command.ljust(16))} {paint.dim(why)}".rstrip())
     return 0
+
+
+def _init_repository(folder: Path) -> bool:
+    """Make a git repository of a folder that is not inside of one. Returns False where git is missing or fails."""
+    import subprocess
+
+    if any((parent / ".git").exists() for parent in folder.resolve().parents):
+        return False
+    try:
+        done = subprocess.run(["git", "init", "--quiet"], cwd=folder, capture_output=True, timeout=30)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0
 
 
 def render(name: str, bindings: frozenset[str]) -> dict[str, str]:

@@ -3,22 +3,44 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from time import perf_counter
+from typing import Final, Self, TextIO
 
 from core.dev.terminal import Style, table
 
-__all__ = ["Style", "show_progress", "table"]
+__all__ = ["Progress", "Style", "table"]
 
-_WIDTH = 28
+_WIDTH: Final = 28
 
 
-def show_progress(label: str, done: int, count: int) -> None:
-    """Draw a bar over the terminal's last line, and take it away when all is done. Nothing where there is no terminal."""
-    stream = sys.stderr
-    if not stream.isatty() or count < 1:
-        return
-    if done >= count:
-        stream.write("\r\x1b[K")
-    else:
+class Progress:
+    """A bar over the terminal's last line, with the time that is left. Nothing where there is no terminal.
+
+    `with Progress() as bar:` takes it away at the end.
+    """
+
+    def __init__(self, *, stream: TextIO | None = None, clock: Callable[[], float] = perf_counter) -> None:
+        self._stream = sys.stderr if stream is None else stream
+        self._clock = clock
+        self._began = clock()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._stream.isatty():
+            self._stream.write("\r\x1b[K")
+            self._stream.flush()
+
+    def show(self, label: str, done: int, count: int) -> None:
+        """Draw the bar: `done` steps of `count` are behind it, and `label` is the one that begins."""
+        if not self._stream.isatty() or count < 1:
+            return
         filled = _WIDTH * done // count
-        stream.write(f"\r\x1b[K[{'#' * filled}{' ' * (_WIDTH - filled)}] {done}/{count} {label}")
-    stream.flush()
+        left = ""
+        if done:
+            seconds = (self._clock() - self._began) / done * (count - done)
+            left = f", {seconds:.0f} s left" if seconds < 120 else f", {seconds / 60:.0f} min left"
+        self._stream.write(f"\r\x1b[K[{'#' * filled}{' ' * (_WIDTH - filled)}] {done}/{count}{left} {label}")
+        self._stream.flush()

@@ -7,6 +7,7 @@ name, so that `src/users/main.py` with `src/users/__init__.py` beside it is `use
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib
 import sys
 from collections.abc import Mapping, Sequence
@@ -25,7 +26,7 @@ from core.config.model import Configuration
 from core.dev.options import Options
 from core.dev.record import Recorder
 from core.env import inject
-from core.errors import ConfigurationError, DeveloperError
+from core.errors import ConfigurationError, DeveloperError, EnvError
 from core.sql.migrations import Migration, read_migrations
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "changed_note",
     "find_app",
     "import_main",
+    "late_note",
     "load",
     "migrations_of",
     "module_of",
@@ -101,12 +103,25 @@ async def load(options: Options, recorder: Recorder | None = None) -> Loaded:
     try:
         notices = [f"{name}: {reason}" for name, reason in bindings.absent.items()]
         notices += await _migrate(configuration, bindings, apply=options.migrate)
-        env = inject(app.env_class, bindings.values)
+        env = _inject(app, bindings)
         bindings.attach(env)
     except BaseException:
         store.close()
         raise
     return Loaded(options.root, configuration, app, env, store, bindings, notices)
+
+
+def _inject(app: App[Any], bindings: EmbeddedBindings) -> Any:
+    """Build the Env. An EnvError is given the line of the class."""
+    import inspect
+
+    try:
+        return inject(app.env_class, bindings.values)
+    except EnvError as error:
+        with contextlib.suppress(OSError, TypeError):
+            lines = inspect.getsourcelines(cast("type", app.env_class))
+            error.location = inspect.getfile(cast("type", app.env_class)), lines[1]
+        raise
 
 
 def read_configuration(options: Options) -> Configuration:
@@ -152,6 +167,8 @@ async def _migrate(configuration: Configuration, bindings: EmbeddedBindings, *, 
         database: Any = bindings.values[name]
         files = migrations_of(configuration, name)
         table = binding.entry.migrations_table
+        for file, last in await migrations.late(database, files, table=table):
+            said.append(late_note(name, file, last))
         if apply:
             done = await migrations.apply(database, files, table=table)
             if done:
@@ -165,6 +182,14 @@ async def _migrate(configuration: Configuration, bindings: EmbeddedBindings, *, 
         if differing:
             said.append(changed_note(name, differing))
     return said
+
+
+def late_note(name: str, file: Migration, last: str) -> str:
+    """Return a note about a migration that comes after a later one, to the database `name`."""
+    return (
+        f"{name}: {file.path.parent.name}/{file.name}:1 is numbered before {last}, which is applied already. A new database "
+        "applies them the other way round. Give it the next number (`core migrate new`)"
+    )
 
 
 def changed_note(name: str, files: Sequence[Migration]) -> str:
@@ -216,7 +241,7 @@ def import_main(configuration: Configuration) -> ModuleType:
         file = (directory / worker.main).resolve()
         if not file.is_file():
             raise ConfigurationError(
-                [f'{configuration.path.name}: main = "{worker.main}" is no file. Write the path of the entry file']
+                [f'{configuration.path.name}: main = "{worker.main}" is not a file. Write the path of the entry file']
             )
         folder, own_name = module_of(file)
         _put_on_path(folder)
@@ -229,14 +254,19 @@ def find_app(module: ModuleType, configuration: Configuration) -> App[Any]:
     attribute = (configuration.worker.core.app or "").partition(":")[2] or "app"
     app = getattr(module, attribute, None)
     name = module.__name__
+    file = Path(module.__file__ or name).name
     if isinstance(app, App):
         return cast("App[object]", app)
     if app is None:
         others = [key for key, value in vars(module).items() if isinstance(value, App)]
-        hint = f'. There is {others[0]}: write [core] app = "{name}:{others[0]}"' if others else ""
-        raise DeveloperError(f"{name} has no `{attribute}`. Write `{attribute} = create_app(Env)` in it{hint}")
+        if others:
+            raise DeveloperError(
+                f"{file}: there is no `{attribute}`, but an App named {others[0]}. Write [core] app = "
+                f'"{name}:{others[0]}" in {configuration.path.name}'
+            )
+        raise DeveloperError(f"{file}: there is no `{attribute}`. Write `{attribute} = create_app(Env)`")
     raise DeveloperError(
-        f"{name}.{attribute} is a {type(app).__name__} and no App. Write `{attribute} = create_app(Env)`"
+        f"{file}: `{attribute}` is a {type(app).__name__}, not an App. Write `{attribute} = create_app(Env)`"
     )
 
 

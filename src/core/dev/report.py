@@ -19,7 +19,8 @@ import attrs
 
 import core
 from core.dev.terminal import Style
-from core.errors import ConfigurationError, D1Error, DeveloperError, EnvError, MissingExtraError
+from core.diagnosis import NOTE, explain
+from core.errors import ConfigurationError, DeveloperError, EnvError, MissingExtraError, NothingSentError
 
 __all__ = ["Frame", "Report", "facts_of", "report", "to_html", "to_json", "to_text"]
 
@@ -79,7 +80,7 @@ def report(
 
 def _message(lines: list[str], error: BaseException) -> str:
     # Python's own words, suggestions ("Did you mean") and the caret under a syntax error included.
-    text = "\n".join(lines)
+    text = "\n".join(line for line in lines if not line.startswith(NOTE))
     prefix = f"{type(error).__name__}: "
     last = text.rpartition(f"\n{prefix}")[2] if f"\n{prefix}" in text else text.removeprefix(prefix)
     for qualified in (f"{type(error).__module__}.{prefix}",):
@@ -103,6 +104,8 @@ def _frames(error: BaseException, root: Path) -> Iterable[Frame]:
     if isinstance(error, SyntaxError) and error.filename and error.lineno:
         yield _frame(error.filename, error.lineno, "", root)
         return
+    if isinstance(error, (EnvError, NothingSentError)) and error.location is not None:
+        yield _frame(*error.location, "", root)
     steps: list[Frame] = []
     step: TracebackType | None = error.__traceback__
     while step is not None:
@@ -133,11 +136,6 @@ def _fix(error: BaseException, names: Mapping[str, str]) -> str | None:
             return str(error)
         case EnvError() | ConfigurationError():
             return "Each line above ends with what to write. The server goes on as soon as the file is saved."
-        case DeveloperError():
-            # Their messages end with the way out.
-            return str(error).rstrip(".").rpartition(". ")[2] + "."
-        case D1Error() if "no such table" in str(error) or "no such column" in str(error):
-            return "Does a migration make it? List them with `core migrate list`, apply them with `core migrate apply`."
         case ModuleNotFoundError() if error.name is not None:
             package = error.name.partition(".")[0]
             return f"Install the package that has the module `{package}`, or correct the import."
@@ -150,7 +148,7 @@ def _fix(error: BaseException, names: Mapping[str, str]) -> str | None:
         case KeyError() if error.args and "the path has no parameter" in str(error.args[0]):
             return "Use one of the names that the route's path has, or add the parameter to the path."
         case _:
-            return None
+            return explain(error)
 
 
 # -- the three ways to write it
@@ -182,11 +180,11 @@ def to_text(found: Report, style: Style | None = None) -> str:
     lines += [f"  {number}. {problem}" for number, problem in enumerate(found.problems, 1)]
     own = [frame for frame in found.frames if frame.own]
     for frame in own[:6]:
-        lines.append(f"  {paint.cyan(f'{frame.file}:{frame.line}')} {paint.dim(frame.function)}")
+        lines.append(f"  {paint.cyan(f'{frame.file}:{frame.line}')} {paint.dim(frame.function)}".rstrip())
         for number, text in frame.source:
             if number == frame.line:
                 lines.append(f"    {text.strip()}")
-    if not own and not found.problems:
+    if not own and not found.problems and found.fix is None:
         lines += [f"  {frame.file}:{frame.line} {frame.function}" for frame in found.frames[:6]]
     lines += [f"  caused by {cause}" for cause in found.causes]
     if found.fix and not found.problems and found.fix.rstrip(".") not in found.message:

@@ -25,6 +25,7 @@ from core.dev.background import Background
 from core.dev.explorer.app import Explorer
 from core.dev.findings import findings_of
 from core.dev.guard import Guard, is_loopback
+from core.dev.loop_watch import LoopWatch
 from core.dev.options import Options, Start
 from core.dev.project import Loaded, load
 from core.dev.record import Recorder
@@ -108,12 +109,15 @@ class _Serving:
         self._announce(address, loaded, failed, explains, findings)
         if background is not None:
             background.start()
+        watch = LoopWatch(options.root, write=lambda line: _write(f"{style.yellow('warning')} {line}"))
+        watch.start()
         serving = asyncio.ensure_future(server.serve(sockets=[self._listener]))
         stopping = asyncio.ensure_future(self._stop.wait())
         try:
             await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
             return await self._finish(server, serving, background, context)
         finally:
+            watch.stop()
             stopping.cancel()
             logging.getLogger().removeHandler(logger)
             if loaded is not None:

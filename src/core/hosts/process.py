@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from typing import Any
 
 from core import http
-from core.context import Spans
+from core.context import Spans, require_awaitable
 
 __all__ = ["BackgroundContext", "CLIENT_IP", "has_no_length", "join_headers", "quote_path", "stream_until_gone"]
 
@@ -29,6 +29,7 @@ class BackgroundContext(Spans):
 
     def wait_until(self, awaitable: Awaitable[Any], /) -> None:
         """Run `awaitable` to its end beside everything else. What it raises is logged."""
+        require_awaitable(awaitable)
         task = asyncio.ensure_future(awaitable)
         self.tasks.add(task)
         task.add_done_callback(self._done)

@@ -319,6 +319,8 @@ def _check_int(place: _Place | None, value: int) -> None:
 def _convert_at(place: _Place | None, value: object) -> object:
     if isinstance(value, (bytes, bytearray, memoryview)):
         _refuse(TypeError, place, "is bytes, which JSON cannot have: decode it, or send base64 text")
+    if hasattr(type(value), "__await__"):
+        _refuse(TypeError, place, "is a call that was not awaited. Write `await` before it")
     if _CONVERTERS.get(type(value)) is None and _converter(type(value)) is None:
         _refuse(
             TypeError,
@@ -341,7 +343,7 @@ def _refuse(kind: type[Exception], place: _Place | None, what: str) -> NoReturn:
     path = "".join(reversed(parts)).removeprefix(".")
     if len(path) > 200:
         path = f"{path[:100]}…{path[-100:]}"
-    raise kind(f"{path or 'the value'} {what}")
+    raise kind(f"{path or 'the value'} {what}") from None
 
 
 def _text_key(key: object) -> str | None:

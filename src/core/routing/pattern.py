@@ -84,11 +84,11 @@ def parse(text: str) -> Pattern:
     Raises PathError, naming the path and how to fix it.
     """
     if not isinstance(text, str):
-        raise PathError(f'a path is a str, not {type(text).__name__}: write it first, for example get("/users", …)')
+        raise PathError(f'a path is a str, not {type(text).__name__}. Write it first: @app.get("/users")')
     if text == "/":
         return ROOT
     if not text.startswith("/"):
-        raise PathError(f'the path "{text}" must begin with "/": write "/{text}"')
+        raise PathError(f'the path "{text}" must begin with "/". Write "/{text}"')
     segments = text[1:].split("/")
     if segments[-1] == "":
         segments.pop()
@@ -135,7 +135,7 @@ def _check_text(text: str, segment: str) -> None:
         raise PathError(f'"{text}": a "{segment}" segment is resolved before routing and never matches. Leave it out')
     if segment[0] in "{<" and segment[-1] in "}>":
         name = segment[1:-1].rpartition(":")[2] if segment[0] == "<" else segment[1:-1].partition(":")[0]
-        raise PathError(f'"{text}": parameters are written with a colon here: :{name}')
+        raise PathError(f'"{text}": a parameter begins with a colon. Write :{name}')
     if "*" in segment:
         raise PathError(f'"{text}": * stands for whole segments: write it alone, as the last segment')
     for char in segment:

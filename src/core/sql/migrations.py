@@ -45,8 +45,8 @@ class MigrationError(D1Error):
 
     def __init__(self, path: Path, line: int, reason: str) -> None:
         super().__init__(
-            f"{path}:{line}: {reason}. The file changed nothing, and the ones before it stay applied: "
-            "fix it and migrate again"
+            f"{path}:{line}: {reason}. The file changed nothing, and the ones before it stay applied. "
+            "Correct it and migrate again"
         )
         self.path = path
         self.line = line

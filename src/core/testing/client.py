@@ -33,7 +33,7 @@ contract_of: Callable[[App[Any]], Contract | None] | None = None
 """The pytest plugin's contract for clients that are given none: the one of its setting `core_openapi`."""
 
 recorder: SpanRecorder | None = None
-"""What the fixture `core_spans` gave its test: every client that is made meanwhile is traced by it."""
+"""The recorder that the fixture `core_spans` gave its test: every client that is made meanwhile is traced by it."""
 clients: WeakSet[Client[Any]] = WeakSet()
 """The clients that are in use, for a `core_spans` that is asked for after them."""
 
@@ -95,6 +95,8 @@ class Client(Generic[E]):
         """Send one request. `json` is sent as JSON; `query` is added to the URL's own."""
         if url.startswith("/"):
             url = self.base_url + url
+        elif "://" not in url:
+            raise ValueError(f'a path begins with "/". Write client.{method.lower()}("/{url}")')
         if query:
             url += ("&" if "?" in url else "?") + http.url.encode_query(list(query.items()))
         merged = self._own_headers()

@@ -12,7 +12,7 @@ import time
 from collections.abc import Awaitable
 from typing import Any
 
-from core.context import Clock, Spans
+from core.context import Clock, Spans, require_awaitable
 from core.testing.clock import FakeClock
 
 __all__ = ["FakeExecutionContext", "forget_contexts", "left_behind"]
@@ -43,6 +43,7 @@ class FakeExecutionContext(Spans):
 
     def wait_until(self, awaitable: Awaitable[Any], /) -> None:
         """Start `awaitable` beside the request."""
+        require_awaitable(awaitable)
         self.waited.append(asyncio.ensure_future(awaitable))
 
     def pass_through_on_exception(self) -> None:

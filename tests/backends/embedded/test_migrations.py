@@ -104,7 +104,7 @@ async def test_a_failing_file_changes_nothing_and_is_named_with_its_line(tmp_pat
     assert (caught.value.path, caught.value.line) == (folder / "2_bad.sql", 3)
     assert str(caught.value) == (
         f"{folder / '2_bad.sql'}:3: no such table: nope: SQLITE_ERROR. The file changed nothing, and the ones before it "
-        "stay applied: fix it and migrate again"
+        "stay applied. Correct it and migrate again"
     )
     assert await applied(db) == ["1_ok.sql"]
     assert await db.prepare("SELECT name FROM sqlite_master WHERE name = 'u'").first() is None

@@ -25,6 +25,7 @@ __all__ = [
     "apply_at_once",
     "changed",
     "changed_in",
+    "late",
     "pending",
 ]
 
@@ -57,6 +58,18 @@ async def pending(
     """The migrations that are not recorded yet, in order. Changes nothing."""
     done = set(await applied(database, table=table))
     return [migration for migration in migrations if migration.name not in done]
+
+
+async def late(
+    database: EmbeddedD1Database, migrations: Sequence[Migration], *, table: str = TABLE
+) -> list[tuple[Migration, str]]:
+    """The pending migrations whose name sorts before one that is applied already, each with that one's name.
+
+    They are applied after it here, and before it in a new database.
+    """
+    names = {migration.name for migration in migrations}
+    last = max((name for name in await applied(database, table=table) if name in names), default="")
+    return [(each, last) for each in await pending(database, migrations, table=table) if each.name < last]
 
 
 async def changed(

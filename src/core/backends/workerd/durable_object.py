@@ -28,6 +28,7 @@ from core.backends.workerd.conversion import (
 from core.backends.workerd.rpc import rpc_method
 from core.bindings.durable_object import DurableObject, DurableObjectId, sql_binding
 from core.calls import BoundHook, Hookable, binding_call
+from core.context import require_awaitable
 from core.errors import (
     BindingError,
     BindingTypeError,
@@ -230,6 +231,7 @@ class WorkerdDurableObjectState:
 
     def wait_until(self, awaitable: Awaitable[Any], /) -> None:
         """Let `awaitable` run on."""
+        require_awaitable(awaitable)
         task = asyncio.ensure_future(awaitable)
         proxy = bridge().create_proxy(task)
         self._state.waitUntil(proxy)

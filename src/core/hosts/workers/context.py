@@ -8,6 +8,7 @@ from collections.abc import Awaitable
 from typing import Any
 
 from core.backends.workerd.conversion import bridge, unwrap
+from core.context import require_awaitable
 
 __all__ = ["WorkersContext"]
 
@@ -24,6 +25,7 @@ class WorkersContext:
 
     def wait_until(self, awaitable: Awaitable[Any], /) -> None:
         """Let `awaitable` run on after the response was sent. An error that it raises is logged and harms nothing."""
+        require_awaitable(awaitable)
         task = asyncio.ensure_future(_logged(awaitable))
         # A coroutine handed over bare is destroyed when the call returns: JavaScript has to own the task.
         proxy = bridge().create_proxy(task)

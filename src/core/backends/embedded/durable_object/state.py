@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from core.backends.embedded.durable_object.ids import ObjectId
 from core.backends.embedded.durable_object.storage import ObjectStorage
+from core.context import require_awaitable
 from core.errors import DurableObjectError
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class ObjectState:
 
     def wait_until(self, awaitable: Awaitable[Any], /) -> None:
         """Let `awaitable` run on. See `DurableObjectState.wait_until`."""
+        require_awaitable(awaitable)
         task = asyncio.ensure_future(awaitable)
         self._object.background.add(task)
         task.add_done_callback(self._done)

@@ -1,0 +1,450 @@
+"""The fix for a mistake that Python reports in its own words, and the step that a chain without an answer forgot.
+
+Loaded after a failure only, so it costs nothing before one. `explain` adds the fix as a note to what is logged, and
+`core dev` shows the same fix on its error page, in the terminal and in JSON. Nothing of it reaches a client.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import linecache
+import os
+import re
+import textwrap
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from types import CodeType
+from typing import Any, Final, cast
+
+from core.errors import BindingError, DeveloperError, NothingSentError
+from core.handlers import info_of, name_of
+from core.request import Params, Query, Request
+from core.response import Response
+
+__all__ = ["NOTE", "explain", "foreign_name", "location_of", "nothing_sent", "with_note"]
+
+NOTE: Final = "How to fix: "
+"""The beginning of the note that `with_note` adds."""
+
+_CORE: Final = str(Path(__file__).parent)
+
+# Names of other frameworks, by the class they are looked for on. A name in backquotes is the whole expression here.
+_REQUEST: Final = {
+    "body": "`await req.bytes()`, `await req.text()` or `await req.json(T)`",
+    "data": "`await req.bytes()`, or `await req.form()`",
+    "get_json": "`await req.json(T)`",
+    "param": '`req.params["id"]`',
+    "path_params": '`req.params["id"]`',
+    "query_params": '`req.query.get("q")`',
+    "args": '`req.query.get("q")`',
+    "queries": '`req.query.get_all("tag")`',
+    "client": "`req.ip`",
+    "remote_addr": "`req.ip`",
+    "app": "a module's own name: import the application",
+    "valid": "`await req.json(T)` and `req.query.parse(T)`",
+    "get": '`req.header("X-Name")`',
+    "var": '`req.state["name"]`',
+    "scope": "`req.method`, `req.path` and `req.headers`: no ASGI scope reaches a handler",
+    "execution_ctx": "`req.ctx`",
+}
+_RESPONSE: Final = {
+    "body_text": "`res.text(…)`",
+    "set_cookie": '`res.cookie("name", "value")`',
+    "set_header": '`res.header("X-Name", "value")`',
+    "set": '`res.header("X-Name", "value")`',
+    "write": "`res.send(body)`, or `res.stream(chunks)` for several",
+    "end": "`res.send()`",
+    "render": "`res.html(text)`",
+    "not_found": '`raise CoreError(404, "Not Found")`',
+    "media": "`res.json(value)`",
+    "content": "`res.send(body)`",
+    "code": "`res.status(201)`",
+}
+_APP: Final = {
+    "route": '`@app.get("/path")` or `@app.on("PURGE", "/path")` for a handler; `app.use("/prefix", router)` for a router',
+    "add_route": '`app.get("/path", handler)`',
+    "add_api_route": '`app.get("/path", handler)`',
+    "api_route": '`@app.on("GET", "/path")`',
+    "include_router": '`app.use("/prefix", router)`',
+    "register_blueprint": '`app.use("/prefix", router)`',
+    "add_middleware": "`app.use(middleware)`",
+    "middleware": "`app.use(middleware)`, with `async def middleware(req, res, next)`",
+    "before_request": "`app.use(middleware)`: its lines before `await next()`",
+    "after_request": "`app.use(middleware)`: its lines after `await next()`",
+    "exception_handler": "`@app.on_error` over `async def handler(err, req, res, next)`",
+    "add_exception_handler": "`app.on_error(handler)`",
+    "errorhandler": "`@app.on_error` over `async def handler(err, req, res, next)`",
+    "onError": "`@app.on_error` over `async def handler(err, req, res, next)`",
+    "notFound": "`@app.not_found` over `async def handler(req, res)`",
+    "run": "`core dev` on the command line, or `asgi(app, env)` for an ASGI server",
+    "listen": "`core dev` on the command line, or `asgi(app, env)` for an ASGI server",
+    "fire": "an entry file for the runtime, which `core new` writes",
+    "request": '`await Client(app, env).get("/path")` of `core.testing`',
+    "test_client": "`Client(app, env)` of `core.testing`",
+    "basePath": '`router = app.Router()` and `app.use("/prefix", router)`',
+    "state": "a variable of your module, or a binding",
+    "dependency_overrides": "fakes in the Env of a test: `Client(app, Env(DB=FakeD1Database()))`",
+    "cors": "`app.use(cors(…))` of `core.middleware.cors`",
+    "ws": '`@app.websocket("/path")`',
+}
+_MODULE: Final = {
+    "HTTPException": '`raise CoreError(404, "Not Found")`',
+    "abort": '`raise CoreError(404, "Not Found")`',
+    "jsonify": "`res.json(value)`",
+    "JSONResponse": "`res.json(value)`",
+    "HTMLResponse": "`res.html(text)`",
+    "RedirectResponse": "`res.redirect(url)`",
+    "StreamingResponse": "`res.stream(chunks)`",
+    "APIRouter": "`Router()`",
+    "Blueprint": "`Router()`",
+    "Hono": "`create_app(Env)`",
+    "FastAPI": "`create_app(Env)`",
+    "Flask": "`create_app(Env)`",
+    "Starlette": "`create_app(Env)`",
+    "Litestar": "`create_app(Env)`",
+    "Depends": "`app.authenticated(authenticator)` for users, a middleware or a plain call for the rest",
+    "BackgroundTasks": "`req.ctx.wait_until(job())`",
+    "TestClient": "`Client` of `core.testing`",
+    "BaseModel": "an attrs class: `@attrs.frozen`",
+    "Env": "a class of your own: `class Env(Bindings)` with `@attrs.frozen`",
+    "Context": "`req: Request[Env]` and `res: Response`, two objects",
+}
+_SENDS: Final = frozenset({"json", "text", "html", "send", "redirect", "stream", "sse", "status", "file"})
+
+
+# -- the fix for an error
+
+
+def with_note(error: BaseException) -> None:
+    """Add the fix to an error, once, as a note (PEP 678) that its traceback in a log ends with."""
+    if not any(note.startswith(NOTE) for note in getattr(error, "__notes__", ())):
+        fix = explain(error)
+        if fix is not None:
+            error.add_note(f"{NOTE}{fix}")
+
+
+def explain(error: BaseException) -> str | None:
+    """The fix for an error, as one or two sentences; None where nothing is known of it."""
+    text = str(error)
+    match error:
+        case DeveloperError():
+            return _last_sentence(text)
+        case BindingError():
+            return _explain_binding(text)
+        case SyntaxError():
+            return "Correct the line: Python cannot read the file."
+        case NameError() if error.name in _MODULE:
+            return _here(error.name)
+        case ImportError() if text.startswith("cannot import name") and " from 'core" in text:
+            return _here(text.split("'")[1])
+        case AttributeError():
+            return _explain_attribute(error)
+        case NameError():
+            return f"Import `{error.name}`, define it, or correct its spelling."
+        case TypeError() | ValueError():
+            return _explain_call(text) or _explain_raised_here(error, text)
+        case RuntimeError():
+            return _first(_RUNTIME, text)
+        case _:
+            return None
+
+
+def _last_sentence(text: str) -> str:
+    return text.rstrip(".").rpartition(". ")[2] + "."
+
+
+def _here(name: str | None) -> str | None:
+    found = _MODULE.get(name or "")
+    return None if found is None else f"In core this is {found}."
+
+
+def _first(rules: Sequence[tuple[str, str]], text: str) -> str | None:
+    for pattern, fix in rules:
+        found = re.search(pattern, text)
+        if found is not None:
+            return found.expand(fix)
+    return None
+
+
+_RUNTIME: Final = (
+    (
+        r"bound to a different event loop|Cannot perform I/O on behalf of a different request",
+        (
+            "Objects of one request (an asyncio.Event, a socket, a task) cannot be awaited by another. Keep what several "
+            "requests share in a Durable Object, and make the rest inside the handler."
+        ),
+    ),
+    (r"asyncio\.run\(\) cannot be called|event loop is already running", "A handler runs in a loop: await the call."),
+    (
+        r"no running event loop",
+        "Nothing may start while a module is imported. Make tasks, clients and locks inside a handler.",
+    ),
+)
+_BINDING: Final = (
+    (
+        r"KV put\(\) accepts only",
+        "A namespace stores str and bytes. Write `put(key, str(value))`, or `put_json(key, value)` for JSON.",
+    ),
+    (
+        r"no such (table|column)",
+        "List the migrations with `core migrate list`, and apply them with `core migrate apply`.",
+    ),
+    (r"Wrong number of parameter bindings", "Give `bind(…)` one value for each `?` of the statement."),
+    (
+        r"UNIQUE constraint failed",
+        'Catch `D1Error` with `error.constraint == "UNIQUE"`, and raise `CoreError(409, …)`.',
+    ),
+    (r"Key name cannot be empty", "Give a key of at least one character."),
+    (r"Invalid expiration_ttl|Expiration TTL", "Give `expiration_ttl` at least 60 seconds."),
+)
+
+
+def _explain_binding(text: str) -> str | None:
+    return _first(_BINDING, text) or (_last_sentence(text) if ". " in text else None)
+
+
+_CALLS: Final = (
+    (
+        r"Response\.(json|text|html|send)\(\) (takes 2|got an unexpected keyword argument 'status)",
+        r"Set the status first: `res.status(201).\1(value)`.",
+    ),
+    (r"Response\.(json|text|html|send)\(\) got an unexpected", r"Stage headers first: `res.header(…).\1(value)`."),
+    (
+        r"object (Response) can't be used in 'await'",
+        "Methods of `res` send at once and are not awaited: remove the `await`.",
+    ),
+    (
+        r"object \w*D1PreparedStatement can't be used in 'await'",
+        "A statement runs with `.first()`, `.all()`, `.run()` or `.raw()`: await one of them.",
+    ),
+    (r"'coroutine' object|argument of type 'coroutine'", "A call was not awaited. Write `await` before it."),
+    (r"object (\w+) can't be used in 'await'", "The call returns its result at once: remove the `await`."),
+    (r"'Params' object is not callable", 'Parameters are a mapping: `req.params["id"]`.'),
+    (r"'Query' object is not callable", 'The query is a mapping: `req.query.get("q")`.'),
+    (r"'HeadersView' object is not callable", 'One header is `req.header("X-Name")`.'),
+    (r"'(\w*Env)' object is not subscriptable", r"Bindings are attributes: `req.env.NAME`, as the class \1 has them."),
+    (r"mutable default", "All instances would share it. Write `field(default_factory=list)`."),
+    (r"(\w+)\.__init__\(\) missing \d+ required", r"Give every field of \1 that has no default."),
+    (
+        r"(\w+)\(\) got an unexpected keyword argument '(\w+)'",
+        r"Remove `\2`, or correct its name: \1 has no such option.",
+    ),
+    (r"(\w+)\(\) missing \d+ required", r"Give `\1` the arguments that the message names."),
+    (r"(\w+)\(\) takes .* but \d+ (?:was|were) given", r"Count the arguments of `\1`; a method's first one is `self`."),
+)
+
+
+def _explain_call(text: str) -> str | None:
+    return _first(_CALLS, text)
+
+
+def _explain_raised_here(error: BaseException, text: str) -> str | None:
+    """Return the fix that a TypeError or a ValueError of the framework ends with."""
+    step = error.__traceback__
+    while step is not None and step.tb_next is not None:
+        step = step.tb_next
+    if step is None or not step.tb_frame.f_code.co_filename.startswith(_CORE):
+        return None
+    for mark in (". ", ": "):
+        if mark in text:
+            fix = text.rstrip(".").rpartition(mark)[2]
+            return f"{fix[:1].upper()}{fix[1:]}."
+    return None
+
+
+def _explain_attribute(error: AttributeError) -> str | None:
+    if "In core this is" in str(error):
+        return _last_sentence(str(error))
+    given: Any = error.obj
+    owner: type[Any] = given.__class__
+    name = error.name or ""
+    if inspect.iscoroutine(given):
+        return "A call was not awaited. Write `await` before it."
+    if issubclass(owner, Request) and (name in _SENDS or name in ("header", "cookie")):
+        return "The request comes first: `async def handler(req, res)`."
+    for kind, names in ((Request, _REQUEST), (Response, _RESPONSE)):
+        if issubclass(owner, kind) and name in names:
+            return f"In core this is {names[name]}."
+    if issubclass(owner, Response) and hasattr(Request, name):
+        return "The request comes first: `async def handler(req, res)`."
+    if issubclass(owner, Params):
+        return f'Parameters are a mapping: `req.params["{name}"]`.'
+    if issubclass(owner, Query):
+        return f'The query is a mapping: `req.query.get("{name}")`.'
+    if given is None:
+        if "req.user" in _line_of(error):
+            return "`req.user` is None until an authenticator has run: register on `app.authenticated(authenticator)`."
+        return f"The value is None: test for it before `.{name}`."
+    snake = re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", name).lower()
+    if snake != name and hasattr(given, snake):
+        return f"Names are written as in Python: `{snake}`."
+    near = get_close_matches(name, [each for each in dir(cast("object", given)) if each[:1] != "_"], n=1, cutoff=0.75)
+    if near and owner.__module__.startswith("core."):
+        return f"Did you mean `{near[0]}`?"
+    return None
+
+
+def _line_of(error: BaseException) -> str:
+    """Return the source line that raised an error, or an empty string."""
+    step = error.__traceback__
+    while step is not None and step.tb_next is not None:
+        step = step.tb_next
+    return "" if step is None else linecache.getline(step.tb_frame.f_code.co_filename, step.tb_lineno)
+
+
+def foreign_name(owner: object, name: str) -> AttributeError:
+    """The error for an attribute that an App or a Router does not have, with our name for one of another framework."""
+    text = f"{type(owner).__name__!r} object has no attribute {name!r}"
+    found = _APP.get(name)
+    if found is not None:
+        text = f"{type(owner).__name__} has no {name}. In core this is {found}"
+    return AttributeError(text, name=name, obj=owner)
+
+
+# -- the step that forgot to send
+
+
+def location_of(callable_: object) -> tuple[str, int] | None:
+    """The file and line of a callable's definition; None for one that has no source."""
+    target: Any = callable_
+    while hasattr(target, "func"):  # functools.partial
+        target = target.func
+    code = getattr(target, "__code__", None) or getattr(
+        getattr(cast("object", target).__class__, "__call__", None), "__code__", None
+    )
+    return (code.co_filename, code.co_firstlineno) if isinstance(code, CodeType) else None
+
+
+def nothing_sent(
+    label: str, handler: object | None, middleware: Sequence[object], returned: object
+) -> NothingSentError:
+    """The error for a chain that ended without an answer. It names the step that is to blame, if its source shows it.
+
+    `label` is the route's; `returned` is what the chain gave back, which is the handler's where nothing is before it.
+    """
+    if handler is not None and returned is not None and not isinstance(returned, Response):
+        return _blame(label, handler, f"returned {_kind(returned)}, which nothing sends", _sending(returned))
+    for step in middleware:
+        if info_of(step) is not None or (source := _source(step)) is None:
+            continue
+        follow = _parameter(source, 2)
+        called, awaited = _calls(source, follow)
+        if called and not awaited:
+            return _blame(
+                label, step, f"calls {follow}() without awaiting it", f"Write `await {follow}()`", what="middleware"
+            )
+        if not called and not _uses(source, _parameter(source, 1)):
+            return _blame(
+                label,
+                step,
+                f"neither sends nor calls {follow}()",
+                f"Write `await {follow}()` to go on, or send on `res` to answer",
+                what="middleware",
+            )
+    if handler is not None:
+        source = _source(handler)
+        if source is not None and (value := _returned(source)) is not None:
+            fix = "Send it: `return res.json(…)`"
+            return _blame(label, handler, f"returns {value}, which nothing sends", fix)
+        return _blame(
+            label,
+            handler,
+            "ended without sending anything",
+            "Send with `res.json(…)` or another method of `res`",
+        )
+    return NothingSentError(
+        f"the chain of {label} ended without sending anything. Send with res.json(…) or another method of `res`; "
+        "in a middleware, `await next()` and do not forget the await"
+    )
+
+
+def _blame(label: str, step: object, problem: str, fix: str, *, what: str = "handler") -> NothingSentError:
+    location = location_of(step)
+    where = "" if location is None else f" ({_short(location[0])}:{location[1]})"
+    error = NothingSentError(f"{label}: the {what} {name_of(step)}{where} {problem}. {fix}")
+    error.location = location
+    return error
+
+
+def _short(file: str) -> str:
+    """Return a path from the current folder, if the file is below it."""
+    try:
+        relative = os.path.relpath(file)
+    except ValueError:  # another drive
+        return file
+    return file if relative.startswith("..") else relative
+
+
+def _kind(value: object) -> str:
+    name = type(value).__name__
+    if type(value).__module__.startswith("core.http"):
+        name = f"http.{name}"
+    return f"a{'n' if name[:1] in 'aeiou' or name.startswith('http.') else ''} {name}"
+
+
+def _sending(value: object) -> str:
+    if type(value).__module__.startswith("core.http"):
+        return "Send it: `return res.send(response)`"
+    if inspect.isawaitable(value):
+        return "Await it, and send its result: `return res.json(await …)`"
+    if isinstance(value, tuple):
+        return "Send it, with the status first: `return res.status(201).json(value)`"
+    return "Send it: `return res.text(value)`" if isinstance(value, str) else "Send it: `return res.json(value)`"
+
+
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def _source(callable_: object) -> _Function | None:
+    """The source of a function as a syntax tree; None where it cannot be read."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(cast("Callable[..., Any]", callable_))))
+    except (OSError, TypeError, SyntaxError, ValueError):
+        return None
+    first = tree.body[0] if tree.body else None
+    return first if isinstance(first, _Function) else None
+
+
+def _parameter(function: _Function, index: int) -> str:
+    names = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
+    return names[index] if index < len(names) else ""
+
+
+def _calls(function: _Function, name: str) -> tuple[bool, bool]:
+    """Return True twice if a function calls `name`, and if it awaits or returns the call, or hands `name` on."""
+    awaited = {
+        id(node.value)
+        for node in ast.walk(function)
+        if isinstance(node, (ast.Await, ast.Return)) and node.value is not None
+    }
+    calls = [
+        node
+        for node in ast.walk(function)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
+    ]
+    heads = {id(call.func) for call in calls}
+    handed = any(
+        isinstance(node, ast.Name) and node.id == name and id(node) not in heads for node in ast.walk(function)
+    )
+    return bool(calls) or handed, handed or any(id(call) in awaited for call in calls)
+
+
+def _uses(function: _Function, name: str) -> bool:
+    return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(function))
+
+
+def _returned(function: _Function) -> str | None:
+    """Return the source of a value that a handler returns instead of sending it."""
+    res = _parameter(function, 1)
+    for node in ast.walk(function):
+        if (
+            isinstance(node, ast.Return)
+            and node.value is not None
+            and not (isinstance(node.value, ast.Constant) and node.value.value is None)
+            and not any(isinstance(inner, ast.Name) and inner.id == res for inner in ast.walk(node.value))
+        ):
+            text = ast.unparse(node.value)
+            return f"`{text if len(text) <= 40 else text[:39] + '…'}`"
+    return None

@@ -1,0 +1,236 @@
+"""Sixty mistakes of beginners, each with the whole text that answers it: the problem, the line, and the fix.
+
+A file of `mistakes/` is one mistake: a program, the request that meets it (`http`), and what `core dev` writes to the
+terminal, or what `core check` finds before anything runs. `CORE_MESSAGES=write pytest tests/messages` writes the texts
+anew, to be read before they are committed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import importlib.util
+import json
+import logging
+import os
+import re
+import sys
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+from tests.support.asgi import scope_of
+
+from core.cli import main as core
+from core.dev import report as core_dev_report
+from core.dev.application import DevApplication, Failed, LineHandler
+from core.dev.options import Options
+from core.dev.project import Loaded, load
+from core.dev.record import Recorder
+from core.dev.report import report, to_html, to_json, to_text
+from core.dev.terminal import Style
+from core.hosts.process import BackgroundContext
+
+FILES = sorted(Path(__file__).parent.joinpath("mistakes").glob("*.md"))
+BLOCK = re.compile(r"^```(\w+)(?: ([^\n]+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+WRANGLER = 'name = "notes"\nmain = "main.py"\ncompatibility_date = "2026-04-01"\n'
+WHERE = re.compile(r"(?:main\.py|test\.py|wrangler\.toml|migrations/\w+\.sql):")
+HOW = re.compile(
+    r"How to fix: |must be |[.?:!] (?:Did you mean|In core this is|(?:In a worker, )?(?:Add|Await|Bind|Call|Correct|Declare|Delete|Give|Keep|Make|Mount|Name|"
+    r"Put|Raise|Read|Register|Remove|Rename|Return|Run|Send|Set|Start|Take|Use|Write)\b)"
+)
+
+
+@attrs.frozen
+class Mistake:
+    """One file of `mistakes/`: the files of the program, those that are added when it ran once (`later NAME`), the request,
+    and the texts by the name of their tool.
+    """
+
+    files: dict[str, str]
+    later: dict[str, str]
+    request: str
+    expected: dict[str, str]
+
+    @classmethod
+    def read(cls, text: str) -> Mistake:
+        """Read the blocks of a file."""
+        files, expected, request = {"wrangler.toml": WRANGLER}, dict[str, str](), "GET /"
+        later: dict[str, str] = {}
+        for kind, name, body in BLOCK.findall(text):
+            if kind == "text":
+                expected[name] = body
+            elif kind == "http":
+                request = body
+            elif name.startswith("later "):
+                later[name.removeprefix("later ")] = body
+            else:
+                files[name] = body
+        return cls(files, later, request, expected)
+
+
+def write(files: dict[str, str], folder: Path) -> None:
+    """Write the files of a program."""
+    for name, body in files.items():
+        folder.joinpath(name).parent.mkdir(parents=True, exist_ok=True)
+        folder.joinpath(name).write_text(body, "utf-8")
+
+
+@contextmanager
+def project(mistake: Mistake, folder: Path) -> Generator[Path]:
+    """The program in a folder, which is the current one meanwhile; its modules are forgotten afterwards."""
+    write(mistake.files, folder)
+    path, modules, before = [*sys.path], {*sys.modules}, Path.cwd()
+    os.chdir(folder)
+    try:
+        yield folder
+    finally:
+        os.chdir(before)
+        sys.path[:] = path
+        for name in {*sys.modules} - modules:
+            if (getattr(sys.modules[name], "__file__", None) or "").startswith(str(folder)):
+                del sys.modules[name]
+
+
+async def ask(application: DevApplication, request: str) -> bytes:
+    """The body of the answer to a request such as `POST /notes`, with a body below it."""
+    head, _, body = request.partition("\n\n")
+    method, _, target = head.strip().partition(" ")
+    path, _, query = target.partition("?")
+    scope = scope_of(path, method=method, query_string=query.encode())
+    parts: list[bytes] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": body.strip().encode(), "more_body": False}
+
+    async def send(message: Any) -> None:
+        parts.append(message.get("body", b""))
+
+    await application(scope, receive, send)
+    return b"".join(parts)
+
+
+async def core_dev(mistake: Mistake, folder: Path) -> str:
+    """The text of the terminal, which agrees with the answer in JSON and with the page."""
+    lines: list[str] = []
+    plain = Style(StringIO())
+    handler = LineHandler(folder, write=lines.append, style=plain)
+    logger = logging.getLogger("core")
+    logger.addHandler(handler)
+    recorder, context = Recorder(), BackgroundContext()
+    loaded: Loaded | None = None
+    failed: Exception | None = None
+    if mistake.later:
+        await (await load(Options(folder / "wrangler.toml"))).close()
+        write(mistake.later, folder)
+    try:
+        try:
+            loaded = await load(Options(folder / "wrangler.toml"), recorder)
+        except Exception as error:
+            failed = error
+        application = DevApplication(
+            Failed(failed) if loaded is None and failed is not None else loaded.app if loaded else Failed(ValueError()),
+            None if loaded is None else loaded.env,
+            root=folder,
+            recorder=recorder,
+            context=context,
+            names={} if loaded is None else loaded.kinds,
+            write=lambda line: None,
+            style=plain,
+        )
+        answer = b""
+        for request in mistake.request.split("\n---\n"):
+            answer = await ask(application, request)
+        gc.collect()
+        await context.drain()
+    finally:
+        logger.removeHandler(handler)
+        if loaded is not None:
+            await loaded.close()
+    noted = failed or next((each.error for each in reversed(recorder.exchanges) if each.error is not None), None)
+    if noted is not None:
+        found = report(noted, root=folder, names={} if loaded is None else loaded.kinds)
+        told = json.loads(answer)["development"]
+        assert told == to_json(found)["development"]
+        page = to_html(found)
+        assert "How to fix" in page or found.problems
+        if failed is not None:
+            lines.append(to_text(found, plain))
+    return "\n".join([*(loaded.notices if loaded is not None else ()), *lines]) + "\n"
+
+
+async def pytest_run(folder: Path) -> str:
+    """The text of an error in the user's own test, with the note that pytest shows below it."""
+    spec = importlib.util.spec_from_file_location("mistaken_test", folder / "test.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, str(folder))
+    spec.loader.exec_module(module)
+    test: Callable[[], Awaitable[None]] = module.test
+    try:
+        await test()
+    except Exception as error:
+        return to_text(report(error, root=folder), Style(StringIO())) + "\n"
+    return "passed\n"
+
+
+def core_check() -> str:
+    """What `core check` prints."""
+    out = StringIO()
+    with redirect_stdout(out), redirect_stderr(out):
+        core(["check"])
+    return out.getvalue()
+
+
+def texts(mistake: Mistake, folder: Path) -> dict[str, str]:
+    """What each tool says that the file has a text of."""
+    said: dict[str, str] = {}
+    for tool in mistake.expected:
+        match tool:
+            case "core dev":
+                said[tool] = asyncio.run(core_dev(mistake, folder))
+            case "core check":
+                said[tool] = core_check()
+            case "pytest":
+                said[tool] = asyncio.run(pytest_run(folder))
+            case _:
+                raise AssertionError(f"no tool is called {tool!r}: core dev, core check, pytest")
+    source = str(Path(core_dev_report.__file__).parent.parent)
+    said = {tool: re.sub("0x[0-9a-f]+", "0x…", text) for tool, text in said.items()}
+    return {tool: text.replace(str(folder), "…").replace(source, "core") for tool, text in said.items()}
+
+
+@pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_the_text_of_a_mistake(file: Path, tmp_path: Path) -> None:
+    written = file.read_text("utf-8")
+    mistake = Mistake.read(written)
+    with project(mistake, tmp_path) as folder:
+        said = texts(mistake, folder)
+    gc.collect()
+    if os.environ.get("CORE_MESSAGES") == "write":
+        for tool, text in said.items():
+            written = written.replace(f"```text {tool}\n{mistake.expected[tool]}```", f"```text {tool}\n{text}```")
+        file.write_text(written, "utf-8")
+        return
+    assert said == mistake.expected
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_every_text_has_the_problem_the_line_and_the_fix(file: Path) -> None:
+    mistake = Mistake.read(file.read_text("utf-8"))
+    assert mistake.expected
+    for tool, text in mistake.expected.items():
+        assert max(map(len, text.splitlines())) > 30, (tool, text)
+        assert WHERE.search(text), (tool, text)
+        assert HOW.search(text), (tool, text)
+
+
+def test_there_are_sixty_mistakes() -> None:
+    assert len(FILES) >= 60

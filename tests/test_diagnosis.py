@@ -1,0 +1,87 @@
+"""The fixes for mistakes that Python reports in its own words."""
+
+from __future__ import annotations
+
+import logging
+import re
+
+import pytest
+
+import core
+from core import App, CoreError, Request, Response, diagnosis, http
+from core.testing import Client
+
+TABLES = [diagnosis._REQUEST, diagnosis._RESPONSE, diagnosis._APP, diagnosis._MODULE]
+FIXES = sorted({fix for table in TABLES for fix in table.values()})
+
+
+@pytest.mark.parametrize("fix", FIXES)
+def test_a_fix_names_what_exists(fix: str) -> None:
+    for owner, name in re.findall(r"\b(req|res|app)\.(\w+)", fix):
+        kind = {"req": Request, "res": Response, "app": App}[owner]
+        slots = {*getattr(kind, "__slots__", ()), *kind.__annotations__, "params", "env", "ctx", "method", "path"}
+        assert hasattr(kind, name) or name in slots, f"{owner}.{name}"
+    for name in re.findall(r"\b(create_app|CoreError|Router|Bindings)\b", fix):
+        assert hasattr(core, name)
+
+
+def test_a_name_of_another_framework_is_not_one_of_ours() -> None:
+    for kind, table in ((Request, diagnosis._REQUEST), (Response, diagnosis._RESPONSE), (App, diagnosis._APP)):
+        assert [name for name in table if name in dir(kind)] == []
+    assert [name for name in diagnosis._MODULE if name in core.__all__] == []
+
+
+async def test_the_log_has_the_fix_and_the_client_has_not(caplog: pytest.LogCaptureFixture) -> None:
+    app = App()
+
+    @app.get("/")
+    async def show(req: Request, res: Response) -> None:
+        res.json({"id": 1}, 201)  # type: ignore[call-arg]  # the mistake
+
+    with caplog.at_level(logging.ERROR):
+        response = await Client(app, None).get("/")
+
+    assert await response.json() == {"error": "Internal Server Error"}
+    assert "How to fix: Set the status first: `res.status(201).json(value)`." in caplog.text
+
+
+async def test_an_error_that_is_raised_twice_has_one_note() -> None:
+    error = TypeError("'coroutine' object is not subscriptable")
+    diagnosis.with_note(error)
+    diagnosis.with_note(error)
+    assert len(error.__notes__) == 1
+
+
+def test_an_app_has_no_names_but_its_own() -> None:
+    assert not hasattr(App(), "route")
+    assert not hasattr(App(), "_nothing")
+    with pytest.raises(AttributeError, match=r"App has no route\. In core this is"):
+        _ = App().route  # type: ignore[attr-defined]  # the mistake
+    with pytest.raises(AttributeError, match=r"^'App' object has no attribute 'nothing'$"):
+        _ = App().nothing  # type: ignore[attr-defined]  # the mistake
+
+
+async def test_the_chain_that_sent_nothing_names_the_step_whatever_it_is(caplog: pytest.LogCaptureFixture) -> None:
+    class Callable:
+        async def __call__(self, req: Request, res: Response) -> None:
+            return None
+
+    app = App()
+    app.get("/object", Callable())
+
+    async def returns(req: Request, res: Response) -> object:
+        return http.Response("x")
+
+    app.get("/response", returns)  # type: ignore[arg-type]  # the mistake
+    with caplog.at_level(logging.ERROR):
+        await Client(app, None).get("/object")
+        await Client(app, None).get("/response")
+
+    assert "GET /object: the handler Callable" in caplog.text
+    assert "returned an http.Response, which nothing sends. Send it: `return res.send(response)`" in caplog.text
+
+
+async def test_an_error_for_a_client_has_no_note() -> None:
+    error = CoreError(404, "Not Found")
+    diagnosis.with_note(error)
+    assert not hasattr(error, "__notes__")
