@@ -10,7 +10,8 @@ import pytest
 from tests.support.rsgi import Lines, Scope
 
 from core.app import App
-from core.errors import CoreError, HandlerError, OptionError
+from core.errors import CoreError, HandlerError, OptionError, RegistrationError
+from core.handlers import Next
 from core.hosts.asgi import asgi
 from core.hosts.rsgi import rsgi
 from core.http.websocket import WebSocket, WebSocketClosed, check_close, pair
@@ -478,3 +479,161 @@ async def test_over_asgi_a_client_that_is_gone_while_something_is_sent_ends_the_
     }
     await asyncio.wait_for(asgi(app)(scope, inbox.get, send), 1)
     assert messages == ["websocket.accept", "websocket.send"]
+
+
+# -- JSON, headers of one's own, and a page on the same path
+
+
+@attrs.frozen
+class Move:
+    x: int
+    y: int = 0
+
+
+def moves_app() -> App[Any]:
+    app: App[Any] = App()
+
+    @app.websocket("/")
+    async def play(req: Request[Any], socket: WebSocket) -> None:
+        while True:
+            move = await socket.receive_json(Move)
+            await socket.send_json({"seen": move})
+
+    return app
+
+
+async def test_values_go_both_ways_as_json() -> None:
+    socket = await Client(moves_app(), None).websocket("/")
+    for text in ('{"x": 1}', b'{"x": 1, "y": 0}'):
+        await socket.send(text)
+        assert await socket.receive() == '{"seen":{"x":1,"y":0}}'
+    await socket.send_json(Move(2, 3))
+    assert await socket.receive_json() == {"seen": {"x": 2, "y": 3}}
+
+
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        ("{", "Invalid JSON"),
+        (b"\xff", "Invalid JSON"),
+        ('{"x": "1"}', "Validation failed"),
+        ("[]", "Validation failed"),
+    ],
+)
+async def test_a_message_of_another_shape_closes_with_1008_and_is_no_failure(
+    message: str | bytes, reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    socket = await Client(moves_app(), None).websocket("/")
+    await socket.send(message)
+    with pytest.raises(WebSocketClosed) as caught:
+        await socket.receive()
+    assert (caught.value.code, caught.value.reason) == (1008, reason)
+    assert not caplog.records
+
+
+async def test_a_handler_may_answer_a_bad_message_and_go_on() -> None:
+    app: App[Any] = App()
+
+    @app.websocket("/")
+    async def play(req: Request[Any], socket: WebSocket) -> None:
+        try:
+            await socket.receive_json(Move)
+        except CoreError as error:
+            await socket.send_json(error.body)
+
+    socket = await Client(app, None).websocket("/")
+    await socket.send('{"y": 1}')
+    assert await socket.receive_json() == {
+        "error": "Validation failed", "issues": [{"path": "x", "message": "is required"}],
+    }  # fmt: skip
+
+
+async def test_a_long_reason_is_cut_to_what_a_close_frame_carries() -> None:
+    app: App[Any] = App()
+
+    @app.websocket("/")
+    async def fails(req: Request[Any], socket: WebSocket) -> None:
+        raise CoreError(400, "ü" * 100)
+
+    with pytest.raises(WebSocketClosed) as caught:
+        await (await Client(app, None).websocket("/")).receive()
+    assert (caught.value.code, caught.value.reason) == (1008, "ü" * 61)
+
+
+def greeting_app(headers: Any) -> App[Any]:
+    app: App[Any] = App()
+
+    async def stage(req: Request[Any], res: Response, next: Next) -> None:
+        res.header("X-Everywhere", "1").cookie("seen", "1")
+        await next()
+
+    app.use(stage)
+
+    @app.websocket("/:room", headers=headers)
+    async def greet(req: Request[Any], socket: WebSocket) -> None:
+        await socket.send("hello")
+
+    return app
+
+
+async def later(req: Request[Any]) -> dict[str, str]:
+    return {"X-Room": req.params["room"]}
+
+
+@pytest.mark.parametrize("headers", [{"X-Room": "7"}, lambda req: {"X-Room": req.params["room"]}, later])
+async def test_the_answer_to_a_handshake_may_have_headers_and_cookies_of_its_own(headers: Any) -> None:
+    client = Client(greeting_app(headers), None)
+    socket = await client.websocket("/7")
+    assert await socket.receive() == "hello"
+    assert (socket.headers["x-room"], "x-everywhere" in socket.headers) == ("7", False)
+    assert client.cookies == {"seen": "1"}
+
+    connection = Connection(greeting_app(headers), path="/7")
+    assert (await connection.next())["headers"] == [(b"x-room", b"7"), (b"set-cookie", b"seen=1; Path=/")]
+
+
+async def test_a_header_that_http_does_not_allow_is_a_500_and_opens_nothing() -> None:
+    with pytest.raises(WebSocketClosed) as caught:
+        await Client(greeting_app({"X-Room": "a\nb"}), None).websocket("/7")
+    assert caught.value.code == 500
+
+
+async def test_a_page_and_a_websocket_share_a_path() -> None:
+    app: App[Any] = App()
+
+    async def refuse(req: Request[Any], res: Response, next: Next) -> None:
+        raise CoreError(401, "Unauthorized")
+
+    @app.websocket("/rooms/:id", refuse)
+    async def closed(req: Request[Any], socket: WebSocket) -> None: ...
+
+    @app.websocket("/chat/:id")
+    async def chat(req: Request[Any], socket: WebSocket) -> None:
+        await socket.send(f"socket {req.params['id']}")
+
+    @app.get("/chat/:id")
+    @app.get("/rooms/:id")
+    async def page(req: Request[Any], res: Response) -> None:
+        res.text(f"page {req.params['id']}")
+
+    client = Client(app, None)
+    # The middleware of the WebSocket is for the WebSocket.
+    assert await (await client.get("/rooms/7")).text() == "page 7"
+    assert await (await client.get("/chat/7")).text() == "page 7"
+    assert (await client.head("/chat/7")).status == 200
+    assert await (await client.websocket("/chat/7")).receive() == "socket 7"
+    with pytest.raises(WebSocketClosed, match="401"):
+        await client.websocket("/rooms/7")
+
+
+@pytest.mark.parametrize("register", ["get", "all"])
+def test_a_page_that_would_take_every_handshake_is_refused(register: str) -> None:
+    app: App[Any] = App()
+
+    async def page(req: Request[Any], res: Response) -> None: ...
+
+    async def chat(req: Request[Any], socket: WebSocket) -> None: ...
+
+    getattr(app, register)("/chat", page)
+    with pytest.raises(RegistrationError, match=r"takes every handshake\. Register the WebSocket first$"):
+        app.websocket("/chat")(chat)

@@ -5,6 +5,7 @@ from pathlib import Path
 import jwt
 
 import answering_errors
+import around_answers
 import authenticating
 import coming_from_elsewhere
 import limiting
@@ -182,3 +183,34 @@ async def test_errors_are_answered_by_class_by_router_and_as_problems() -> None:
     assert (await client.delete("/items/tea")).headers["allow"] == "GET, HEAD"
     taken = await client.post("/accounts", json={"name": "ada"})
     assert (await taken.json())["issues"] == [{"path": "name", "message": "is taken"}]
+
+
+async def test_answers_are_sent_in_parts_kept_in_cookies_and_changed_under_conditions() -> None:
+    db = FakeD1Database()
+    await db.exec("CREATE TABLE articles (id INTEGER PRIMARY KEY, title TEXT, version INTEGER DEFAULT 1)")
+    await db.batch([db.prepare("INSERT INTO articles (title) VALUES (?)").bind(f"Title {n}") for n in range(45)])
+    client = Client(around_answers.app, around_answers.Env(DB=db, COOKIE_SECRET=Secret("a secret for cookies")))
+
+    saved = await client.get("/report", headers={"Range": "bytes=0-2"})
+    assert (saved.status, await saved.text()) == (206, '"""')
+    assert saved.headers["Content-Disposition"].endswith("filename*=UTF-8''Bericht%20f%C3%BCr%202026.py")
+
+    page = await client.get("/articles?page=3")
+    assert [article["id"] for article in await page.json()] == [41, 42, 43, 44, 45]
+    assert 'rel="prev"' in page.headers["Link"]
+    first = await client.get("/feed?limit=44")
+    following = first.headers["Link"].partition(">")[0].removeprefix("<")
+    assert [article["id"] for article in await (await client.get(following)).json()] == [45]
+
+    put = await client.post("/cart/7?next=//evil.test")
+    assert (put.status, put.headers["Location"]) == (303, "/cart")
+    assert await (await client.get("/cart")).json() == {"cart": "7"}
+    client.cookies["cart"] = "8" + client.cookies["cart"][1:]
+    assert await (await client.get("/cart")).json() == {"cart": None}
+
+    change = {"title": "Another"}
+    statuses = [
+        (await client.put("/articles/1", json=change, headers=headers)).status
+        for headers in ({}, {"If-Match": '"1"'}, {"If-Match": '"1"'}, {"If-Match": '"2"'})
+    ]
+    assert statuses == [428, 204, 412, 204]

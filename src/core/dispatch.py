@@ -34,7 +34,7 @@ from core.handlers import ErrorHandler, Handler, Middleware, Next, info_of, name
 from core.http.response import NULL_BODY_STATUSES
 from core.http.url import canonical_path, find_noncanonical, split_path
 from core.request import NO_PARAMS, AnyRequest, FoundParams, OpenRequest, Params
-from core.response import Hook, Response
+from core.response import Hook, NarrowingHooks, Response
 from core.routing.pattern import Pattern
 from core.routing.scopes import Scope, Scopes
 from core.routing.table import Leaf, Table
@@ -353,18 +353,23 @@ class Dispatcher:
 
     def _build_route(self, route: _Route, end: Run | None = None) -> Run:
         """The chain of a route: its own middleware, then its handler or the next route that matches."""
-        entry = route.entry
-        run: Run
-        if entry.handler is not None:
-            run = cast("Run", entry.handler)
-        else:
-            order = route.order
+        handler = cast("Run | None", route.entry.handler)
+        order = route.order
+        opens = getattr(handler, "__core_websocket__", False)
+        # After the last route of its path a WebSocket's own handler refuses: 426.
+        last = (handler if opens else None) or end or self._answer_missing
 
-            def go_on(req: Any, res: Response) -> Awaitable[object]:
-                return self._resume(req, res, order, end or self._answer_missing)
+        def go_on(req: Any, res: Response) -> Awaitable[object]:
+            return self._resume(req, res, order, last)
 
-            run = go_on
-        return build_chain(route.middleware, run)
+        chain = build_chain(route.middleware, handler or go_on)
+        if not opens:
+            return chain
+
+        def open_or_go_on(req: AnyRequest, res: Response) -> Awaitable[object]:
+            return (chain if req._opens_websocket() else go_on)(req, res)
+
+        return open_or_go_on
 
     async def _resume(self, req: OpenRequest, res: Response, after: int, end: Run) -> None:
         """Go on behind the route of the order `after`: to the next that matches, or to the end."""
@@ -535,6 +540,8 @@ def _finish(req: AnyRequest, res: Response, hooks: list[Hook]) -> None:
     """Finalize a response that has hooks, names of `Vary` or context variables."""
     if res.varies:
         res.keep_varies()
+    if hooks.__class__ is not list:
+        cast("NarrowingHooks", hooks).narrow(req, res)
     res.finalized = True
     if hooks:
         status = res.status_code

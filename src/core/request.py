@@ -26,6 +26,7 @@ from core.http.json import loads
 
 if TYPE_CHECKING:
     from core.http.forms import Form, FormLimits, UploadedFile
+    from core.signing import Secrets
 
 __all__ = ["AnyRequest", "MAX_JSON", "OpenRequest", "Params", "Query", "Request"]
 
@@ -317,6 +318,60 @@ class Request(Generic[E_co, U_co, K_contra]):
         if self._cookies is None:
             self._cookies = http.cookies.parse_cookies(self.header("cookie") or "")
         return self._cookies
+
+    def signed_cookie(self, name: str, secret: Secrets, /) -> str | None:
+        """The value of a cookie that `res.cookie(…, secret=…)` set, or None where it is missing or was changed.
+
+        A list of secrets takes what each of them has signed. Raises ValueError for an empty secret.
+        """
+        from core.signing import keys_of, unsign
+
+        keys = keys_of(secret)
+        value = self.cookies.get(name)
+        return None if value is None else unsign(f"cookie {name}", value, keys)
+
+    def require_match(self, etag: str | None, /, *, required: bool = False) -> None:
+        """Go on only if the client changes what it has seen: `If-Match` names `etag`, the tag of what there is now.
+
+            found = await bucket.get(key)
+            req.require_match(found.http_etag)      # before a PUT, PATCH or DELETE
+
+        `etag` is written with its quotes, as in the header `ETag`; None where there is nothing. Without `If-Match` it
+        goes on, unless it is `required`. Compares strongly: a weak tag never matches (RFC 9110, section 13.1.1). What
+        changes between this and the write is not seen: let the store compare too (`only_if=`, `WHERE version = ?`).
+
+        Raises CoreError(412) where the tag is another, and CoreError(428) where it is required and missing.
+        """
+        header = self.header("if-match")
+        if header is None:
+            if required:
+                raise CoreError(428, "Precondition Required")
+            return
+        from core.http.conditional import match
+
+        if not match(header, etag):
+            raise CoreError(412, "Precondition Failed")
+
+    def local_url(self, url: str | None, /, default: str = "/") -> str:
+        """The path, query and fragment of `url` where it leads to this origin, else `default`: for redirects.
+
+            res.redirect(req.local_url(req.query.get("next")))
+
+        `url` is read as a browser reads it, so that neither `//evil.test` nor `/\\evil.test` leads away, nor
+        `javascript:`. Its origin is that of `req.url`; behind a proxy that passes any `Host` on, use `trusted_hosts`.
+        """
+        if url is None:
+            return default
+        try:
+            own = http.URL(self.url)
+            found = http.URL(url, own)
+        except TypeError:
+            return default
+        path = found.pathname
+        # "//evil.test" is a path too: behind its own origin, and a host of another one when it stands alone.
+        if found.origin != own.origin or found.username or found.password or path.startswith("//"):
+            return default
+        return f"{path}{found.search}{found.hash}"
 
     @property
     def ip(self) -> str | None:

@@ -19,6 +19,7 @@ finalized.
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Literal, Self, cast
@@ -38,8 +39,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from core.http.websocket import Upgrade
+    from core.signing import Secrets
 
-__all__ = ["NULL_BODY_STATUSES", "Response"]
+__all__ = ["NULL_BODY_STATUSES", "NarrowingHooks", "Response"]
 
 # What describes a body goes when the body is discarded (RFC 9110, section 8).
 _ABOUT_THE_BODY = (
@@ -85,6 +87,22 @@ function for all of them."""
 
 Tokens = tuple["ContextVar[Any]", "Token[Any]", "Tokens | None"]
 """A context variable that was set, the token to give it back with, and those that were set before it."""
+
+
+class NarrowingHooks(list[Hook]):
+    """The hooks of a response that may become a part, or "not modified", when it is about to be final.
+
+    A list of another class instead of one more slot, which every response would pay for.
+    """
+
+    narrow: Callable[[Any, Response], None]
+    """Turns the response into what the request, which it is given, asks for."""
+
+    def copy(self) -> NarrowingHooks:
+        """The same hooks, for `Response.state`."""
+        copied = NarrowingHooks(self)
+        copied.narrow = self.narrow
+        return copied
 
 
 class Response:
@@ -228,8 +246,20 @@ class Response:
         http_only: bool = False,
         same_site: Literal["Strict", "Lax", "None"] | None = None,
         partitioned: bool = False,
+        secret: Secrets | None = None,
     ) -> Self:
-        """Set a cookie (RFC 6265). `max_age` is in seconds. Raises ValueError for what would not fit in one."""
+        """Set a cookie (RFC 6265). `max_age` is in seconds. Raises ValueError for what would not fit in one.
+
+        With a `secret` the value is signed: `req.signed_cookie(name, secret)` reads it, and nothing else that a client
+        sends. It is signed for this name and not encrypted; who brings it may have kept it for years, whatever
+        `max_age` said. A list of secrets is signed with the first. Raises ValueError for an empty secret.
+
+            res.cookie("cart", "7", secret=req.env.COOKIE_SECRET, http_only=True, secure=True)
+        """
+        if secret is not None:
+            from core.signing import keys_of, sign
+
+            value = sign(f"cookie {name}", value, keys_of(secret))
         text = http.cookies.set_cookie(
             name,
             value,
@@ -245,10 +275,32 @@ class Response:
         return self.header("set-cookie", text)
 
     def delete_cookie(
-        self, name: str, /, *, path: str | None = "/", domain: str | None = None, secure: bool = False
+        self,
+        name: str,
+        /,
+        *,
+        path: str | None = "/",
+        domain: str | None = None,
+        secure: bool = False,
+        http_only: bool = False,
+        same_site: Literal["Strict", "Lax", "None"] | None = None,
+        partitioned: bool = False,
     ) -> Self:
-        """Make the client forget a cookie. `path` and `domain` must be those it was set with."""
-        return self.cookie(name, "", max_age=0, path=path, domain=domain, secure=secure)
+        """Make the client forget a cookie. `path`, `domain` and `partitioned` must be those that it was set with.
+
+        A browser keeps a cookie that its prefix or its attributes forbid to set: give the others too.
+        """
+        return self.cookie(
+            name,
+            "",
+            max_age=0,
+            path=path,
+            domain=domain,
+            secure=secure,
+            http_only=http_only,
+            same_site=same_site,
+            partitioned=partitioned,
+        )
 
     def vary(self, name: str, /) -> None:
         """Name a request header in `Vary` when the response is finalized, whatever a handler stages under it meanwhile."""
@@ -365,6 +417,43 @@ class Response:
             "Use res.json(value) for values and res.stream(chunks) for streams"
         )
 
+    def file(
+        self,
+        path: str | os.PathLike[str],
+        /,
+        *,
+        filename: str | None = None,
+        inline: bool = False,
+        content_type: str | None = None,
+    ) -> Self:
+        """Send a file of the machine, in whole or in part.
+
+            res.file(report, filename="Report für 2026.pdf")
+
+        `filename`: the name that the client saves it under, in any language (RFC 6266); `inline` shows it instead, under
+        that name. `content_type`: by default that of the path's ending. `ETag`, `Last-Modified`, `If-None-Match`,
+        `If-Modified-Since`, `Range` and `If-Range` are honoured as by `static`; a status other than 200 sends the whole.
+
+        `path` is yours: never put together of what a client sent, for which there is `static`. On the hosted platform
+        there are no files: send an object's body with `stream`. Raises OSError where there is no such file, and ValueError
+        for a `filename` that is none.
+        """
+        if self.sent:
+            raise self._gone("file")
+        from core.http import files
+
+        file = files.read(path)
+        if filename is not None:
+            self.header("content-disposition", files.content_disposition(filename, inline=inline))
+        self.header("content-type", content_type or files.content_type(os.fspath(path)))
+        for name, value in file.known.headers.items():
+            self.header(name, value)
+        self.header("content-length", str(file.known.size))
+        body = file.part(0, file.known.size)
+        self.hooks = NarrowingHooks(self.hooks or ())
+        self.hooks.narrow = lambda req, res: files.narrow(file, body, req, res)
+        return self._send("file", body, None)
+
     def redirect(self, url: str, /, status: int = 302) -> Self:
         """Send the client to `url`, absolute or relative, with 301, 302, 303, 307 or 308."""
         if status not in REDIRECT_STATUSES:
@@ -475,7 +564,10 @@ class Response:
         return self._send("send", None, None)
 
     def keep_for_upgrade(self) -> None:
-        """Keep only the headers of a handshake: those that middleware stages on every response do not belong on it."""
+        """Keep only the headers of a handshake: those that middleware stages on every response do not belong on it.
+
+        Cookies stay, and what the route itself gives (`app.websocket(path, headers=…)`).
+        """
         self.block = None
         if self.staged:
             self.staged = {
@@ -483,6 +575,16 @@ class Response:
                 for name, value in self.staged.items()
                 if name in ("upgrade", "connection") or name.startswith("sec-websocket-")
             }
+        for name, value in () if self.upgrade is None else self.upgrade.headers:
+            self.header(name, value)
+
+    def own_headers(self) -> list[tuple[str, str]]:
+        """The headers on the answer to a handshake that are the application's, and not the handshake's."""
+        return [
+            (name, value)
+            for name, value in self.header_fields()
+            if name not in ("upgrade", "connection", "sec-websocket-protocol", "sec-websocket-accept")
+        ]
 
     def replace_body(self, body: str | bytes | AsyncIterator[bytes] | None, /) -> None:
         """Replace the body that was sent, for middleware that encode or cut it."""

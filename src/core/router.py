@@ -11,7 +11,7 @@ place where they were mounted, so what is added to a router later still counts.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Generic, cast, overload
 
 from typing_extensions import TypeVar
@@ -220,7 +220,15 @@ class Router(Generic[E, U, M_contra]):
         self._changed()
 
     def websocket(
-        self, path: str, /, *middleware: Middleware[E, U], protocols: Iterable[str] = (), origins: Iterable[str] = ()
+        self,
+        path: str,
+        /,
+        *middleware: Middleware[E, U],
+        protocols: Iterable[str] = (),
+        origins: Iterable[str] = (),
+        headers: Mapping[str, str]
+        | Callable[[Request[E, U, Any]], Mapping[str, str] | Awaitable[Mapping[str, str]]]
+        | None = None,
     ) -> WebSocketDecorator[E, U]:
         """Open a WebSocket on `path` for the decorated `async (req, socket)`.
 
@@ -231,8 +239,13 @@ class Router(Generic[E, U, M_contra]):
 
         The middleware before it runs as for any GET, and may refuse. `protocols`: the subprotocols spoken here, the
         preferred first. `origins`: pages of other origins that may connect (`"*"` for all); by default only the
-        server's own may, since a browser sends cookies along. A request that asks for no WebSocket gets 426.
-        Raises as `on` does.
+        server's own may, since a browser sends cookies along. `headers`: the application's own on the answer to the
+        handshake, or a function of the request that gives them; what middleware stages on every response stays off it,
+        cookies excepted.
+
+        A request that asks for no WebSocket goes on to the next route of the path, past the middleware given here, and
+        gets 426 where there is none: `app.get(path)` behind it answers with a page. Raises as `on` does, and
+        RegistrationError where a GET of the same path stands before it, which would take every handshake.
         """
         from core.upgrade import upgrade_handler
 
@@ -242,7 +255,15 @@ class Router(Generic[E, U, M_contra]):
             if arguments_of(handler) != 2:
                 raise HandlerError(f"{where}: {name_of(handler)} must be `async def (req, socket)`")
             require_async(handler, where)
-            self.get(path, *middleware, upgrade_handler(handler, tuple(protocols), tuple(origins)))
+            opening = upgrade_handler(handler, tuple(protocols), tuple(origins), headers)
+            pattern = parse(path)
+            for there in self._registered:
+                if there.method in ("GET", ALL) and there.pattern.text == pattern.text and there.handler is not None:
+                    raise RegistrationError(
+                        f"{where}: {there.method.replace(ALL, 'all')} {pattern.text} "
+                        f"({name_of(there.handler)}) stands before it and takes every handshake. Register the WebSocket first"
+                    )
+            self.get(path, *middleware, opening)
 
         return WebSocketDecorator(register)
 

@@ -6,11 +6,12 @@ the connection itself is the host's business.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from core.errors import CoreError, OptionError
 from core.handlers import Handler, WebSocketHandler, name_of
-from core.http.headers import check_name
+from core.http.headers import check_name, check_value
 from core.http.url import is_same_origin
 from core.request import AnyRequest
 from core.response import Response
@@ -18,13 +19,20 @@ from core.response import Response
 if TYPE_CHECKING:
     from core.http.websocket import WebSocket
 
-__all__ = ["upgrade_handler"]
+__all__ = ["HeaderGiver", "upgrade_handler"]
 
 _MOST_OFFERED = 32
 
 
+HeaderGiver = Callable[[Any], Mapping[str, str] | Awaitable[Mapping[str, str]]]
+"""A function of the request that gives headers, sync or async."""
+
+
 def upgrade_handler(
-    handler: WebSocketHandler[Any, Any], protocols: tuple[str, ...], origins: tuple[str, ...]
+    handler: WebSocketHandler[Any, Any],
+    protocols: tuple[str, ...],
+    origins: tuple[str, ...],
+    headers: Mapping[str, str] | HeaderGiver | None = None,
 ) -> Handler[Any, Any]:
     """The handler of the GET route that a WebSocket begins with. Raises OptionError for what is not a protocol or an origin."""
     for protocol in protocols:
@@ -51,9 +59,15 @@ def upgrade_handler(
         async def session(socket: WebSocket) -> None:
             await handler(req, socket)
 
+        given: Any = headers(req) if callable(headers) else headers or {}
+        if isinstance(given, Awaitable):
+            given = await given
+        own = tuple((check_name(name), check_value(value)) for name, value in given.items())
         from core.http.websocket import Upgrade
 
-        res.switch(Upgrade(session, agreed))
+        res.switch(Upgrade(session, agreed, own))
 
     open_socket.__qualname__ = name_of(handler)
+    # The dispatcher lets a request that asks for no WebSocket go on to the next route of the path.
+    open_socket.__core_websocket__ = True  # type: ignore[attr-defined]  # functions have what they are given
     return open_socket

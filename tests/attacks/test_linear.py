@@ -10,12 +10,12 @@ import pytest
 
 from core.hosts.asgi import _path_of
 from core.http import cookies, url
+from core.http.conditional import none_match, parse_range
 from core.http.dates import read_date
 from core.http.forms import parse_header
 from core.http.sse import encode_event
 from core.middleware.cache import _directives
-from core.middleware.compress import _accepts_gzip
-from core.middleware.conditional import none_match, parse_range
+from core.middleware.compress import accepts_coding
 from core.middleware.cors import _asked_for
 from core.middleware.jwt_token import parse_token
 from core.middleware.rate_limit import _network, _stored_form
@@ -37,7 +37,7 @@ BEARER = TokenSource("bearer_auth", "Bearer", "Authorization", None, 65_536)
 BEARER._most = 10_000_000  # so that the expression is what bounds it
 
 READERS: dict[str, Callable[[str], Any]] = {
-    "Accept-Encoding": _accepts_gzip,
+    "Accept-Encoding": lambda text: accepts_coding(text, "gzip"),
     "Access-Control-Request-Headers": _asked_for,
     "Authorization": parse_token,
     "a token behind a scheme": lambda text: BEARER.token_in(f"Bearer {text}"),

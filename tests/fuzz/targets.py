@@ -19,10 +19,10 @@ from core import http
 from core.app import App
 from core.errors import CoreError
 from core.http import cookies, headers, url
+from core.http.conditional import ByteRange, none_match, parse_range
 from core.http.dates import read_date
 from core.http.forms import FormLimits, UploadedFile, parse_header, read_form
 from core.http.sse import Event, encode_event
-from core.middleware.conditional import ByteRange, none_match, parse_range
 from core.middleware.cors import cors
 from core.middleware.jwt import jwt_auth
 from core.middleware.request_id import request_id

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from core.app import App
 from core.errors import CoreError, OptionError
+from core.http.conditional import none_match
 from core.middleware.compress import compress
-from core.middleware.conditional import none_match
 from core.middleware.etag import etag
 from core.request import Request
 from core.response import Response

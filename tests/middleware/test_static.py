@@ -15,8 +15,8 @@ from core import http
 from core.app import App
 from core.bindings.r2 import R2Bucket
 from core.errors import OptionError
+from core.http.conditional import parse_range
 from core.http.dates import http_date, read_date
-from core.middleware.conditional import parse_range
 from core.middleware.static import static
 from core.request import Request
 from core.response import Response
@@ -414,3 +414,70 @@ async def test_a_stream_that_is_not_read_to_its_end_closes_its_file(public: Path
     stream = response.stream()
     await anext(stream)
     await stream.aclose()
+
+
+# -- compressed files, and the page of an application in the browser
+
+
+async def with_forms(tmp_path: Path, kind: str) -> Client[Any]:
+    files = {
+        "app.js": b"x" * 100, "app.js.br": b"brotli", "app.js.gz": b"gzip", "plain.txt": b"plain",
+        "index.html": b"<h1>app</h1>", "index.html.gz": b"<gz>",
+    }  # fmt: skip
+    options: dict[str, Any] = {"precompressed": True, "fallback": "index.html"}
+    app: App[Any] = App()
+    bucket = FakeR2Bucket()
+    for name, data in files.items():
+        (tmp_path / name).write_bytes(data)
+        await bucket.put(name, data)
+    place = static(directory=tmp_path, **options) if kind == "directory" else static(bucket="MEDIA", **options)
+    app.use("/", place)
+    return Client(app, Env(bucket), FakeExecutionContext())
+
+
+@pytest.mark.parametrize("kind", ["directory", "bucket"])
+@pytest.mark.parametrize(
+    ("accepted", "coding", "body"),
+    [
+        ("gzip, br", "br", b"brotli"),
+        ("gzip", "gzip", b"gzip"),
+        ("gzip, br;q=0", "gzip", b"gzip"),
+        ("zstd, *;q=0", None, b"x" * 100),
+        ("identity", None, b"x" * 100),
+        (None, None, b"x" * 100),
+    ],
+)
+async def test_a_compressed_file_is_sent_to_who_takes_it(
+    tmp_path: Path, kind: str, accepted: str | None, coding: str | None, body: bytes
+) -> None:
+    client = await with_forms(tmp_path, kind)
+    headers = {} if accepted is None else {"Accept-Encoding": accepted}
+    response = await client.get("/app.js", headers=headers)
+    assert (response.status, await response.bytes()) == (200, body)
+    assert response.headers.get("content-encoding") == coding
+    assert response.headers["content-type"] == "text/javascript;charset=UTF-8"
+    assert response.headers["vary"] == "Accept-Encoding"
+    known = await client.get("/app.js", headers={**headers, "If-None-Match": response.headers["etag"]})
+    assert (known.status, "content-encoding" in known.headers) == (304, False)
+    part = await client.get("/app.js", headers={**headers, "Range": "bytes=1-2"})
+    assert (part.status, await part.bytes(), part.headers.get("content-encoding")) == (206, body[1:3], coding)
+
+
+@pytest.mark.parametrize("kind", ["directory", "bucket"])
+async def test_a_page_that_is_not_there_is_the_fallback_and_a_script_is_a_404(tmp_path: Path, kind: str) -> None:
+    client = await with_forms(tmp_path, kind)
+    page = await client.get("/users/7", headers={"Accept": "text/html,application/xhtml+xml"})
+    assert (page.status, await page.text()) == (200, "<h1>app</h1>")
+    assert page.headers["vary"] == "Accept, Accept-Encoding"
+    packed = await client.get("/users/7", headers={"Accept": "text/html", "Accept-Encoding": "gzip"})
+    assert (await packed.bytes(), packed.headers["content-type"]) == (b"<gz>", "text/html;charset=UTF-8")
+    for headers in ({}, {"Accept": "*/*"}, {"Accept": "application/json"}):
+        missing = await client.get("/users/7.js", headers=headers)
+        assert (missing.status, missing.headers["vary"]) == (404, "Accept")
+    assert (await client.post("/users/7", headers={"Accept": "text/html"})).status == 404
+
+
+@pytest.mark.parametrize("fallback", ["", "/index.html", "../secret.txt", 7])
+def test_a_fallback_lies_below_the_mount(fallback: Any) -> None:
+    with pytest.raises(OptionError, match=r"^static\(fallback="):
+        static(directory=".", fallback=fallback)

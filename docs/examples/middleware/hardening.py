@@ -1,7 +1,8 @@
-"""Security headers, with a nonce for the one script of a page."""
+"""Security headers, with a nonce for the one script of a page; and the names that are answered for."""
 
 from core import Request, Response, create_app
 from core.middleware.secure_headers import NONCE, secure_hdrs
+from core.middleware.trusted_hosts import trusted_hosts
 
 # --8<-- [start:app]
 app = create_app()
@@ -19,3 +20,7 @@ async def page(req: Request, res: Response) -> None:
 
 
 # --8<-- [end:app]
+
+# --8<-- [start:hosts]
+app.use(trusted_hosts(hosts=["example.com", "*.example.com", "localhost"]))
+# --8<-- [end:hosts]

@@ -6,12 +6,12 @@ A route that refuses is answered with its own status where the server can send o
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from core.dispatch import Dispatcher
 from core.http.streams import well_formed
-from core.http.websocket import WebSocketClosed, check_close, messages
+from core.http.websocket import Messages, WebSocketClosed, check_close
 from core.request import AnyRequest
 from core.response import Response
 
@@ -21,10 +21,8 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
-_HANDSHAKE = frozenset(("upgrade", "connection", "sec-websocket-protocol", "sec-websocket-accept"))
 
-
-class AsgiWebSocket:
+class AsgiWebSocket(Messages):
     """An accepted connection."""
 
     def __init__(self, receive: Receive, send: Send, protocol: str | None) -> None:
@@ -78,9 +76,6 @@ class AsgiWebSocket:
             if message["type"] == "websocket.send":
                 raise self._closed from None
 
-    def __aiter__(self) -> AsyncIterator[str | bytes]:
-        return messages(self)
-
 
 async def serve_websocket(
     req: AnyRequest, scope: Message, receive: Receive, send: Send, dispatcher: Dispatcher
@@ -101,7 +96,8 @@ async def serve_websocket(
     if res.status_code != 101 or upgrade is None:
         await _refuse(res, headers, scope, send)
         return
-    own = [(name, value) for name, value in headers if name.decode("latin-1") not in _HANDSHAKE]
+    # Set-Cookie comes once for each cookie, as in every other answer.
+    own = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in res.own_headers()]
     await send({"type": "websocket.accept", "subprotocol": upgrade.protocol, "headers": own})
     await upgrade.run(AsgiWebSocket(receive, send, upgrade.protocol))
 

@@ -5,12 +5,11 @@ RSGI agrees on no subprotocols, and answers a refusal with a bare 403. Where eit
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Any, Final
 
 from core.dispatch import Dispatcher
 from core.http.streams import well_formed
-from core.http.websocket import WebSocketClosed, check_close, messages
+from core.http.websocket import Messages, WebSocketClosed, check_close
 from core.request import AnyRequest
 from core.response import Response
 
@@ -20,7 +19,7 @@ _CLOSE: Final = 0  # the kinds of messages, as RSGI numbers them
 _BYTES: Final = 1
 
 
-class RsgiWebSocket:
+class RsgiWebSocket(Messages):
     """An accepted connection."""
 
     protocol: str | None = None
@@ -65,9 +64,6 @@ class RsgiWebSocket:
         if self._closed is None:
             self._closed = WebSocketClosed(code, reason, self)
             self._protocol.close(code)
-
-    def __aiter__(self) -> AsyncIterator[str | bytes]:
-        return messages(self)
 
 
 async def serve_websocket(req: AnyRequest, protocol: Any, dispatcher: Dispatcher) -> None:

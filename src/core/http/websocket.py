@@ -11,13 +11,19 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Protocol, cast, runtime_checkable
+from typing import Any, Protocol, cast, overload, runtime_checkable
 
+from typing_extensions import TypeForm, TypeVar
+
+from core.errors import CoreError, ValidationError
+from core.http.headers import Headers
 from core.http.streams import encode, well_formed
 
-__all__ = ["ConnectedWebSocket", "Upgrade", "WebSocket", "WebSocketClosed", "check_close", "messages", "pair"]
+__all__ = ["ConnectedWebSocket", "Messages", "Upgrade", "WebSocket", "WebSocketClosed", "check_close", "pair"]
 
 log: logging.Logger = logging.getLogger("core")
+
+T = TypeVar("T")
 
 _MOST_REASON_BYTES = 123
 
@@ -63,9 +69,65 @@ class WebSocket(Protocol):
         """Close the connection. `code` is 1000, or 3000 to 4999; `reason` at most 123 bytes. A second call does nothing."""
         ...
 
+    async def send_json(self, value: Any, /) -> None:
+        """Send a value as JSON, in one message of text: all that `res.json` takes.
+
+        Raises WebSocketClosed when the connection is closed, ValueError and TypeError as `res.json` does.
+        """
+        ...
+
+    @overload
+    async def receive_json(self, /) -> Any: ...
+    @overload
+    async def receive_json(self, type_: TypeForm[T], /) -> T: ...
+    async def receive_json(self, type_: Any = Any, /) -> Any:
+        """The next message as JSON, and as a `T` when a type is given, read as strictly as `req.json(T)`.
+
+            move = await socket.receive_json(Move)
+
+        Raises WebSocketClosed when there will be none, CoreError(400, "Invalid JSON") and ValidationError. A handler that lets such an error through closes the connection with 1008; one that catches
+        it can answer `socket.send_json(error.body)` and go on.
+        """
+        ...
+
     def __aiter__(self) -> AsyncIterator[str | bytes]:
         """The messages until the connection closes."""
         ...
+
+
+class Messages:
+    """The part of a `WebSocket` that is the same for every host: JSON, and the iteration over messages."""
+
+    async def send_json(self, value: Any, /) -> None:
+        """Send a value as JSON."""
+        from core.http.json import dumps
+
+        await cast("WebSocket", self).send(dumps(value))
+
+    async def receive_json(self, type_: Any = Any, /) -> Any:
+        """The next message as JSON, and as a `type_` when one is given."""
+        from core.http.json import loads
+
+        message = await cast("WebSocket", self).receive()
+        try:
+            value = loads(message)
+        except ValueError:
+            raise CoreError(400, "Invalid JSON") from None
+        if type_ is Any:
+            return value
+        from core.structure import StructureError, structure
+
+        try:
+            return structure(value, type_)
+        except StructureError as error:
+            raise ValidationError(error.issues) from None
+
+    async def __aiter__(self) -> AsyncIterator[str | bytes]:
+        try:
+            while True:
+                yield await cast("WebSocket", self).receive()
+        except WebSocketClosed:
+            return
 
 
 class Upgrade:
@@ -74,15 +136,23 @@ class Upgrade:
     A host that finds one on a response of status 101 opens the connection with `protocol` and calls `run`.
     """
 
-    __slots__ = ("_session", "protocol")
+    __slots__ = ("_session", "headers", "protocol")
 
-    def __init__(self, session: Callable[[WebSocket], Awaitable[None]], protocol: str | None) -> None:
+    def __init__(
+        self,
+        session: Callable[[WebSocket], Awaitable[None]],
+        protocol: str | None,
+        headers: tuple[tuple[str, str], ...] = (),
+    ) -> None:
         self._session = session
         self.protocol: str | None = protocol
         """The subprotocol that was agreed on, if any."""
+        self.headers: tuple[tuple[str, str], ...] = headers
+        """The application's own headers on the answer to the handshake."""
 
     async def run(self, socket: WebSocket, /) -> None:
-        """Run the session to its end and close the connection: with 1011 where the handler fails, which is logged.
+        """Run the session to its end and close the connection: with 1011 where the handler fails, which is logged, and
+        with 1008 where it raises a CoreError below 500, since the client's message was wrong.
 
         That this connection is closed is no failure. That another one is, to which the handler sends too, is one.
         """
@@ -90,6 +160,9 @@ class Upgrade:
             await self._session(socket)
         except Exception as error:
             if _is_closing_of(socket, error):
+                return
+            if isinstance(error, CoreError) and error.status < 500:
+                await socket.close(1008, _shortened(error.message))
                 return
             log.exception("a WebSocket handler failed")
             await socket.close(1011, "Internal Error")
@@ -104,6 +177,10 @@ def _is_closing_of(socket: WebSocket, error: BaseException) -> bool:
     return isinstance(error, WebSocketClosed) and error.socket is socket
 
 
+def _shortened(reason: str) -> str:
+    return encode(reason)[:_MOST_REASON_BYTES].decode(errors="ignore")
+
+
 def check_close(code: int, reason: str) -> None:
     """Refuse what no close frame may carry. Raises ValueError."""
     if type(code) is not int or not (code in (1000, 1001, 1008, 1009, 1011, 1012, 1013) or 3000 <= code <= 4999):
@@ -112,7 +189,7 @@ def check_close(code: int, reason: str) -> None:
         raise ValueError(f"close(reason=…) must be at most {_MOST_REASON_BYTES} bytes of UTF-8")
 
 
-class ConnectedWebSocket:
+class ConnectedWebSocket(Messages):
     """One end of a pair in memory."""
 
     def __init__(self, protocol: str | None = None) -> None:
@@ -122,6 +199,8 @@ class ConnectedWebSocket:
         self._arrived = asyncio.Event()
         self.closed: WebSocketClosed | None = None
         """The close of the connection, None while it is open."""
+        self.headers: Headers = Headers()
+        """The headers of the answer to the handshake, at a client's end."""
 
     @property
     def protocol(self) -> str | None:
@@ -158,18 +237,6 @@ class ConnectedWebSocket:
             if side.closed is None:
                 side.closed = WebSocketClosed(code, well_formed(reason), side)
             side._arrived.set()
-
-    def __aiter__(self) -> AsyncIterator[str | bytes]:
-        return messages(self)
-
-
-async def messages(socket: WebSocket) -> AsyncIterator[str | bytes]:
-    """The messages of a connection until it closes: what every WebSocket's own iteration is."""
-    try:
-        while True:
-            yield await socket.receive()
-    except WebSocketClosed:
-        return
 
 
 def pair(protocol: str | None = None) -> tuple[ConnectedWebSocket, ConnectedWebSocket]:

@@ -8,30 +8,27 @@ the same; the reason goes to the log.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Generic, cast, overload
 
 from typing_extensions import TypeVar
 
-from core.bindings.secret import Secret
 from core.errors import AuthenticationError, DeveloperError
 from core.handlers import Authenticator, Middleware, MiddlewareInfo, Next
 from core.request import AnyRequest, Request
 from core.response import Response
+from core.signing import Secrets, keys_of
 
 if TYPE_CHECKING:
     from core.middleware.token_source import TokenSource
 
-__all__ = ["Authentication", "SecretGiver", "Secrets", "binding_of", "refused", "same", "secrets_of"]
+__all__ = ["Authentication", "SecretGiver", "binding_of", "refused", "same", "secrets_of"]
 
 E = TypeVar("E")
 E_contra = TypeVar("E_contra", contravariant=True, default=Any)
 A_co = TypeVar("A_co", covariant=True, default=Any)
 
 log: logging.Logger = logging.getLogger("core")
-
-Secrets = str | bytes | Secret | Sequence[str | bytes | Secret | None]
-"""One secret, or several while one takes over from another: the first is the newest, None among the others is left out."""
 
 SecretGiver = Callable[[Request[E, Any, Any]], Secrets | Awaitable[Secrets]]
 """A function of the request that gives what proves its credentials: `lambda req: req.env.JWT_SECRET`, or
@@ -88,28 +85,15 @@ def secrets_of(call: str, option: str, function: object, value: object) -> list[
 
     Raises DeveloperError, which names the binding, where there is none or an empty one.
     """
-    several = isinstance(value, list | tuple)
-    given = cast("Sequence[object]", value) if several else (value,)
-    # Of several, all but the first may be missing: an old secret is in Env only while there is one.
-    return [_bytes_of(call, option, function, each) for each in given[:1] or (None,)] + [
-        _bytes_of(call, option, function, each) for each in given[1:] if each is not None
-    ]
-
-
-def _bytes_of(call: str, option: str, function: object, value: object) -> bytes:
-    text = value.reveal() if isinstance(value, Secret) else value
-    if isinstance(text, str):
-        text = text.encode()
-    if not isinstance(text, bytes | None):
-        raise DeveloperError(
-            f"{call}({option}=…) must give a str, bytes or Secret, or a list of them, not {type(text).__name__}"
-        )
-    if not text or not text.strip():
+    try:
+        return keys_of(value)
+    except TypeError as error:
+        raise DeveloperError(f"{call}({option}=…): {error}") from None
+    except ValueError:
         raise DeveloperError(
             f"{call}({option}=…): {binding_of(function)} is empty or missing. Set it with a value that nobody can "
             "guess, for example of `openssl rand -base64 32`"
-        )
-    return text
+        ) from None
 
 
 def binding_of(function: object) -> str:

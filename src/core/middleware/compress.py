@@ -16,7 +16,7 @@ from core.middleware import options
 from core.request import AnyRequest
 from core.response import Response
 
-__all__ = ["compress"]
+__all__ = ["accepts_coding", "compress"]
 
 _is_text = re.compile(
     r"text/(?!event-stream)|application/(?:json|javascript|xml|wasm|manifest\+json|graphql|x-ndjson)\b|"
@@ -59,7 +59,7 @@ def compress(*, min_size: int = 1024, level: int = 6) -> Middleware[object, obje
             return
         # As it leaves, so that it stands once and beside no "*", which says it all.
         res.vary("Accept-Encoding")
-        if not _accepts_gzip(req.header("accept-encoding")):
+        if not accepts_coding(req.header("accept-encoding"), "gzip"):
             return
         whole = isinstance(body, str | bytes)
         data = encode(body) if isinstance(body, str) else body
@@ -82,8 +82,8 @@ def compress(*, min_size: int = 1024, level: int = 6) -> Middleware[object, obje
     return declare(squeeze, name="compress")
 
 
-def _accepts_gzip(header: str | None) -> bool:
-    """Return True if `Accept-Encoding` takes gzip: by its name or `*`, with a weight above 0. Linear, and capped."""
+def accepts_coding(header: str | None, wanted: str) -> bool:
+    """True if `Accept-Encoding` takes a coding: by its name or `*`, with a weight above 0. Linear, and capped."""
     if header is None or len(header) > _MOST_CHARACTERS:
         return False
     any_weight = 0.0
@@ -94,7 +94,7 @@ def _accepts_gzip(header: str | None) -> bool:
             match = _is_weight(parameter)
             if match is not None:
                 weight = float(match[1])
-        if coding.lower() in ("gzip", "x-gzip"):
+        if coding.lower().removeprefix("x-") == wanted:
             return weight > 0
         if coding == "*":
             any_weight = weight

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from core.handlers import Middleware, Next, declare
+from core.http.conditional import none_match
 from core.http.streams import encode
-from core.middleware.conditional import none_match
 from core.request import AnyRequest
 from core.response import Response
 

@@ -22,9 +22,10 @@ from core.errors import DeveloperError
 from core.handlers import Middleware, Next, declare
 from core.http import json
 from core.middleware import options
-from core.middleware.authentication import SecretGiver, same, secrets_of
+from core.middleware.authentication import SecretGiver, secrets_of
 from core.request import AnyRequest, Request
 from core.response import Response
+from core.signing import sign, unsign
 
 __all__ = ["Session", "session_of", "sessions"]
 
@@ -34,7 +35,7 @@ _KEY = "session"
 _DESTROYED, _RENEWED = "destroyed", "renewed"
 # A mark outlives every write that was under way when it was made, and what another datacenter read before.
 _LONGER = 3600
-_is_cookie = re.compile(r"([A-Za-z0-9_-]{32})\.([A-Za-z0-9_-]{43})").fullmatch
+_is_cookie = re.compile(r"[A-Za-z0-9_-]{32}\.[A-Za-z0-9_-]{43}").fullmatch
 
 
 class Session(MutableMapping[str, Any]):
@@ -219,7 +220,7 @@ def sessions(
                 session.id = _new_id()
             kept = json.dumps({"at": int(now), "values": dict(session)})
             await kv.put(_stored(session.id), kept, expiration_ttl=max_age)
-            signed = f"{session.id}.{_signature(session.id, (await keys())[0])}"
+            signed = sign("session", session.id, await keys())
             res.cookie(cookie, signed, max_age=max_age, path=path, secure=secure, http_only=True, same_site=same_site)
             # The answer is one visitor's now, and no cache's.
             if res.staged is None or "cache-control" not in res.staged:
@@ -243,20 +244,11 @@ def _new_id() -> str:
     return urlsafe_b64encode(urandom(24)).decode()
 
 
-def _signature(id: str, key: bytes) -> str:
-    import hmac
-    from base64 import urlsafe_b64encode
-
-    digest = hmac.digest(key, b"core session\0" + id.encode(), "sha256")
-    return urlsafe_b64encode(digest).decode().rstrip("=")
-
-
 def _id_of(value: str | None, keys: list[bytes]) -> str | None:
     """The id in a cookie, where this server signed it with one of its keys."""
-    match = _is_cookie(value) if value is not None else None
-    if match is None or True not in [same(match[2], _signature(match[1], key)) for key in keys]:
+    if value is None or _is_cookie(value) is None:
         return None
-    return match[1]
+    return unsign("session", value, keys)
 
 
 def _stored(id: str) -> str:

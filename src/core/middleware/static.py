@@ -9,63 +9,31 @@ Validators, conditions and ranges follow RFC 9110.
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Callable
-from typing import IO, TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
 
 from typing_extensions import TypeForm, TypeVar
 
 from core.errors import OptionError
 from core.handlers import Middleware, Next, declare
-from core.http.dates import http_date
+from core.http import Headers
+from core.http.conditional import Representation
+from core.http.files import content_type
 from core.http.url import split_path
 from core.middleware import options
-from core.middleware.conditional import ByteRange, modified_since, none_match, parse_range, unchanged
+from core.middleware.compress import accepts_coding
 from core.request import AnyRequest, Request
 from core.response import Response
 
 if TYPE_CHECKING:
-    from core.bindings.r2 import R2Bucket, R2Object
+    from core.bindings.r2 import R2Bucket
 
 __all__ = ["static"]
 
 E = TypeVar("E", default=Any)
 
-_PIECE = 64 * 1024
-_WHOLE = 256 * 1024
-
-_TYPES = {
-    "avif": "image/avif",
-    "css": "text/css;charset=UTF-8",
-    "csv": "text/csv;charset=UTF-8",
-    "gif": "image/gif",
-    "htm": "text/html;charset=UTF-8",
-    "html": "text/html;charset=UTF-8",
-    "ico": "image/vnd.microsoft.icon",
-    "jpeg": "image/jpeg",
-    "jpg": "image/jpeg",
-    "js": "text/javascript;charset=UTF-8",
-    "json": "application/json",
-    "map": "application/json",
-    "md": "text/markdown;charset=UTF-8",
-    "mjs": "text/javascript;charset=UTF-8",
-    "mp3": "audio/mpeg",
-    "mp4": "video/mp4",
-    "otf": "font/otf",
-    "pdf": "application/pdf",
-    "png": "image/png",
-    "svg": "image/svg+xml",
-    "ttf": "font/ttf",
-    "txt": "text/plain;charset=UTF-8",
-    "wasm": "application/wasm",
-    "wav": "audio/wav",
-    "webm": "video/webm",
-    "webmanifest": "application/manifest+json",
-    "webp": "image/webp",
-    "woff": "font/woff",
-    "woff2": "font/woff2",
-    "xml": "application/xml",
-    "zip": "application/zip",
-}
+# The endings of compressed files, and how `Content-Encoding` calls them, the smallest first.
+_CODINGS = ((".br", "br"), (".zst", "zstd"), (".gz", "gzip"))
 
 
 def static(
@@ -76,6 +44,8 @@ def static(
     bucket: str | Callable[[Request[E, Any, Any]], R2Bucket] | None = None,
     prefix: str = "",
     index: str | None = "index.html",
+    fallback: str | None = None,
+    precompressed: bool = False,
     cache_control: str | None = None,
     dotfiles: bool = False,
 ) -> Middleware[E, object]:
@@ -88,8 +58,10 @@ def static(
     `If-Modified-Since`, `Range` and `If-Range` are honoured.
     `directory` must exist when this is built; links that lead out of it are not followed. `bucket`: by its name on
     `Env`, or a function of the request; `prefix` is put before every key.
-    `index`: the file that stands for a directory; None for none. `cache_control`: the header's value. `dotfiles`:
-    whether names that begin with a dot are served.
+    `index`: the file that stands for a directory; None for none. `fallback`: the file that stands for what is not there
+    where a page is asked for (`Accept` names `text/html`), as applications in the browser want it: `"index.html"`.
+    `precompressed`: send `app.js.br`, `.zst` or `.gz` in place of `app.js` where the file is there and the client takes
+    it. `cache_control`: the header's value. `dotfiles`: whether names that begin with a dot are served.
 
     The directory is the machine's: on the hosted platform use a bucket, or its own static assets. Raises OptionError.
     """
@@ -98,6 +70,8 @@ def static(
         raise OptionError("static() serves one place. Give either directory or bucket")
     if index is not None and "/" in options.text("static", "index", index):
         raise options.refuse("static", "index", index, "must be the name of a file, or None")
+    if fallback is not None and (".." in options.text("static", "fallback", fallback) or fallback.startswith("/")):
+        raise options.refuse("static", "fallback", fallback, "must be the name of a file below the mount, or None")
     options.text("static", "prefix", prefix, empty=True)
     if cache_control is not None:
         options.header_value("static", "cache_control", cache_control)
@@ -111,6 +85,8 @@ def static(
     elif not callable(bucket):
         options.text("static", "bucket", bucket)
 
+    directory_files = _Directory(root)
+
     def placed(place: str, number: int = 1) -> Middleware[E, object]:
         # The place is a prefix such as /assets, or a route such as GET /assets/*, whose segments are not the file's.
         path = place.rpartition(" ")[2].removesuffix("*")
@@ -119,13 +95,16 @@ def static(
         async def serve(req: AnyRequest, res: Response, next: Next, /) -> None:
             names = _names(req, skipped, dotfiles) if req.method in ("GET", "HEAD") else None
             if names is not None:
-                if bucket is None:
-                    sent = _send_file(root, names, index, cache_control, req, res)
-                else:
-                    store: R2Bucket = options.resolve("static", bucket, req)
-                    sent = await _send_object(store, prefix, names, index, cache_control, req, res)
-                if sent:
+                found: Finder = (
+                    directory_files if bucket is None else _Objects(options.resolve("static", bucket, req), prefix)
+                )
+                key = "/".join(names)
+                if await _send(found, _candidates(key, index), precompressed, cache_control, req, res):
                     return
+                if fallback is not None:
+                    res.vary("Accept")
+                    if _wants_page(req) and await _send(found, [fallback], precompressed, cache_control, req, res):
+                        return
             await next()
 
         return declare(serve, name="static", serves=True, placed=placed)
@@ -149,162 +128,122 @@ def _names(req: AnyRequest, skipped: int, dotfiles: bool) -> list[str] | None:
     return segments
 
 
+def _candidates(key: str, index: str | None) -> list[str]:
+    """The keys that a path may stand for: itself, and the index of a directory of that name."""
+    return [candidate for candidate in (key, index and (f"{key}/{index}" if key else index)) if candidate]
+
+
+def _wants_page(req: AnyRequest) -> bool:
+    """True for a browser that opens a page, and not for its scripts, which would take a page for what is missing."""
+    return "text/html" in (req.header("accept") or "").lower()
+
+
+async def _send(
+    files: Finder, keys: list[str], precompressed: bool, cache_control: str | None, req: AnyRequest, res: Response
+) -> bool:
+    """Send the first of `keys` that there is. False where there is none."""
+    for key in keys:
+        forms = [("", "")]
+        if precompressed:
+            accepted = req.header("accept-encoding")
+            forms = [(end, coding) for end, coding in _CODINGS if accepts_coding(accepted, coding)] + forms
+        for end, coding in forms:
+            if not await files.send(key, end, cache_control, req, res):
+                continue
+            if precompressed:
+                res.vary("Accept-Encoding")
+            if coding and res.status_code != 304:
+                res.header("content-encoding", coding)
+            return True
+    return False
+
+
+class Finder(Protocol):
+    """A place with files."""
+
+    async def send(self, key: str, end: str, cache_control: str | None, req: AnyRequest, res: Response) -> bool:
+        """Send the file `key + end` with the content type of `key`. False where there is none."""
+        ...
+
+
 # -- directories
 
 
-def _send_file(
-    root: str,
-    names: list[str],
-    index: str | None,
-    cache_control: str | None,
-    req: AnyRequest,
-    res: Response,
-) -> bool:
-    path = os.path.join(root, *names)
-    if index is not None and os.path.isdir(path):
-        path = os.path.join(path, index)
-    try:
-        real = os.path.realpath(path)
+class _Directory:
+    def __init__(self, root: str) -> None:
+        self._root = root
+
+    def _find(self, name: str) -> str | None:
+        real = os.path.realpath(os.path.join(self._root, *name.split("/")))
         # A link may lead anywhere, and on some systems other spellings name the same file.
-        if os.path.commonpath((root, real)) != root or not os.path.isfile(real):
+        inside = os.path.commonpath((self._root, real)) == self._root
+        return real if inside and os.path.isfile(real) else None
+
+    async def send(self, key: str, end: str, cache_control: str | None, req: AnyRequest, res: Response) -> bool:
+        try:
+            real = self._find(f"{key}{end}")
+            if real is None:
+                return False
+            res.file(real, content_type=content_type(real.removesuffix(end)))
+        except (OSError, ValueError):
             return False
-        opened = open(real, "rb")  # noqa: SIM115 - the stream closes it
-    except (OSError, ValueError):
-        return False
-    file: IO[bytes] | None = opened
-    try:
-        stat = os.fstat(opened.fileno())
-        size, modified = stat.st_size, stat.st_mtime
-        etag = f'"{stat.st_mtime_ns:x}-{size:x}"'
-        _describe(res, etag, modified, cache_control)
-        if _not_modified(req, etag, modified):
-            res.status(304).send()
-            return True
-        start, length = 0, size
-        part = _part(req, etag, modified, size)
-        if part is not None:
-            res.header("content-range", part.content_range)
-            if not part.satisfiable:
-                res.status(416).send()
-                return True
-            start, length = part.start, part.length
-            res.status(206)
-        res.header("content-type", _type_of(real))
-        if length <= _WHOLE or req.method == "HEAD":
-            # Of a large file a HEAD needs the length alone.
-            if length > _WHOLE:
-                res.header("content-length", str(length)).send()
-            else:
-                opened.seek(start)
-                res.send(opened.read(length))
-            return True
-        res.header("content-length", str(length)).stream(_pieces(opened, start, length))
-        file = None
+        if cache_control is not None:
+            res.header("cache-control", cache_control)
         return True
-    finally:
-        if file is not None:
-            file.close()
-
-
-async def _pieces(file: Any, start: int, length: int) -> AsyncIterator[bytes]:
-    import asyncio
-
-    with file:
-        file.seek(start)
-        while length:
-            piece = file.read(min(_PIECE, length))
-            if not piece:
-                raise OSError("the file became shorter while it was sent")
-            length -= len(piece)
-            yield piece
-            await asyncio.sleep(0)  # others have their turn between two pieces
-
-
-def _describe(res: Response, etag: str, modified: float, cache_control: str | None) -> None:
-    res.header("etag", etag).header("last-modified", http_date(modified)).header("accept-ranges", "bytes")
-    if cache_control is not None:
-        res.header("cache-control", cache_control)
-
-
-def _not_modified(req: AnyRequest, etag: str, modified: float) -> bool:
-    tags = req.header("if-none-match")
-    if tags is not None:
-        return not none_match(tags, etag)  # the date counts only where no tag is given
-    return not modified_since(req.header("if-modified-since"), modified, req.clock.time())
-
-
-def _part(req: AnyRequest, etag: str, modified: float, size: int) -> ByteRange | None:
-    fits = unchanged(req.header("if-range"), etag, modified, req.clock.time())
-    return parse_range(req.header("range"), size) if fits else None
-
-
-def _type_of(name: str) -> str:
-    extension = os.path.basename(name).rpartition(".")[2].lower()
-    return _TYPES.get(extension, "application/octet-stream")
 
 
 # -- buckets
 
 
-async def _send_object(
-    bucket: R2Bucket,
-    prefix: str,
-    names: list[str],
-    index: str | None,
-    cache_control: str | None,
-    req: AnyRequest,
-    res: Response,
-) -> bool:
-    from core.bindings.r2 import R2Range
+class _Objects:
+    def __init__(self, bucket: R2Bucket, prefix: str) -> None:
+        self._bucket = bucket
+        self._prefix = prefix
 
-    found: R2Object | None = None
-    key = prefix + "/".join(names)
-    for candidate in (key, f"{key}/{index}" if names else prefix + (index or "")):
-        if candidate and (candidate == key or index is not None) and len(candidate.encode()) <= 1024:
-            found = await bucket.head(candidate)
-            if found is not None:
-                key = candidate
-                break
-    if found is None:
-        return False
-    etag, modified, size = found.http_etag, found.uploaded.timestamp(), found.size
-    if _not_modified(req, etag, modified):
-        _describe(res, etag, modified, cache_control)
-        res.status(304).send()
-        return True
-    part = _part(req, etag, modified, size)
-    if part is not None and not part.satisfiable:
-        _describe(res, etag, modified, cache_control)
-        res.header("content-range", part.content_range).status(416).send()
-        return True
-    length = size if part is None else part.length
-    if req.method == "HEAD":
-        _describe_object(res, found, key, etag, modified, cache_control)
+    async def send(self, key: str, end: str, cache_control: str | None, req: AnyRequest, res: Response) -> bool:
+        from core.bindings.r2 import R2Range
+
+        name = f"{self._prefix}{key}{end}"
+        found = await self._bucket.head(name) if len(name.encode()) <= 1024 else None
+        if found is None:
+            return False
+        known = Representation(found.http_etag, found.uploaded.timestamp(), found.size)
+        now = req.clock.time()
+        if known.is_known(req.header, now):
+            _describe(res, known, cache_control)
+            res.status(304).send()
+            return True
+        part = known.part(req.header, now) if req.method == "GET" else None
+        if part is not None and not part.satisfiable:
+            _describe(res, known, cache_control)
+            res.header("content-range", part.content_range).status(416).send()
+            return True
+        body: Any = None
+        if req.method != "HEAD":
+            wanted = None if part is None else R2Range(offset=part.start, length=part.length)
+            # The very object whose headers are sent: one that was put meanwhile has another etag, and is another answer.
+            body = await self._bucket.get(name, range=wanted, only_if={"etag_matches": found.etag})
+            if body is None or not hasattr(body, "body"):
+                return False
+        own = Headers()
+        found.write_http_metadata(own)
+        for header, value in own.items():
+            res.header(header, value)
+        if "content-type" not in own:
+            res.header("content-type", content_type(key))
+        _describe(res, known, cache_control if "cache-control" not in own else None)
         if part is not None:
             res.status(206).header("content-range", part.content_range)
-        res.header("content-length", str(length)).send()
+        res.header("content-length", str(known.size if part is None else part.length))
+        if body is None:
+            res.send()
+        else:
+            res.stream(body.body)
         return True
-    wanted = None if part is None else R2Range(offset=part.start, length=part.length)
-    # The very object whose headers are sent: one that was put meanwhile has another etag, and is another answer.
-    body: Any = await bucket.get(key, range=wanted, only_if={"etag_matches": found.etag})
-    if body is None or not hasattr(body, "body"):
-        return False
-    _describe_object(res, found, key, etag, modified, cache_control)
-    if part is not None:
-        res.status(206).header("content-range", part.content_range)
-    res.header("content-length", str(length)).stream(body.body)
-    return True
 
 
-def _describe_object(
-    res: Response, found: R2Object, key: str, etag: str, modified: float, cache_control: str | None
-) -> None:
-    from core.http import Headers
-
-    own = Headers()
-    found.write_http_metadata(own)
-    for name, value in own.items():
+def _describe(res: Response, known: Representation, cache_control: str | None) -> None:
+    for name, value in known.headers.items():
         res.header(name, value)
-    if "content-type" not in own:
-        res.header("content-type", _type_of(key))
-    _describe(res, etag, modified, cache_control if "cache-control" not in own else None)
+    if cache_control is not None:
+        res.header("cache-control", cache_control)

@@ -202,6 +202,9 @@ class Client(Generic[E]):
         if res.status_code != 101 or res.upgrade is None:
             raise WebSocketClosed(res.status_code, await res.to_http().text())
         server, client = pair(res.upgrade.protocol)
+        client.headers = res.to_http().headers
+        for cookie in client.headers.get_set_cookie():
+            self._keep(cookie)
         self._sessions.append(asyncio.ensure_future(res.upgrade.run(server)))
         return client
 

@@ -29,7 +29,7 @@ def js_response(res: Response, ctx: ExecutionContext) -> Any:
 
         # The handshake is the runtime's, but for the subprotocol.
         agreed = res.upgrade.protocol
-        headers = () if agreed is None else (("sec-websocket-protocol", agreed),)
+        headers = (*(() if agreed is None else (("sec-websocket-protocol", agreed),)), *res.own_headers())
         given = {"status": 101, "headers": _js_headers(headers), "webSocket": open_socket(res.upgrade, ctx)}
         return across.js.Response.new(None, **given)
     body = res.body

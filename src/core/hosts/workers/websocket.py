@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator
 from typing import Any
 
 from core.backends.workerd.conversion import bridge, bytes_of, js_bytes
 from core.context import ExecutionContext
-from core.http.websocket import Upgrade, WebSocketClosed, check_close, messages
+from core.http.websocket import Messages, Upgrade, WebSocketClosed, check_close
 
 __all__ = ["WorkersWebSocket", "open_socket"]
 
 
-class WorkersWebSocket:
+class WorkersWebSocket(Messages):
     """The server's end of a connection."""
 
     def __init__(self, socket: Any, protocol: str | None) -> None:
@@ -71,9 +70,6 @@ class WorkersWebSocket:
         if self._closed is None:
             self._say_close(code, reason)
             self._end(code, reason)
-
-    def __aiter__(self) -> AsyncIterator[str | bytes]:
-        return messages(self)
 
     def _on_message(self, event: Any) -> None:
         data = event.data

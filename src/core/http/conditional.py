@@ -7,12 +7,13 @@ conditions count as absent. All of it takes time linear in the header.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 
 import attrs
 
-from core.http.dates import read_date
+from core.http.dates import http_date, read_date
 
-__all__ = ["ByteRange", "modified_since", "none_match", "parse_range", "unchanged"]
+__all__ = ["ByteRange", "Representation", "match", "modified_since", "none_match", "parse_range", "unchanged"]
 
 _MOST_CHARACTERS = 4096
 _is_etag = re.compile(r'(?:W/)?"[!#-~\x80-\xff]*"').match
@@ -67,26 +68,37 @@ def parse_range(header: str | None, size: int) -> ByteRange | None:
 
 
 def none_match(header: str | None, etag: str) -> bool:
-    """Return True if `If-None-Match` is absent or names another representation: False means 304. The comparison is
-    weak.
-    """
+    """True if `If-None-Match` is absent or names another representation; False means 304. The comparison is weak."""
     if header is None or len(header) > _MOST_CHARACTERS:
         return True
     wanted = etag.removeprefix("W/")
+    return header.strip() != "*" and all(tag.removeprefix("W/") != wanted for tag in _tags(header))
+
+
+def match(header: str, etag: str | None) -> bool:
+    """True if `If-Match` names the representation that there is, None for none; False means 412.
+
+    The comparison is strong: a weak tag names nothing here (RFC 9110, section 13.1.1).
+    """
     if header.strip() == "*":
+        return etag is not None
+    if etag is None or etag.startswith("W/") or len(header) > _MOST_CHARACTERS:
         return False
+    return any(tag == etag for tag in _tags(header))
+
+
+def _tags(header: str) -> Iterator[str]:
+    """The entity tags of a list, up to what is not one."""
     at = 0
     while at < len(header):
-        match = _is_etag(header, at)
-        if match is None:
-            if header[at] not in " \t,":
-                return True
+        found = _is_etag(header, at)
+        if found is not None:
+            yield found[0]
+            at = found.end()
+        elif header[at] in " \t,":
             at += 1
-            continue
-        if match[0].removeprefix("W/") == wanted:
-            return False
-        at = match.end()
-    return True
+        else:
+            return
 
 
 def modified_since(header: str | None, modified: float, now: float) -> bool:
@@ -107,3 +119,34 @@ def unchanged(if_range: str | None, etag: str | None, modified: float | None, no
         return etag is not None and not etag.startswith("W/") and if_range == etag
     since = read_date(if_range, now)
     return since is not None and modified is not None and int(modified) == since
+
+
+@attrs.frozen
+class Representation:
+    """The validators of a representation, and its size in bytes; `modified` in seconds since 1970.
+
+    It answers the request whose headers `header` gives: not modified, a part, or the whole.
+    """
+
+    etag: str
+    modified: float
+    size: int
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The headers that every answer about it has."""
+        return {"etag": self.etag, "last-modified": http_date(self.modified), "accept-ranges": "bytes"}
+
+    def is_known(self, header: Callable[[str], str | None], now: float) -> bool:
+        """True if the client has it already: 304. A date counts only where no tag is given."""
+        tags = header("if-none-match")
+        if tags is not None:
+            return not none_match(tags, self.etag)
+        return not modified_since(header("if-modified-since"), self.modified, now)
+
+    def part(self, header: Callable[[str], str | None], now: float) -> ByteRange | None:
+        """The part that is asked for, None for the whole."""
+        asked = header("range")
+        if asked is None or not unchanged(header("if-range"), self.etag, self.modified, now):
+            return None
+        return parse_range(asked, self.size)
