@@ -86,7 +86,9 @@ def test_sarif_has_what_the_standard_demands(users: Path) -> None:
             "core-order",
             "core-params",
             "core-queue",
+            "core-route",
             "core-sql",
+            "core-user",
             "core-worker",
         ]
     )

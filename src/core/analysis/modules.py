@@ -9,13 +9,25 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, cast
 
 import attrs
 
-__all__ = ["Definition", "External", "Local", "Module", "ModuleReference", "Modules", "Resolved", "Scope", "blocks_of"]
+__all__ = [
+    "Definition",
+    "External",
+    "Local",
+    "Module",
+    "ModuleReference",
+    "Modules",
+    "Problems",
+    "Resolved",
+    "Scope",
+    "blocks_of",
+    "children_of",
+]
 
 FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 ScopeNode: TypeAlias = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -63,6 +75,8 @@ class Module:
     tree: ast.Module
     imports: list[str] = attrs.field(factory=list[str])
     scope: Scope = attrs.field(init=False)
+    parents: dict[ast.AST, dict[ast.AST, ast.AST]] = attrs.field(factory=dict[ast.AST, "dict[ast.AST, ast.AST]"])
+    """The nodes of each function and the parents of them, as far as somebody asked: `core.analysis.nodes`."""
 
     @property
     def package(self) -> str:
@@ -100,14 +114,21 @@ class ModuleReference:
 
 
 Resolved: TypeAlias = External | Local | ModuleReference
+Problems: TypeAlias = list[tuple[Path, int, str]]
+"""Files that cannot be read, the line, and what is wrong."""
+Remembered: TypeAlias = Callable[
+    [Path, Callable[[Path], tuple[Module | None, Problems]]], tuple[Module | None, Problems]
+]
+"""Gives the module in a file, by reading it or from an earlier time."""
 
 
 class Modules:
     """The modules of one program. `roots` are the folders that imports start from; `problems` the files with errors."""
 
-    def __init__(self, roots: Sequence[Path]) -> None:
+    def __init__(self, roots: Sequence[Path], remembered: Remembered | None = None) -> None:
         self.roots = roots
-        self.problems: list[tuple[Path, int, str]] = []
+        self.problems: Problems = []
+        self._remembered = remembered
         self._by_path: dict[Path, Module | None] = {}
         self._by_name: dict[str, Module | None] = {}
 
@@ -118,20 +139,22 @@ class Modules:
         path = path.resolve()
         if path in self._by_path:
             return self._by_path[path]
-        module: Module | None = None
-        try:
-            tree = ast.parse(path.read_bytes(), str(path))
-        except (SyntaxError, ValueError, OSError, RecursionError) as error:
-            line = error.lineno or 1 if isinstance(error, SyntaxError) else 1
-            text = error.msg if isinstance(error, SyntaxError) else str(error)
-            self.problems.append((path, line, text))
-        else:
-            module = Module(self._name(path), path, tree)
-            module.scope = _scope_of(module)
+        module, problems = self._remembered(path, self._read) if self._remembered is not None else self._read(path)
+        self.problems += problems
         self._by_path[path] = module
         if module is not None:
             self._by_name.setdefault(module.name, module)
         return module
+
+    def _read(self, path: Path) -> tuple[Module | None, Problems]:
+        try:
+            tree = ast.parse(path.read_bytes(), str(path))
+        except (SyntaxError, ValueError, OSError, RecursionError) as error:
+            line = error.lineno or 1 if isinstance(error, SyntaxError) else 1
+            return None, [(path, line, error.msg if isinstance(error, SyntaxError) else str(error))]
+        module = Module(self._name(path), path, tree)
+        module.scope = _scope_of(module)
+        return module, []
 
     def find(self, name: str) -> Module | None:
         """The module of that name, if it is part of the program."""
@@ -408,7 +431,31 @@ class _Collector:
                     self.bind(current.name, Definition(node, known=False))
             elif isinstance(current, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp | ast.Lambda):
                 continue  # names of their own
-            todo += ast.iter_child_nodes(current)
+            todo += children_of(current)
+
+
+_CHILDREN: Final[dict[type[ast.AST], tuple[str, ...]]] = {}
+_LEAVES: Final = frozenset(["ctx", "op", "ops", "kind", "id", "attr", "name", "type_comment", "type_ignores"])
+"""Fields of a syntax tree that hold no expressions and no statements; an operator has nothing inside."""
+
+
+def children_of(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes directly inside another, as `ast.iter_child_nodes` does, without operators and contexts.
+
+    It is most of what looking at a program takes, and twice as fast.
+    """
+    kind = type(node)
+    fields = _CHILDREN.get(kind)
+    if fields is None:
+        fields = _CHILDREN[kind] = tuple(field for field in kind._fields if field not in _LEAVES)
+    for field in fields:
+        value = getattr(node, field, None)
+        if isinstance(value, list):
+            for item in cast("list[object]", value):
+                if isinstance(item, ast.AST):
+                    yield item
+        elif isinstance(value, ast.AST):
+            yield value
 
 
 def blocks_of(node: ast.stmt) -> Iterator[list[ast.stmt]]:

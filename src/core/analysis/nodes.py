@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from core.analysis.classes import ClassRef
-from core.analysis.modules import FunctionNode, Local, Scope
+from core.analysis.modules import FunctionNode, Local, Scope, children_of
 
 __all__ = [
     "annotation_at",
@@ -16,11 +16,11 @@ __all__ = [
     "own_arguments",
     "own_class",
     "parents_in",
+    "parents_of",
     "request_parameter",
     "scopes_in",
 ]
 
-_LEAVES: Final = (ast.Constant, ast.expr_context, ast.operator, ast.cmpop, ast.unaryop, ast.boolop)
 _INNER: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
@@ -37,11 +37,19 @@ def parents_in(function: ast.AST) -> dict[ast.AST, ast.AST]:
     todo: list[ast.AST] = [function]
     while todo:
         node = todo.pop()
-        for child in ast.iter_child_nodes(node):
-            if not isinstance(child, _LEAVES) and not isinstance(child, _INNER):
+        for child in children_of(node):
+            if not isinstance(child, _INNER):
                 parents[child] = node
                 todo.append(child)
     return parents
+
+
+def parents_of(scope: Scope) -> dict[ast.AST, ast.AST]:
+    """Return the nodes of a function and the parent of each, found once."""
+    found = scope.module.parents.get(scope.node)
+    if found is None:
+        found = scope.module.parents[scope.node] = parents_in(scope.node)
+    return found
 
 
 def own_class(parameter: Local) -> ClassRef | None:

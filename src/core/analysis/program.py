@@ -18,36 +18,27 @@ from typing import Final
 import attrs
 
 from core.analysis.annotations import ClassRef, Reader
-from core.analysis.classes import class_at
 from core.analysis.databases import Databases
 from core.analysis.entry import entry_file, import_roots, python_files
 from core.analysis.envs import ANYTHING, EnvShape, check_env, declares_bindings
 from core.analysis.extensions import declared
 from core.analysis.findings import Finding, level_of, sort_findings
 from core.analysis.front_end import Problem
+from core.analysis.memory import Memory
+from core.analysis.module_rules import ModuleRules
 from core.analysis.modules import External, Module, Modules, Scope
-from core.analysis.nodes import (
-    annotation_at,
-    parents_in,
-    request_parameter,
-    scopes_in,
-)
+from core.analysis.nodes import parents_of, scopes_in
 from core.analysis.problems import (
-    binding_problem,
     names_nothing,
     no_class,
     no_env,
     not_bindings,
-    queue_problem,
-    wrong_env,
 )
-from core.analysis.registrations import bindings_of, misplaced, path_of, registration_problems, unknown_read
+from core.analysis.registrations import path_of
 from core.analysis.settings import Settings
 from core.analysis.sources import CLASSES, Sources, defined_names, dotted_names, named_nowhere, read_sources
-from core.analysis.stubs import stub_problem
 from core.analysis.syntax import Node, Registered, SyntaxTrees
-from core.analysis.unreachable import mounts_nothing, nothing_mounted, unreachable
-from core.analysis.users import user_problems
+from core.analysis.unreachable import nothing_mounted
 from core.analysis.worker import worker_findings
 from core.config.checks import Code
 from core.config.model import Configuration
@@ -93,9 +84,14 @@ class Proof:
     statements: int
 
 
-def prove(configurations: Sequence[Configuration], options: Options | None = None) -> Proof:
-    """Everything that is wrong between a program and the given environments of its configuration, and what was looked at."""
-    program = _Program(configurations, options or Options())
+def prove(
+    configurations: Sequence[Configuration], options: Options | None = None, memory: Memory | None = None
+) -> Proof:
+    """Everything that is wrong between a program and the given environments of its configuration, and what was looked at.
+
+    With the `memory` of an earlier look, only modules are looked at whose text, or what they depend on, has changed.
+    """
+    program = _Program(configurations, options or Options(), memory)
     return Proof(program.findings(), program.names, program.paths, program.statements)
 
 
@@ -121,7 +117,8 @@ def find_env(configurations: Sequence[Configuration], name: str, file: Path | No
 
 
 class _Program:
-    def __init__(self, configurations: Sequence[Configuration], options: Options) -> None:
+    def __init__(self, configurations: Sequence[Configuration], options: Options, memory: Memory | None = None) -> None:
+        self.memory = memory if memory is not None else Memory()
         self.configurations = configurations
         self.options = options
         self.names = self.paths = self.statements = 0
@@ -131,14 +128,13 @@ class _Program:
         self.entry, problem = entry_file(self.configuration)
         if problem is not None:
             self.found.append(problem)
-        self.modules = Modules(import_roots(self.directory, self.entry))
+        self.modules = Modules(import_roots(self.directory, self.entry), self.memory.module)
         start = self._start(options.paths)
         self.program = self.modules.reachable(start)
         self.reader = Reader(self.modules, self._named(options.env) if options.env is not None else None)
         self.sources: Sources = read_sources(self.directory)
         self.trees = SyntaxTrees(self.modules, self.reader)
         self.databases = Databases(self.trees, configurations, self.sources)
-        self._parents: dict[ast.AST, dict[ast.AST, ast.AST]] = {}
 
     def findings(self) -> list[Finding]:
         """All findings, in order."""
@@ -149,25 +145,15 @@ class _Program:
             self.found.append(Finding("core-env", f"syntax error: {text}. Fix it", str(path), line))
         registrations = {module: self.trees.registrations(module) for module in self.program}
         self._check_envs()
-        for registered in registrations.values():
-            for registration in registered:
-                self._check_registration(registration)
-            for number, message in misplaced(self.trees, registered).items():
-                self.report(Problem("core-order", message, registered[number].call))
-            for number, message in unreachable(self.trees, registered).items():
-                self.report(Problem("core-route", message, registered[number].call))
         self._check_mounts([one for registered in registrations.values() for one in registered])
         self._check_apps()
-        for module in self.program:
-            for scope in scopes_in(module.scope):
-                if isinstance(scope.node, ast.FunctionDef | ast.AsyncFunctionDef):
-                    self._check_parameters(scope)
-                    for node in self.parents(scope.node):
-                        for problem in self.databases.problems(Node(node, scope)):
-                            self.report(problem)
-                        self.report(stub_problem(self.databases, Node(node, scope)))
-        self.statements = self.databases.compared
-        self.found += worker_findings(self.modules, self.program)
+        whole = self._whole()
+        rules = ModuleRules(self.trees, self.databases, self.sources, self._shape)
+        for module, registered in registrations.items():
+            looked = self.memory.look(rules, module, registered, whole)
+            self.found += looked.findings
+            self.paths += looked.paths
+            self.statements += looked.statements
         if not self.found and not self.paths + self.statements and not any(True for _ in self.envs()):
             message = (
                 "nothing was found to compare with this file: no Env, no route and no statement of SQL. Name the "
@@ -175,6 +161,24 @@ class _Program:
             )
             self.found.append(Finding("core-env", message, str(self.configuration.path), 1))
         return list(self.levelled(finding for finding in sort_findings(self.found) if not _ignored(finding)))
+
+    def _whole(self) -> str:
+        """Everything that the findings of every module depend on, as a text: the configuration, the migrations, and facts of all the texts."""
+        folders = {
+            configuration.migrations_directory(binding.entry)
+            for configuration in self.configurations
+            for binding in configuration.bindings.values()
+            if binding.kind == "d1"
+        }
+        migrations = [
+            (path, stat.st_mtime_ns, stat.st_size)
+            for folder in sorted(folders)
+            for path in sorted(folder.glob("*.sql"))
+            for stat in (path.stat(),)
+        ]
+        texts = self.sources
+        facts = [sorted(texts.bases), sorted(texts.prefixes), texts.complete, sorted(texts.tables)]
+        return repr((self.configurations, self.options, sorted(self.reader.named or ()), migrations, facts))
 
     def levelled(self, findings: Iterable[Finding]) -> Iterator[Finding]:
         """The findings as errors or warnings, as the project wants its codes."""
@@ -284,7 +288,7 @@ class _Program:
         unsure = told = False
         for module in self.program:
             for scope in scopes_in(module.scope):
-                for call in self.parents(scope.node):
+                for call in parents_of(scope):
                     if not isinstance(call, ast.Call) or not self._makes_app(call.func, scope):
                         continue
                     given = call.args[0] if call.args else None
@@ -300,6 +304,8 @@ class _Program:
             self.found.append(Finding("core-env", message, str(self.configuration.path), line))
 
     def _makes_app(self, function: ast.expr, scope: Scope) -> bool:
+        if isinstance(function, ast.Attribute) and function.attr != "create_app":
+            return False  # most calls are of methods
         resolved = self.modules.resolve(function, scope)
         return isinstance(resolved, External) and resolved.name in _MAKES
 
@@ -348,27 +354,6 @@ class _Program:
 
     # -- registrations
 
-    def _check_registration(self, registration: Registered) -> None:
-        if registration.method in ("queue", "scheduled"):
-            self._check_consumer(registration)
-            if registration.method == "queue":
-                self._check_queue(registration)
-            return
-        env = self.trees.env_of(registration.on)
-        for handler in registration.handlers if env is not None else ():
-            for named in bindings_of(self.trees, handler):
-                if env is None:
-                    break
-                message = binding_problem(named.shown, named.name, self._shape(env), expected=named.expected)
-                self.report(Problem("core-binding", message, handler) if message is not None else None)
-        for problem in registration_problems(self.trees, registration, self.sources):
-            self.report(problem)
-        for node, message in mounts_nothing(self.trees, registration).items():
-            self.report(Problem("core-route", message, node))
-        for problem in user_problems(self.trees, registration):
-            self.report(problem)
-        self.paths += registration.is_route and path_of(self.trees, registration) is not None
-
     def _check_mounts(self, registrations: Sequence[Registered]) -> None:
         """Routers with nothing on them that are mounted, and that nothing else can put anything on."""
         filled = {registration.router for registration in registrations}
@@ -388,7 +373,7 @@ class _Program:
         mounted = {node for node, _ in mounts}
         for module in self.program:
             for scope in scopes_in(module.scope):
-                for node in self.parents(scope.node):
+                for node in parents_of(scope):
                     if isinstance(node, ast.Name | ast.Attribute) and node not in mounted and empty:
                         router = self.trees.router(node, scope) if isinstance(node.ctx, ast.Load) else None
                         if router is not None:
@@ -397,94 +382,6 @@ class _Program:
             if router.key in empty:
                 message = nothing_mounted(path_of(self.trees, registration), ast.unparse(node))
                 self.report(Problem("core-route", message, Node(node, scope)))
-
-    def _check_consumer(self, registration: Registered) -> None:
-        """A consumer, or the handler of a trigger, over another Env than that of its app."""
-        env = self.trees.env_of(registration.on)
-        if env is None or registration.decorated is None:
-            return
-        function, scope = registration.decorated
-        second = annotation_at(function, 1)
-        given = class_at(self.modules.resolve(second, scope)) if isinstance(second, ast.Name | ast.Attribute) else None
-        reader = self.reader
-        if given is None or second is None or reader.is_protocol(given) or not reader.is_env(given):
-            return
-        if given not in reader.ancestors(env):
-            code: Code = "core-queue" if registration.method == "queue" else "core-env"
-            call = f"{registration.method}({', '.join(ast.unparse(a.node) for a in registration.arguments)})"
-            call = call.replace("'", '"')
-            message = wrong_env(call, self.trees.shown(registration.decorated), given.node.name, env.node.name)
-            self.add(code, message, scope.module, second)
-
-    def _check_queue(self, registration: Registered) -> None:
-        name = self.trees.string_of(registration.arguments[0]) if registration.arguments else None
-        if name is None:
-            return
-        env = self.trees.env_of(registration.on)
-        message: tuple[str, str] | None = None
-        if registration.decorated is not None:
-            function, scope = registration.decorated
-            annotation = annotation_at(function, 0)
-            if isinstance(annotation, ast.Subscript):
-                resolved = self.modules.resolve(annotation.value, scope)
-                if isinstance(resolved, External) and resolved.name in _BATCHES:
-                    full_name = self.reader.full_name(annotation.slice, scope)
-                    if full_name:
-                        message = full_name, self.reader.annotation(annotation.slice, scope).shown
-            second = annotation_at(function, 1)
-            if env is None and second is not None:
-                env = self.reader.class_of(second, scope)
-        shape = self._shape(env) if env is not None else None
-        problem = queue_problem(name, message, shape, self.configurations)
-        self.report(Problem("core-queue", problem, registration.call) if problem is not None else None)
-
-    # -- parameters
-
-    def _check_parameters(self, scope: Scope) -> None:
-        """`req.params["idd"]` in the body of a handler."""
-        function = scope.node
-        registrations = self.trees.routes.get(function, ())
-        name = request_parameter(scope)
-        if name is None or not registrations:
-            return
-        reads = list(self._params_read(scope, name))
-        asked = {text for text, node in reads if isinstance(node, ast.Compare)}
-        for text, node in reads:
-            if isinstance(node, ast.Subscript) and text not in asked:
-                message = unknown_read(self.trees, text, registrations, self.sources)
-                if message is not None:
-                    self.add("core-params", message, scope.module, node.slice)
-
-    def _params_read(self, scope: Scope, name: str) -> Iterator[tuple[str, ast.Subscript | ast.Compare]]:
-        """`req.params["…"]`, and tests such as `"…" in req.params`, in a body and in the functions inside it."""
-        for inner in scopes_in(scope):
-            if inner is not scope and name in inner.names:
-                continue
-            for node in self.parents(inner.node):
-                match node:
-                    case ast.Subscript(value=value, slice=key) if isinstance(node.ctx, ast.Load):
-                        pass
-                    case ast.Compare(left=key, comparators=[value]):
-                        pass
-                    case _:
-                        continue
-                params, _ = self.modules.value(value, inner)
-                text = self.modules.string(key, inner)
-                if (
-                    text is not None
-                    and isinstance(params, ast.Attribute)
-                    and params.attr == "params"
-                    and isinstance(params.value, ast.Name)
-                    and params.value.id == name
-                ):
-                    yield text, node
-
-    def parents(self, function: ast.AST) -> dict[ast.AST, ast.AST]:
-        """The nodes of a function and the parent of each; found once."""
-        found = self._parents.get(function)
-        if found is None:
-            found = self._parents[function] = parents_in(function)
-        return found
 
 
 _IGNORE: Final = re.compile(r"#\s*type:\s*ignore(?:\[(?P<codes>[^\]]*)\])?")

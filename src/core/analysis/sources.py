@@ -96,10 +96,11 @@ def read_sources(root: Path, others: Sequence[str] = (), each: Callable[[str, by
         if b"/:" in text:
             for match in (*_PREFIX.finditer(text), *_CONSTANT.finditer(text)):
                 prefixes.update(_PARAMETER.findall((match[1] or match[2] or b"").decode("utf-8", "replace")))
+            own = os.path.abspath(path)
             for match in _HANDLERS.finditer(text):
                 names = _NAME.findall(match[1].decode("utf-8", "replace"))
                 call = match[0].decode("utf-8", "replace")
-                handlers.update((name, os.path.abspath(path), call) for name in names)
+                handlers.update((name, own, call) for name in names)
         if b"reate " in text or b"REATE " in text:
             tables.update(name.decode("utf-8", "replace").lower() for name in _TABLES.findall(text))
         if b"use(" in text and _FORMATTED.search(text):

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from core.analysis.findings import Finding
-from core.analysis.modules import External, Module, Modules, Scope
+from core.analysis.modules import External, Module, Modules, Scope, children_of
 
 __all__ = ["BLOCKING", "MISSING_MODULES", "MISSING_NAMES", "worker_findings"]
 
@@ -116,7 +116,7 @@ class _Missing:
 
     def found(self, node: ast.AST, scope: Scope, *, waits: bool = False) -> Iterator[tuple[ast.stmt | ast.expr, str]]:
         """Yield what is missing below a node. `waits` says that it is in the body of an async function."""
-        for child in ast.iter_child_nodes(node):
+        for child in children_of(node):
             match child:
                 case ast.Try(handlers=[_, *_]):
                     for part in (*child.handlers, *child.finalbody):

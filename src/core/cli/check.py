@@ -14,7 +14,10 @@ from core.cli.project import find_configuration
 from core.errors import ConfigurationError, DeveloperError
 
 if TYPE_CHECKING:
+    from watchfiles import Change
+
     from core.analysis.findings import Finding
+    from core.analysis.memory import Memory
     from core.analysis.program import Proof
     from core.analysis.settings import Settings
     from core.config.model import Configuration
@@ -29,7 +32,25 @@ nothing of the application runs. The findings are those of the mypy plugin, and 
 
 [core.checks] in the configuration file makes a code "off", "warning" or "error", for both.
 
+--watch checks again after every change of a file, and looks only at what the change can matter to.
+
 Exit codes: 0 no error was found, 1 one was, 2 the configuration cannot be read or the command was wrong."""
+
+
+_STEP: Final = 10
+_DEBOUNCE: Final = 100
+"""Milliseconds without a further change after which a change counts, and after which it counts in any case."""
+
+
+def _is_watched(change: Change, path: str) -> bool:
+    """Return True if a file may decide what is found, and is not in a folder of an environment or of the tools."""
+    parts = Path(path).parts
+    if {"node_modules", "__pycache__", "site-packages", ".git", ".core", ".mypy_cache"} & set(parts):
+        return False
+    name = parts[-1]
+    return name.endswith((".py", ".sql", ".toml", ".ini", ".cfg", ".json", ".jsonc")) or name.startswith(
+        (".dev.vars", ".env")
+    )
 
 
 def add(subparsers: Any) -> None:
@@ -43,14 +64,13 @@ def add(subparsers: Any) -> None:
         "--env-class", action="append", default=[], metavar="NAME", help="full name or pattern of an Env class"
     )
     parser.add_argument("--config", metavar="FILE", type=Path, help="configuration file (default: the nearest above)")
+    parser.add_argument("--watch", action="store_true", help="check again after every change, until Ctrl-C")
     parser.add_argument("--env", metavar="NAME", dest="environment", help="check this environment only (default: all)")
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    from core.analysis.findings import configuration_findings
-    from core.analysis.program import Options, Proof, prove
-    from core.analysis.settings import find_settings
+    from core.analysis.memory import Memory
 
     missing = [path for path in args.paths if not path.exists()]
     try:
@@ -60,6 +80,17 @@ def run(args: argparse.Namespace) -> int:
     except DeveloperError as error:
         sys.stderr.write(f"error: {error}\n")
         return 2
+    if args.watch:
+        return _watch(args, path)
+    return _look(args, path, Memory())
+
+
+def _look(args: argparse.Namespace, path: Path, memory: Memory) -> int:
+    """Look at the program once, and print what was found."""
+    from core.analysis.findings import configuration_findings
+    from core.analysis.program import Options, Proof, prove
+    from core.analysis.settings import find_settings
+
     configurations: list[Configuration] = []
     proof = Proof((), 0, 0, 0)
     try:
@@ -72,13 +103,43 @@ def run(args: argparse.Namespace) -> int:
         return 2
     else:
         options = Options(args.env_class, args.paths) if args.env_class else Options.of(settings, args.paths)
-        proof = prove(configurations, options)
+        proof = prove(configurations, options, memory)
     print(_FORMATS[args.format](proof, path, configurations))
     if args.format == "text":
         _say_changed_migrations(configurations)
     if not configurations:
         return 2
     return 1 if any(finding.severity == "error" for finding in proof.findings) else 0
+
+
+def _watch(args: argparse.Namespace, path: Path) -> int:
+    """Look again after every change of a file, until Ctrl-C."""
+    try:
+        from watchfiles import watch
+    except ImportError:
+        sys.stderr.write("error: core check --watch needs watchfiles. Install core-edge[dev]\n")
+        return 2
+    from core.analysis.memory import Memory
+
+    memory = Memory()
+    folders = {path.parent.resolve(), *(given.resolve() for given in args.paths)}
+    # Watching begins first, so that no change is missed while the program is looked at.
+    changes = watch(
+        *folders,
+        watch_filter=_is_watched,
+        step=_STEP,
+        debounce=_DEBOUNCE,
+        yield_on_timeout=True,
+        rust_timeout=1,
+        raise_interrupt=False,
+    )
+    next(changes, None)
+    while True:
+        print("Checking…", flush=True)
+        code = _look(args, path, memory)
+        sys.stdout.flush()
+        if next((True for change in changes if change), None) is None:
+            return code
 
 
 def _say_changed_migrations(configurations: Sequence[Configuration]) -> None:

@@ -305,9 +305,10 @@ class Index:
             self._walrus = {}
             try:
                 with open(self.file, "rb") as file:
-                    lines = file.read().splitlines()
+                    text = file.read()
             except OSError:
-                lines = []
+                text = b""
+            lines = text.splitlines() if b":=" in text else []
             for number, line in enumerate(lines, 1):
                 for found in _WALRUS.findall(line):
                     self._walrus.setdefault(found.decode("utf-8", "replace"), []).append(number)
