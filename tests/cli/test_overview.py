@@ -170,8 +170,13 @@ def test_an_interruption_is_130(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_output_into_a_closed_pipe_ends_quietly(arguments: list[str]) -> None:
     reader, writer = os.pipe()
     os.close(reader)
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     with open(writer, "wb") as closed:
         done = subprocess.run(
-            [sys.executable, "-m", "core.cli", *arguments], stdout=closed, stderr=subprocess.PIPE, timeout=300
+            [sys.executable, "-m", "core.cli", *arguments],
+            stdout=closed,
+            stderr=subprocess.PIPE,
+            env=buffered,
+            timeout=300,
         )
     assert (done.returncode, done.stderr) == (1, b"")
