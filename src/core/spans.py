@@ -89,23 +89,35 @@ NO_SPAN: Final[Span] = _NoSpan()
 
 
 class RunningSpan:
-    """Returned by `span`: `with` starts it, ends it, and marks it as failed by what is raised."""
+    """Returned by `span`: `with` starts it, ends it, and marks it as failed by what is raised.
 
-    __slots__ = ("_attributes", "_kind", "_name", "_started", "_token")
+    `root` is the tracer of a span that is not inside another one; without it there is none then.
+    """
 
-    def __init__(self, name: str, attributes: Mapping[str, AttributeValue], kind: SpanKind = "internal") -> None:
+    __slots__ = ("_attributes", "_kind", "_name", "_root", "_started", "_token")
+
+    def __init__(
+        self,
+        name: str,
+        attributes: Mapping[str, AttributeValue],
+        kind: SpanKind = "internal",
+        root: Tracer | None = None,
+    ) -> None:
         self._name = name
         self._attributes = attributes
         self._kind: SpanKind = kind
+        self._root = root
         self._started: Running | None = None
         self._token: Token[Running | None] | None = None
 
     def __enter__(self) -> Span:
         above = running.get()
-        if above is None:
+        tracer = self._root if above is None else above.tracer
+        if tracer is None:
             return NO_SPAN
-        started = above.tracer.start_span(self._name, kind=self._kind, parent=above.span, attributes=self._attributes)
-        self._started = Running(above.tracer, started)
+        parent = None if above is None else above.span
+        started = tracer.start_span(self._name, kind=self._kind, parent=parent, attributes=self._attributes)
+        self._started = Running(tracer, started)
         self._token = running.set(self._started)
         return started
 

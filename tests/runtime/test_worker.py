@@ -298,3 +298,8 @@ def test_a_host_with_a_slash_moves_no_path(worker: Running, host: str) -> None:
             received += piece
     assert received.startswith(b"HTTP/1.1 400 ")
     assert json.loads(received.partition(b"\r\n\r\n")[2]) == {"error": "Malformed Host header"}
+
+
+def test_spans_of_ones_own_are_the_platforms(worker: Running) -> None:
+    kinds = [["PlatformSpan", "PlatformSpan"]] * 2
+    assert worker.get("/spans").json() == {"kinds": kinds, "failed": "on purpose", "after": ""}

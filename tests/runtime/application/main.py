@@ -30,6 +30,7 @@ from core.hosts.workers import durable_object, entrypoint
 from core.http.sse import Event
 from core.http.websocket import WebSocket
 from core.middleware.request_id import current_request_id, request_id
+from core.spans import current_traceparent
 
 
 @attrs.frozen
@@ -228,6 +229,25 @@ async def slow(req: Request[Env], res: Response) -> None:
     await asyncio.sleep(0.5)
     await req.env.KV.put(req.params["key"], "to the end")
     res.text("slow")
+
+
+@app.get("/spans")
+async def spans(req: Request[Env], res: Response) -> None:
+    async def one(number: int) -> tuple[str, str]:
+        with req.ctx.span(f"task {number}", number=number) as outer:
+            await asyncio.sleep(0.01)
+            with req.ctx.span("inside") as inner:
+                inner.set_attribute("late", True)
+                await asyncio.sleep(0)
+                return type(inner).__name__, type(outer).__name__
+
+    failed = ""
+    try:
+        with req.ctx.span("fails"):
+            raise ValueError("on purpose")
+    except ValueError as error:
+        failed = str(error)
+    res.json({"kinds": await asyncio.gather(one(1), one(2)), "failed": failed, "after": current_traceparent()})
 
 
 @app.get("/together")

@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from core.backends.workerd.conversion import bridge, unwrap
 from core.context import require_awaitable
+
+if TYPE_CHECKING:
+    from core.spans import AttributeValue, RunningSpan
 
 __all__ = ["WorkersContext"]
 
@@ -35,6 +38,14 @@ class WorkersContext:
     def pass_through_on_exception(self) -> None:
         """Let the runtime fall back to the origin when the worker itself fails, which no handler's error is."""
         unwrap(self._ctx).passThroughOnException()
+
+    def span(self, name: str, /, **attributes: AttributeValue) -> RunningSpan:
+        """A span of the platform's tracing around a part of your own work. See `RequestContext.span`."""
+        from core.backends.workerd.tracing import PlatformTracer
+        from core.spans import RunningSpan
+
+        tracing = getattr(unwrap(self._ctx), "tracing", None)
+        return RunningSpan(name, attributes, root=None if tracing is None else PlatformTracer(tracing))
 
 
 async def _logged(awaitable: Awaitable[Any]) -> None:
