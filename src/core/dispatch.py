@@ -148,7 +148,7 @@ class Dispatcher:
         """Called with every error that is going to be answered, by `core dev`."""
         self.not_found: Handler[Any, Any] | None = None
         self.instrument: Instrument | None = None
-        """Asked when chains are built: after setting it, set `stale`."""
+        """It is asked when chains are built. After setting it, set `stale`."""
         # The application's error handler, where it has one for all errors and no other.
         self._only_handler: ErrorHandler[Any] | None = None
         # The error handlers of the routers that middleware stands in, by the order of the middleware.

@@ -85,7 +85,7 @@ class _NoSpan:
 
 
 NO_SPAN: Final[Span] = _NoSpan()
-"""Takes everything and keeps nothing: what `span` gives where nothing traces."""
+"""Takes everything and keeps nothing: returned by `span` where nothing traces."""
 
 
 class RunningSpan:

@@ -20,7 +20,14 @@ from core.app import App
 from core.context import EdgeMetadata, ExecutionContext
 from core.errors import CoreError
 from core.header_block import HeaderBlock
-from core.hosts.process import BackgroundContext, has_no_length, join_headers, quote_path, stream_until_gone
+from core.hosts.process import (
+    BackgroundContext,
+    has_no_length,
+    join_headers,
+    quote_path,
+    stream_until_gone,
+    trace_where_asked,
+)
 from core.http.streams import USV
 from core.request import NO_PARAMS, OpenRequest
 from core.response import Response
@@ -308,8 +315,10 @@ def asgi(app: App[Any], env: object = None, *, context: BackgroundContext | None
     """Serve `app` with the bindings `env` on any ASGI server.
 
     `context` is what handlers see as `req.ctx`. At the server's shutdown all work given to `wait_until` is awaited.
+    With `OTEL_EXPORTER_OTLP_ENDPOINT` set, spans are sent there (extra `otel`).
     """
     ctx = context if context is not None else BackgroundContext()
+    trace_where_asked(app, env)
     respond = app.dispatcher.respond
     bound = AsgiRequest.bound(env, ctx)
 

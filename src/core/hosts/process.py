@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from core import http
 from core.context import Spans, require_awaitable
+
+if TYPE_CHECKING:
+    from core.app import App
 
 __all__ = ["BackgroundContext", "CLIENT_IP", "has_no_length", "join_headers", "quote_path", "stream_until_gone"]
 
@@ -46,6 +50,14 @@ class BackgroundContext(Spans):
         """Wait until nothing is left, work that is added meanwhile included."""
         while self.tasks:
             await asyncio.wait(set(self.tasks))
+
+
+def trace_where_asked(app: App[Any], env: object) -> None:
+    """Send spans to OpenTelemetry's collector, where `OTEL_EXPORTER_OTLP_ENDPOINT` names one."""
+    if os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT"):
+        from core.hosts.otel import export
+
+        export(app, env)
 
 
 def join_headers(pairs: Iterable[tuple[str, str]], ip: str | None) -> http.HeadersView:

@@ -18,7 +18,15 @@ from typing import Any, Protocol
 from core import http
 from core.app import App
 from core.context import EdgeMetadata
-from core.hosts.process import CLIENT_IP, BackgroundContext, has_no_length, join_headers, quote_path, stream_until_gone
+from core.hosts.process import (
+    CLIENT_IP,
+    BackgroundContext,
+    has_no_length,
+    join_headers,
+    quote_path,
+    stream_until_gone,
+    trace_where_asked,
+)
 from core.request import NO_PARAMS, OpenRequest
 from core.response import Response
 
@@ -191,5 +199,7 @@ def rsgi(app: App[Any], env: object = None, *, context: BackgroundContext | None
     """Serve `app` with the bindings `env` on granian: `granian --interface rsgi module:server`.
 
     `context` is what handlers see as `req.ctx`. When the worker ends, all work given to `wait_until` is awaited.
+    With `OTEL_EXPORTER_OTLP_ENDPOINT` set, spans are sent there (extra `otel`).
     """
+    trace_where_asked(app, env)
     return RsgiApplication(app, env, context if context is not None else BackgroundContext())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 
 from core.runtime.node import Node, ask_health, until_unwell
@@ -39,7 +39,7 @@ class Watched:
         self.open.discard(writer)
 
     @contextlib.asynccontextmanager
-    async def node(self) -> AsyncIterator[Node]:
+    async def node(self) -> AsyncGenerator[Node]:
         server = await asyncio.start_server(self.answer, "127.0.0.1", 0)
         process = await asyncio.create_subprocess_exec("sleep", "60")
         workerd = Workerd(process, {}, [])

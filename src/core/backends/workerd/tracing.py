@@ -55,11 +55,15 @@ class PlatformTracer:
         """Start a span. See `Tracer.start_span`."""
         tracing = self._tracing
         if isinstance(parent, PlatformSpan):
-            start = bridge().create_proxy(lambda *_: tracing.startSpan(name))
+
+            def start(*given: object) -> Any:
+                return tracing.startSpan(name)
+
+            proxy = bridge().create_proxy(start)
             try:
-                span = PlatformSpan(tracing.withActiveSpan(parent.js, start))
+                span = PlatformSpan(tracing.withActiveSpan(parent.js, proxy))
             finally:
-                start.destroy()
+                proxy.destroy()
         else:
             span = PlatformSpan(tracing.startSpan(name))
         for attribute, value in attributes.items():

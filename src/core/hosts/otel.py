@@ -1,0 +1,101 @@
+"""Sends the spans of an application to a collector of OpenTelemetry, over OTLP.
+
+The hosts for CPython do it where `OTEL_EXPORTER_OTLP_ENDPOINT` is set; without it nothing here is imported. All else is
+named in OpenTelemetry's own variables, such as `OTEL_SERVICE_NAME`, `OTEL_TRACES_SAMPLER` and `OTEL_EXPORTER_OTLP_HEADERS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from core.app import App
+from core.errors import MissingExtraError
+from core.spans import AttributeValue, Span, SpanKind
+from core.tracing import trace, trace_bindings
+
+try:
+    from opentelemetry import trace as otel
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+except ImportError:
+    raise MissingExtraError(
+        "OTEL_EXPORTER_OTLP_ENDPOINT is set, and spans need: pip install 'core-edge[otel]'"
+    ) from None
+
+__all__ = ["OtelSpan", "OtelTracer", "export"]
+
+_KINDS: Final[Mapping[SpanKind, otel.SpanKind]] = {
+    "internal": otel.SpanKind.INTERNAL,
+    "server": otel.SpanKind.SERVER,
+    "client": otel.SpanKind.CLIENT,
+    "producer": otel.SpanKind.PRODUCER,
+    "consumer": otel.SpanKind.CONSUMER,
+}
+_propagator = TraceContextTextMapPropagator()
+
+
+class OtelSpan:
+    """A span of OpenTelemetry."""
+
+    __slots__ = ("span",)
+
+    def __init__(self, span: otel.Span) -> None:
+        self.span: otel.Span = span
+
+    @property
+    def traceparent(self) -> str:
+        """The span as a `traceparent` header."""
+        carrier: dict[str, str] = {}
+        _propagator.inject(carrier, otel.set_span_in_context(self.span))
+        return carrier.get("traceparent", "")
+
+    def set_attribute(self, name: str, value: AttributeValue, /) -> None:
+        """Set one attribute."""
+        self.span.set_attribute(name, value)
+
+    def end(self, error: BaseException | None = None, /) -> None:
+        """End the span, as failed where there is an error: its type is kept and its message is not."""
+        if error is not None:
+            self.span.set_attribute("error.type", type(error).__name__)
+            self.span.set_status(otel.StatusCode.ERROR)
+        self.span.end()
+
+
+class OtelTracer:
+    """A `core.spans.Tracer` over one of OpenTelemetry's."""
+
+    __slots__ = ("_tracer",)
+
+    def __init__(self, tracer: otel.Tracer) -> None:
+        self._tracer = tracer
+
+    def start_span(
+        self, name: str, /, *, kind: SpanKind, parent: Span | str | None, attributes: Mapping[str, AttributeValue]
+    ) -> OtelSpan:
+        """Start a span. See `Tracer.start_span`."""
+        context = otel.set_span_in_context(otel.INVALID_SPAN)
+        if isinstance(parent, OtelSpan):
+            context = otel.set_span_in_context(parent.span)
+        elif isinstance(parent, str):
+            context = _propagator.extract({"traceparent": parent})
+        return OtelSpan(self._tracer.start_span(name, context, _KINDS[kind], attributes))
+
+
+_provider: list[TracerProvider] = []
+
+
+def export(app: App[Any], env: object) -> None:
+    """Send the spans of `app` and of the bindings in `env` to the collector that the environment names.
+
+    What is not sent yet when the process ends is sent then. Raises MissingExtraError without the extra `otel`.
+    """
+    if not _provider:
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+        provider = TracerProvider()
+        provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+        _provider.append(provider)
+    trace(app, OtelTracer(_provider[0].get_tracer("core-edge")))
+    trace_bindings(env)
