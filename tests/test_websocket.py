@@ -576,11 +576,15 @@ def greeting_app(headers: Any) -> App[Any]:
     return app
 
 
-async def later(req: Request[Any]) -> dict[str, str]:
+def at_once(req: Request[Any]) -> dict[str, str]:
     return {"X-Room": req.params["room"]}
 
 
-@pytest.mark.parametrize("headers", [{"X-Room": "7"}, lambda req: {"X-Room": req.params["room"]}, later])
+async def later(req: Request[Any]) -> dict[str, str]:
+    return at_once(req)
+
+
+@pytest.mark.parametrize("headers", [{"X-Room": "7"}, at_once, later])
 async def test_the_answer_to_a_handshake_may_have_headers_and_cookies_of_its_own(headers: Any) -> None:
     client = Client(greeting_app(headers), None)
     socket = await client.websocket("/7")

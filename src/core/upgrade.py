@@ -59,10 +59,9 @@ def upgrade_handler(
         async def session(socket: WebSocket) -> None:
             await handler(req, socket)
 
-        given: Any = headers(req) if callable(headers) else headers or {}
-        if isinstance(given, Awaitable):
-            given = await given
-        own = tuple((check_name(name), check_value(value)) for name, value in given.items())
+        given = headers(req) if callable(headers) else headers or {}
+        named: Mapping[str, str] = given if isinstance(given, Mapping) else await given
+        own = tuple((check_name(name), check_value(value)) for name, value in named.items())
         from core.http.websocket import Upgrade
 
         res.switch(Upgrade(session, agreed, own))

@@ -43,6 +43,14 @@ def both(req: Request[Any]) -> Any:
     return [req.env.JWT_SECRET, req.env.OLD_SECRET]
 
 
+def by_old(req: Request[Any]) -> Any:
+    return OLD
+
+
+def too_short(req: Request[Any]) -> Any:
+    return "short"
+
+
 def token(key: str = KEY, **claims: Any) -> str:
     return raw('{"alg":"HS256"}', json.dumps({"sub": "ada", "exp": NOW + 60, **claims}), key.encode())
 
@@ -74,16 +82,16 @@ async def test_wrong_credentials_are_refused_and_not_taken_for_none(authorizatio
     assert (response.status, response.headers["www-authenticate"]) == (401, "Bearer")
 
 
-async def verified(*given: Any) -> None:
+async def verified(given: str, req: Request[Any]) -> str | None:
     return None
 
 
 @pytest.mark.parametrize(
     "auth",
     [
-        bearer_auth(token=lambda req: "t"),
+        bearer_auth(token=by_old),
         bearer_auth(verify=verified),
-        basic_auth(username="a", password=lambda req: "b"),
+        basic_auth(username="a", password=by_old),
         jwt_auth(keys=[{"kty": "RSA", "n": "AQAB", "e": "AQAB"}]),
     ],
 )
@@ -327,7 +335,7 @@ async def test_sessions_of_the_old_secret_go_on_and_new_cookies_have_the_new_one
         app.get("/", count)
         return Client(app, Rotating(SESSIONS=kv))
 
-    before, during, after = client(lambda req: OLD), client(both), client(by_env)
+    before, during, after = client(by_old), client(both), client(by_env)
     await before.get("/")
     during.cookies.update(before.cookies)
     assert await (await during.get("/")).json() == 2
@@ -431,7 +439,7 @@ async def test_the_newest_secret_signs() -> None:
     client = issuing(jwt_auth(secret=both), {"sub": "ada"}, FakeClock(NOW), env=Rotating())
     text = await (await client.post("/sign-in")).text()
     assert (await sent(client_of(jwt_auth(secret=by_env)), text)).status == 200
-    assert (await sent(client_of(jwt_auth(secret=lambda req: OLD)), text)).status == 401
+    assert (await sent(client_of(jwt_auth(secret=by_old)), text)).status == 401
 
 
 @pytest.mark.parametrize(
@@ -442,7 +450,7 @@ async def test_the_newest_secret_signs() -> None:
         (jwt_auth(secret=by_env), {"sub": "ada"}, 0, r"expires_in=0\) must be"),
         (jwt_auth(secret=by_env), {"sub": "ada"}, float("inf"), r"expires_in=inf\) must be"),
         (jwt_auth(secret=by_env), {"sub": "ada"}, True, r"expires_in=True\) must be"),
-        (jwt_auth(secret=lambda req: "short"), {"sub": "ada"}, 60, "too short for HS256"),
+        (jwt_auth(secret=too_short), {"sub": "ada"}, 60, "too short for HS256"),
         (jwt_auth(secret=by_env, algorithms=["RS256"]), {"sub": "ada"}, 60, "a public key proves tokens and signs none"),
         (jwt_auth(keys=[{"kty": "RSA"}]), {"sub": "ada"}, 60, "To issue your own, give secret"),
     ],

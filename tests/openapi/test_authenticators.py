@@ -12,8 +12,13 @@ from core.middleware.bearer_auth import bearer_auth
 from core.middleware.jwt import jwt_auth
 from core.openapi.routes import application_facts
 
-TOKEN: dict[str, Any] = {"token": lambda req: "t"}  # pyright: ignore[reportUnknownLambdaType]  # its request is not asked
-SECRET: dict[str, Any] = {"secret": lambda req: "s"}  # pyright: ignore[reportUnknownLambdaType]  # likewise
+
+def secret(req: Request[Any]) -> str:
+    return "s"
+
+
+TOKEN: dict[str, Any] = {"token": secret}
+SECRET: dict[str, Any] = {"secret": secret}
 
 
 async def own(req: Request[Any]) -> str:
@@ -33,16 +38,16 @@ def step(*authenticators: Any) -> Any:
     return application_facts(app, title="x").routes[0].steps[-1]
 
 
-@pytest.mark.parametrize(
-    ("authenticator", "scheme"),
-    [
-        (jwt_auth(**SECRET), {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}),
-        (jwt_auth(**SECRET, scheme="Token"), {"type": "http", "scheme": "token"}),
-        (jwt_auth(**SECRET, cookie="token"), {"type": "apiKey", "in": "cookie", "name": "token"}),
-        (bearer_auth(**TOKEN, header="X-API-Key"), {"type": "apiKey", "in": "header", "name": "x-api-key"}),
-        (bearer_auth(**TOKEN, scheme=None), {"type": "apiKey", "in": "header", "name": "authorization"}),
-    ],
-)
+SCHEMES: list[tuple[Any, dict[str, str]]] = [
+    (jwt_auth(**SECRET), {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}),
+    (jwt_auth(**SECRET, scheme="Token"), {"type": "http", "scheme": "token"}),
+    (jwt_auth(**SECRET, cookie="token"), {"type": "apiKey", "in": "cookie", "name": "token"}),
+    (bearer_auth(**TOKEN, header="X-API-Key"), {"type": "apiKey", "in": "header", "name": "x-api-key"}),
+    (bearer_auth(**TOKEN, scheme=None), {"type": "apiKey", "in": "header", "name": "authorization"}),
+]
+
+
+@pytest.mark.parametrize(("authenticator", "scheme"), SCHEMES)
 def test_where_a_token_is_decides_the_scheme(authenticator: Any, scheme: dict[str, str]) -> None:
     found = step(authenticator)
     assert (found.security.scheme, found.optional, found.authenticates) == (scheme, False, True)

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from conduit.auth import issue_token
+from conduit.auth import User, issue_token
 from conduit.env import Env
 from conduit.main import app
-from core import Secret
-from core.testing import Client, FakeD1Database
+from core import Request, Secret, http
+from core.testing import Client, FakeD1Database, FakeExecutionContext
 
 MIGRATIONS = Path(__file__).parent.parent / "migrations"
 
@@ -32,7 +32,8 @@ def join(env: Env) -> Callable[[str], Awaitable[dict[str, str]]]:
     async def join(name: str) -> dict[str, str]:
         insert = env.DB.prepare("INSERT INTO users (username, email, password) VALUES (?, ?, '') RETURNING id")
         user_id: int = await insert.bind(name, f"{name}@example.com").first("id")
-        return {"Authorization": f"Token {issue_token(env, user_id)}"}
+        req = Request(http.Request("https://conduit.test/"), env, FakeExecutionContext())
+        return {"Authorization": f"Token {await issue_token(req, User(user_id, name, '', None, None))}"}
 
     return join
 

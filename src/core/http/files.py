@@ -132,8 +132,12 @@ def narrow(file: File, whole: object, req: Any, res: Any) -> None:
     `whole` is the body that was sent: a part is cut of no other, such as one that a middleware has compressed.
     """
     # The tag went with an answer that was taken back, and is a weak one where a middleware has changed the body.
-    tag = (res.staged or {}).get("etag", "")
-    if tag.removeprefix("W/") != file.known.etag or res.status_code != 200 or req.method not in ("GET", "HEAD"):
+    staged: dict[str, str] = res.staged or {}
+    if (
+        staged.get("etag", "").removeprefix("W/") != file.known.etag
+        or res.status_code != 200
+        or req.method not in ("GET", "HEAD")
+    ):
         return
     now = req.clock.time()
     if file.known.is_known(req.header, now):

@@ -22,7 +22,7 @@ T = TypeVar("T")
 def optional(authenticator: Authentication[E, T], /) -> Authentication[E, T | None]: ...
 @overload
 def optional(authenticator: Authenticator[E, T, U], /) -> Authenticator[E, T | None, U]: ...
-def optional(authenticator: Authenticator[Any, Any, Any], /) -> Authentication[Any, Any]:
+def optional(authenticator: Authenticator[Any, Any, Any], /) -> Any:
     """Ask `authenticator` who it is, and go on with None where a request brings no credentials.
 
         anyone = app.authenticated(optional(jwt_auth(secret=lambda req: req.env.JWT_SECRET, claims=User)))

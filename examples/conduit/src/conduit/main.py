@@ -8,7 +8,7 @@ from conduit.routes.comments import comments
 from conduit.routes.profiles import profiles
 from conduit.routes.tags import tags
 from conduit.routes.users import users
-from core import CoreError, Next, Request, Response, create_app
+from core import AuthenticationError, CoreError, Next, Request, Response, create_app
 from core.middleware.body_limit import body_limit
 from core.middleware.cors import cors
 from core.middleware.logger import logger
@@ -33,6 +33,11 @@ async def refuse(req: Request[Env], res: Response) -> None:
     raise CoreError(404, "not found", field="path")
 
 
+@app.on_error(AuthenticationError)
+async def refuse_token(err: AuthenticationError, req: Request[Env], res: Response, next: Next) -> None:
+    res.status(401).json({"errors": {"token": ["is missing" if err.missing else "is invalid"]}})
+
+
 @app.on_error
 async def answer_error(err: Exception, req: Request[Env], res: Response, next: Next) -> None:
     """`{"errors": {field: [message, …]}}`, with the field that is named in the error, or `body`."""
@@ -44,6 +49,4 @@ async def answer_error(err: Exception, req: Request[Env], res: Response, next: N
         # The path of an issue is `user.email` or `article.tagList[0]`; clients know the field alone.
         field = issue["path"].partition(".")[2].partition("[")[0] or issue["path"]
         errors.setdefault(field, []).append(issue["message"])
-    for name, value in err.headers.items():
-        res.header(name, value)
     res.status(err.status).json({"errors": errors})

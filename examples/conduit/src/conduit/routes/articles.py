@@ -8,15 +8,15 @@ from typing import TypedDict
 import attrs
 from attrs.validators import ge, le
 
-from conduit.auth import User, current_user, viewer
+from conduit.auth import Claims, User, current_user, token, viewer
 from conduit.env import Env
 from conduit.routes.profiles import PROFILE, Profile, author
 from conduit.validation import KEEP, filled
-from core import CoreError, Request, Response, Router
+from core import CoreError, Request, Response, Router, optional
 
 articles: Router[Env] = Router()
-anyone = articles.authenticated(viewer)
-signed_in = articles.authenticated(current_user)
+anyone = articles.authenticated(optional(token))
+signed_in = articles.authenticated(token).authenticated(current_user)
 
 MOST_PER_PAGE = 100
 
@@ -117,9 +117,9 @@ class Change:
 
 
 @anyone.get("/")
-async def list_articles(req: Request[Env, int | None], res: Response) -> None:
+async def list_articles(req: Request[Env, Claims | None], res: Response) -> None:
     query = req.query.parse(Filter)
-    filters = (req.user, query.author, query.tag, query.favorited)
+    filters = (viewer(req.user), query.author, query.tag, query.favorited)
     count = req.env.DB.prepare(f"SELECT count(*) AS total FROM {FILTERED}").bind(*filters)
     page = req.env.DB.prepare(f"SELECT {SUMMARY} FROM {FILTERED} ORDER BY a.id DESC LIMIT ?5 OFFSET ?6")
     found = await page.bind(*filters, min(query.limit, MOST_PER_PAGE), query.offset).all(Row)
@@ -136,8 +136,8 @@ async def feed(req: Request[Env, User], res: Response) -> None:
 
 
 @anyone.get("/:slug")
-async def get_article(req: Request[Env, int | None], res: Response) -> None:
-    res.json(await article(req.env, req.params["slug"], req.user))
+async def get_article(req: Request[Env, Claims | None], res: Response) -> None:
+    res.json(await article(req.env, req.params["slug"], viewer(req.user)))
 
 
 @signed_in.post("/")
@@ -194,9 +194,9 @@ async def unfavorite(req: Request[Env, User], res: Response) -> None:
     res.json(await article(req.env, req.params["slug"], req.user.id))
 
 
-async def article(env: Env, slug: str, viewer: int | None) -> dict[str, Article]:
+async def article(env: Env, slug: str, viewer_id: int | None) -> dict[str, Article]:
     statement = env.DB.prepare(f"SELECT {SUMMARY}, a.body FROM {ARTICLES} WHERE a.slug = ?2")
-    row = await statement.bind(viewer, slug).first(WholeRow)
+    row = await statement.bind(viewer_id, slug).first(WholeRow)
     if row is None:
         raise not_found()
     return {"article": {**shown(row), "body": row.body}}

@@ -2,16 +2,16 @@
 
 import attrs
 
-from conduit.auth import User, current_user, viewer
+from conduit.auth import Claims, User, current_user, token, viewer
 from conduit.env import Env
 from conduit.routes.articles import ownership
 from conduit.routes.profiles import PROFILE, Profile, author
 from conduit.validation import filled
-from core import CoreError, Request, Response, Router
+from core import CoreError, Request, Response, Router, optional
 
 comments: Router[Env] = Router()
-anyone = comments.authenticated(viewer)
-signed_in = comments.authenticated(current_user)
+anyone = comments.authenticated(optional(token))
+signed_in = comments.authenticated(token).authenticated(current_user)
 
 COMMENTS = f"""
     SELECT c.id, c.body, c.created_at AS createdAt, c.updated_at AS updatedAt, {PROFILE}
@@ -47,10 +47,10 @@ class Creation:
 
 
 @anyone.get("/:slug/comments")
-async def list_comments(req: Request[Env, int | None], res: Response) -> None:
+async def list_comments(req: Request[Env, Claims | None], res: Response) -> None:
     article = await ownership(req.env, req.params["slug"])
     statement = req.env.DB.prepare(f"{COMMENTS} WHERE c.article_id = ?2 ORDER BY c.id")
-    found = await statement.bind(req.user, article.id).all(Row)
+    found = await statement.bind(viewer(req.user), article.id).all(Row)
     res.json({"comments": [shown(row) for row in found.results]})
 
 

@@ -2,13 +2,13 @@
 
 import attrs
 
-from conduit.auth import User, current_user, viewer
+from conduit.auth import Claims, User, current_user, token, viewer
 from conduit.env import Env
-from core import CoreError, Request, Response, Router
+from core import CoreError, Request, Response, Router, optional
 
 profiles: Router[Env] = Router()
-anyone = profiles.authenticated(viewer)
-signed_in = profiles.authenticated(current_user)
+anyone = profiles.authenticated(optional(token))
+signed_in = profiles.authenticated(token).authenticated(current_user)
 
 # Of the user `u`, as the viewer ?1 sees them. Nobody in particular is null, who follows nobody.
 PROFILE = """
@@ -26,8 +26,8 @@ class Profile:
 
 
 @anyone.get("/:username")
-async def get_profile(req: Request[Env, int | None], res: Response) -> None:
-    res.json(await shown(req.env, req.params["username"], req.user))
+async def get_profile(req: Request[Env, Claims | None], res: Response) -> None:
+    res.json(await shown(req.env, req.params["username"], viewer(req.user)))
 
 
 @signed_in.post("/:username/follow")
@@ -48,9 +48,9 @@ async def unfollow(req: Request[Env, User], res: Response) -> None:
     res.json(await shown(req.env, req.params["username"], req.user.id))
 
 
-async def shown(env: Env, username: str, viewer: int | None) -> dict[str, Profile]:
+async def shown(env: Env, username: str, viewer_id: int | None) -> dict[str, Profile]:
     statement = env.DB.prepare(f"SELECT {PROFILE} FROM users u WHERE u.username = ?2")
-    profile = await statement.bind(viewer, username).first(Profile)
+    profile = await statement.bind(viewer_id, username).first(Profile)
     if profile is None:
         raise CoreError(404, "not found", field="profile")
     return {"profile": profile}

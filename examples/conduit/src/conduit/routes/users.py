@@ -4,13 +4,13 @@ from typing import Any
 
 import attrs
 
-from conduit.auth import User, current_user, issue_token
+from conduit.auth import User, current_user, issue_token, token
 from conduit.env import Env
 from conduit.validation import KEEP, filled, long_enough
 from core import CoreError, D1Error, Request, Response, Router, passwords
 
 users: Router[Env] = Router()
-signed_in = users.authenticated(current_user)
+signed_in = users.authenticated(token).authenticated(current_user)
 
 ABSENT: Any = object()  # told from null, which empties `bio` and `image`
 
@@ -79,7 +79,7 @@ async def sign_up(req: Request[Env], res: Response) -> None:
     except D1Error as error:
         raise taken(error) from error
     assert user is not None
-    res.status(201).json(shown(req.env, user))
+    res.status(201).json(await shown(req, user))
 
 
 @users.post("/users/login")
@@ -90,12 +90,12 @@ async def login(req: Request[Env], res: Response) -> None:
     right = await passwords.verify(given.password, account.password if account else None)
     if account is None or not right:
         raise CoreError(401, "invalid", field="credentials")
-    res.json(shown(req.env, account))
+    res.json(await shown(req, account))
 
 
 @signed_in.get("/user")
 async def get_user(req: Request[Env, User], res: Response) -> None:
-    res.json(shown(req.env, req.user))
+    res.json(await shown(req, req.user))
 
 
 @signed_in.put("/user")
@@ -119,11 +119,11 @@ async def update_user(req: Request[Env, User], res: Response) -> None:
     except D1Error as error:
         raise taken(error) from error
     assert user is not None
-    res.json(shown(req.env, user))
+    res.json(await shown(req, user))
 
 
-def shown(env: Env, user: User) -> dict[str, SignedIn]:
-    return {"user": SignedIn(user.email, issue_token(env, user.id), user.username, user.bio, user.image)}
+async def shown(req: Request[Env, Any], user: User) -> dict[str, SignedIn]:
+    return {"user": SignedIn(user.email, await issue_token(req, user), user.username, user.bio, user.image)}
 
 
 def taken(error: D1Error) -> Exception:
