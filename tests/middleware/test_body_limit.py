@@ -9,7 +9,6 @@ import pytest
 
 from core import http
 from core.app import App
-from core.errors import OptionError
 from core.middleware.body_limit import body_limit
 from core.request import Request
 from core.response import Response
@@ -105,11 +104,3 @@ async def test_a_json_body_is_bound_too() -> None:
 
     request = http.Request("https://a.test/", method="POST", body=Pieces(1))
     assert (await app.fetch(request, None, FakeExecutionContext())).status == 413
-
-
-@pytest.mark.parametrize(
-    "options", [{"max_size": -1}, {"max_size": "1mb"}, {"max_size": 1, "status": 200}, {"max_size": 1, "message": ""}]
-)
-def test_a_bad_option_is_a_clear_error_when_it_is_built(options: Any) -> None:
-    with pytest.raises(OptionError, match=r"^body_limit\("):
-        body_limit(**options)

@@ -14,7 +14,7 @@ from tests.support.bench import Bench
 
 from core.app import App
 from core.bindings.kv import KVNamespace
-from core.errors import CoreError, KVError, OptionError
+from core.errors import CoreError, KVError
 from core.handlers import Next
 from core.hosts.asgi import asgi
 from core.http.dates import http_date
@@ -461,18 +461,3 @@ async def test_a_store_that_fails_is_logged_and_harms_nothing(caplog: pytest.Log
     await bench.ctx.drain()
     assert response.status == 200
     assert "could not keep the answer to /a" in caplog.text
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"max_age": 0},
-        {"max_body": -1},
-        {"name": "a b"},
-        {"kv_binding": ""},
-        {"kv_binding": "A", "store": MemoryCache()},
-    ],
-)
-def test_a_bad_option_is_a_clear_error_when_it_is_built(options: Any) -> None:
-    with pytest.raises(OptionError, match=r"^cache\("):
-        cache(**options)

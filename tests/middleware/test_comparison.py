@@ -27,7 +27,7 @@ def test_every_middleware_has_a_page_with_an_example() -> None:
         "__init__",
         "options",
         "authentication",
-        "conditional",
+        "declared",
         "jwks",
         "jwt_keys",
         "jwt_token",

@@ -488,26 +488,6 @@ async def test_a_secret_may_be_text_bytes_a_secret_or_come_later() -> None:
     assert await accepted(Guarded(jwt_auth(secret=later)), token())
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"secret": "JWT_SECRET"},
-        {},
-        {"secret": by_env, "jwks": "https://a.test"},
-        {"secret": by_env, "algorithms": "HS256"},
-        {"secret": by_env, "algorithms": []},
-        {"secret": by_env, "issuer": []},
-        {"secret": by_env, "audience": [7]},
-        {"secret": by_env, "max_length": 1},
-        {"jwks": "http://a.test/keys"},
-        {"jwks": "https://a.test/keys", "algorithms": ["HS256"]},
-    ],
-)
-def test_a_bad_option_is_a_clear_error_when_it_is_built(options: Any) -> None:
-    with pytest.raises(OptionError, match="jwt_auth"):
-        jwt_auth(**options)
-
-
 # -- keys of an issuer
 
 

@@ -12,7 +12,7 @@ import pytest
 from core import http
 from core.app import App
 from core.context import EdgeMetadata
-from core.errors import CoreError, OptionError, OrderError
+from core.errors import CoreError, OrderError
 from core.middleware.logger import logger
 from core.middleware.request_id import request_id
 from core.middleware.timeout import timeout
@@ -39,19 +39,6 @@ def app_with(*middleware: Any, **handlers: Any) -> Client[Any]:
         raise CoreError(418, "No")
 
     return Client(app, None, FakeExecutionContext())
-
-
-async def test_the_short_format_is_method_path_status_duration_and_colo() -> None:
-    lines = Lines()
-    await app_with(logger(write=lines)).get("/users/7")
-    assert lines == ["GET /users/7 200 0ms [-]"]
-
-
-async def test_the_long_format_adds_ip_colo_and_id() -> None:
-    lines = Lines()
-    client = app_with(request_id(generator=lambda: "abc"), logger(format="long", write=lines))
-    await client.get("/users/7")
-    assert lines == ["GET /users/7 200 0ms ip=203.0.113.7 colo=- id=abc"]
 
 
 async def test_a_missing_colo_ip_or_id_prints_a_hyphen() -> None:
@@ -191,11 +178,6 @@ async def test_a_format_function_or_sink_that_raises_never_breaks_a_response(
     assert "on_send callback of GET /users/7 raised" in caplog.text
 
 
-async def test_write_is_print_by_default(capsys: pytest.CaptureFixture[str]) -> None:
-    await app_with(logger()).get("/users/7")
-    assert capsys.readouterr().out == "GET /users/7 200 0ms [-]\n"
-
-
 async def test_a_logging_logger_is_an_option(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG, "access"):
         await app_with(logger(write=logging.getLogger("access"), level=logging.DEBUG)).get("/users/100%25")
@@ -242,9 +224,3 @@ def test_logger_before_request_id_on_one_chain_is_an_error_that_names_both() -> 
     app.use(logger())
     with pytest.raises(OrderError, match=r"logger\(\) stands before request_id\(\).*Register request_id\(\) first"):
         app.use(request_id())  # type: ignore[core-order]  # that is what is tested
-
-
-@pytest.mark.parametrize("options", [{"format": "tiny"}, {"write": "stdout"}, {"level": "INFO", "write": logging.root}])
-def test_a_bad_option_is_a_clear_error_when_it_is_built(options: Any) -> None:
-    with pytest.raises(OptionError, match=rf"^logger\({next(iter(options))}="):
-        logger(**options)

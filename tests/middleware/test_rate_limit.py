@@ -692,28 +692,6 @@ async def test_a_store_of_ones_own_is_one_method() -> None:
 
 
 @pytest.mark.parametrize(
-    "options",
-    [
-        {"limit": 0},
-        {"limit": True},
-        {"limit": 1.5},
-        {"window": 0},
-        {"window": 0.5},
-        {"message": ""},
-        {"name": ""},
-        {"on_store_error": "maybe"},
-        {"key_fn": "ip"},
-        {"skip": True},
-        {"cost": 2},
-    ],
-)
-def test_a_bad_option_is_a_clear_error_when_it_is_built(options: Any) -> None:
-    given: dict[str, Any] = {"kv_binding": "KV", "limit": 1, "window": 60, **options}
-    with pytest.raises(OptionError, match=rf"^rate_limit\({next(iter(options))}="):
-        rate_limit(**given)
-
-
-@pytest.mark.parametrize(
     "options", [{}, {"kv_binding": "KV", "store": MemoryStore()}, {"kv_binding": ""}, {"store": 7}]
 )
 def test_it_counts_in_one_place(options: Any) -> None:

@@ -14,15 +14,13 @@ from core.hosts.asgi import asgi
 from core.http.websocket import WebSocket
 from core.middleware.cors import cors
 from core.middleware.rate_limit import rate_limit
-from core.middleware.secure_headers import NONCE, secure_hdrs, secure_headers
+from core.middleware.secure_headers import NONCE, secure_hdrs
 from core.request import Request
 from core.response import Response
 from core.testing import Client, FakeExecutionContext, FakeKVNamespace
 
+# Beyond the specification, whose ten are in tests/spec.
 OFF = [
-    "cross_origin_embedder_policy",
-    "cross_origin_opener_policy",
-    "cross_origin_resource_policy",
     "content_security_policy_report_only",
     "origin_agent_cluster",
     "x_dns_prefetch_control",
@@ -71,28 +69,11 @@ def client_with(*middleware: Any) -> Client[Any]:
     return Client(app, Env(FakeKVNamespace()))
 
 
-def test_secure_headers_is_another_name_of_it() -> None:
-    assert secure_headers is secure_hdrs
-
-
-async def test_the_defaults_of_the_specification_exactly() -> None:
-    response = await client_with(secure_hdrs()).get("/")
-    for option, value in DEFAULTS.items():
-        assert response.headers[option.replace("_", "-")] == value
-    for option in OFF:
-        assert option.replace("_", "-") not in response.headers
-
-
-@pytest.mark.parametrize("option", [*DEFAULTS, *OFF])
-async def test_each_option_overrides_its_value(option: str) -> None:
-    client = client_with(secure_hdrs(**only(option, "a value")))
-    assert (await client.get("/")).headers[option.replace("_", "-")] == "a value"
-
-
-@pytest.mark.parametrize("option", [*DEFAULTS, *OFF])
-async def test_false_disables_each(option: str) -> None:
-    client = client_with(secure_hdrs(**only(option, False)))
-    assert option.replace("_", "-") not in (await client.get("/")).headers
+@pytest.mark.parametrize("option", OFF)
+async def test_a_further_header_is_off_until_it_is_given(option: str) -> None:
+    name = option.replace("_", "-")
+    for options, value in (({}, None), (only(option, "a value"), "a value"), (only(option, False), None)):
+        assert (await client_with(secure_hdrs(**options)).get("/")).headers.get(name) == value
 
 
 @pytest.mark.parametrize(
@@ -182,26 +163,6 @@ async def test_reporting_endpoints_take_names_to_urls() -> None:
 def test_values_with_cr_or_lf_are_refused_at_registration(option: str, value: str) -> None:
     with pytest.raises(OptionError, match=rf"^secure_hdrs\({option}="):
         secure_hdrs(**only(option, value))
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"x_frame_options": True},
-        {"x_frame_options": None},
-        {"content_security_policy": {}},
-        {"content_security_policy": {"default_src": ["a; script-src *"]}},
-        {"content_security_policy": {"default_src": ["a, script-src *"]}},
-        {"content_security_policy": {"default_src": [7]}},
-        {"content_security_policy": {"default src": "'self'"}},
-        {"content_security_policy": {"script_src": [NONCE, "a\nb"]}},
-        {"reporting_endpoints": {"a": 'https://a/"'}},
-        {"reporting_endpoints": {"a b": "https://a/"}},
-    ],
-)
-def test_a_bad_option_is_a_clear_error_when_it_is_built(options: Any) -> None:
-    with pytest.raises(OptionError, match=rf"^secure_hdrs\({next(iter(options))}="):
-        secure_hdrs(**options)
 
 
 async def keep_all(req: Request[Any], res: Response) -> None:

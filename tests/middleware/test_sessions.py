@@ -12,7 +12,7 @@ from tests.support.bench import Bench
 
 from core import http
 from core.bindings.kv import KVNamespace
-from core.errors import CoreError, OptionError
+from core.errors import CoreError
 from core.middleware.sessions import Session, session_of, sessions
 from core.request import Request
 from core.response import Response
@@ -379,23 +379,3 @@ async def test_without_the_middleware_session_of_says_what_to_do() -> None:
 async def test_over_plain_http_for_development() -> None:
     response = await Site(secure=False, cookie="session").client.get("/set/7")
     assert "Secure" not in response.headers.get_set_cookie()[0]
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"kv_binding": ""},
-        {"secret": "abc"},
-        {"max_age": 59},
-        {"cookie": "a b"},
-        {"cookie": "a\r\nb"},
-        {"path": "/;x"},
-        {"secure": False},
-        {"same_site": "Sometimes"},
-        {"same_site": "None", "secure": False, "cookie": "s"},
-    ],
-)
-def test_a_bad_option_is_a_clear_error_when_it_is_built(options: Any) -> None:
-    given: dict[str, Any] = {"kv_binding": "SESSIONS", "secret": secret, **options}
-    with pytest.raises(OptionError, match=r"^sessions\("):
-        sessions(**given)

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from core import http
 from core.app import App
 from core.bindings.r2 import R2Bucket
-from core.errors import OptionError
 from core.http.conditional import parse_range
 from core.http.dates import http_date, read_date
 from core.middleware.static import static
@@ -375,24 +374,6 @@ async def test_an_objects_own_headers_are_sent() -> None:
     assert (await client.get("/../secret.txt")).status == 404
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"directory": "/nowhere-at-all"},
-        {"bucket": ""},
-        {"bucket": "A", "directory": "."},
-        {"directory": ".", "prefix": "x"},
-        {"bucket": "A", "index": "a/b"},
-        {"bucket": "A", "index": ""},
-        {"bucket": "A", "cache_control": "a\nb"},
-    ],
-)
-def test_a_bad_option_is_a_clear_error_when_it_is_built(options: Any) -> None:
-    with pytest.raises(OptionError, match=r"^static\("):
-        static(**options)
-
-
 @given(st.integers(0, 300), st.integers(0, 300) | st.none(), st.integers(0, 300))
 def test_a_range_is_what_a_slice_of_the_bytes_would_be(start: int, end: int | None, size: int) -> None:
     data = bytes(size)
@@ -475,9 +456,3 @@ async def test_a_page_that_is_not_there_is_the_fallback_and_a_script_is_a_404(tm
         missing = await client.get("/users/7.js", headers=headers)
         assert (missing.status, missing.headers["vary"]) == (404, "Accept")
     assert (await client.post("/users/7", headers={"Accept": "text/html"})).status == 404
-
-
-@pytest.mark.parametrize("fallback", ["", "/index.html", "../secret.txt", 7])
-def test_a_fallback_lies_below_the_mount(fallback: Any) -> None:
-    with pytest.raises(OptionError, match=r"^static\(fallback="):
-        static(directory=".", fallback=fallback)

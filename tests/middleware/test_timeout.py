@@ -39,36 +39,6 @@ def slow(seconds: float) -> Any:
     return handler
 
 
-async def test_a_handler_in_time_answers_itself_and_the_timer_is_cancelled() -> None:
-    bench = Slow(slow(0.999), timeout(duration=1000))
-    assert (await bench.run()).status == 200
-    assert bench.clock.pending == 0
-
-
-async def test_after_the_duration_in_milliseconds_the_answer_is_408_request_timeout() -> None:
-    response = await Slow(slow(1.001), timeout(duration=1000)).run()
-    assert (response.status, await response.json()) == (408, {"error": "Request Timeout"})
-
-
-async def test_status_and_message_are_options() -> None:
-    response = await Slow(slow(5), timeout(duration=1, status=504, message="Too slow")).run()
-    assert (response.status, await response.json()) == (504, {"error": "Too slow"})
-
-
-async def test_a_core_error_with_status_and_message_goes_to_the_error_handler_through_next() -> None:
-    bench = Slow(slow(5), timeout(duration=1))
-    seen: list[Any] = []
-
-    @bench.app.on_error
-    async def answer(err: Exception, req: Request[Any], res: Response, next: Any) -> None:
-        assert isinstance(err, CoreError)
-        seen.append((err.status, err.message))
-        res.status(err.status).json({"error": err.message, "mine": True})
-
-    assert (await (await bench.run()).json())["mine"]
-    assert seen == [(408, "Request Timeout")]
-
-
 async def test_the_downstream_chain_is_cancelled_not_abandoned() -> None:
     ended: list[str] = []
 
@@ -337,9 +307,3 @@ async def test_a_disconnect_while_a_limited_body_streams_is_a_disconnect() -> No
 def test_zero_negative_nan_and_infinite_durations_are_refused(duration: Any) -> None:
     with pytest.raises(OptionError, match=r"^timeout\(duration=.*must be a finite number above 0, in milliseconds"):
         timeout(duration=duration)
-
-
-@pytest.mark.parametrize("options", [{"status": 200}, {"status": 600}, {"status": "408"}, {"message": ""}])
-def test_a_bad_option_is_a_clear_error_when_it_is_built(options: Any) -> None:
-    with pytest.raises(OptionError, match=rf"^timeout\({next(iter(options))}="):
-        timeout(duration=1, **options)

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from core import App, Request, Response, http
-from core.errors import OptionError
 from core.middleware.trusted_hosts import trusted_hosts
 from core.testing import FakeExecutionContext
 
@@ -60,12 +59,3 @@ async def test_the_list_may_come_from_the_request() -> None:
 
     assert await status("www.example.com", at_once) == 200
     assert await status("www.example.com", later) == 400
-
-
-@pytest.mark.parametrize(
-    "hosts",
-    ["example.com", [], ["https://example.com"], ["example.com:80"], ["Example.com"], ["*"], ["a.*"], [7], None],
-)
-def test_a_list_that_lets_nobody_or_anybody_in_is_refused(hosts: Any) -> None:
-    with pytest.raises(OptionError, match=r"^trusted_hosts\(hosts="):
-        trusted_hosts(hosts=hosts)

@@ -185,6 +185,8 @@ def _declared(name: str, options: Mapping[str, Any], method: str) -> StepFacts |
         case "body_limit":
             refusal = refuses(option("status", 413), option("message", "Payload Too Large"))
             return StepFacts(answers=(refusal,), limits_bodies=True)
+        case "trusted_hosts":
+            return StepFacts(answers=(refuses(option("status", 400), option("message", "Unknown host")),))
         case "ip_restriction":
             return StepFacts(answers=(refuses(option("status", 403), option("message", "Forbidden")),))
         case "csrf" if method not in _SAFE:
