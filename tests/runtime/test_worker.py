@@ -145,6 +145,8 @@ def test_a_websocket_echoes_texts_and_bytes_and_closes_with_a_code(worker: Runni
         while (line := stream.readline()) != b"\r\n":
             headers.append(line.lower())
         assert b"sec-websocket-protocol: chat.v1\r\n" in headers
+        assert b"x-room: one\r\n" in headers
+        assert b"set-cookie: seen=1\r\n" in headers
         connection.sendall(_frame(1, b"hi"))
         assert _read_frame(stream) == (1, b"echo hi")
         connection.sendall(_frame(2, b"\x00\xff"))

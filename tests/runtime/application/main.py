@@ -200,7 +200,7 @@ async def one_task(req: Request[Env], res: Response) -> None:
     res.stream(source(), content_type="text/plain")
 
 
-@app.websocket("/socket", protocols=["chat.v1"])
+@app.websocket("/socket", protocols=["chat.v1"], headers={"X-Room": "one", "Set-Cookie": "seen=1"})
 async def socket(req: Request[Env], socket: WebSocket) -> None:
     try:
         while (message := await socket.receive()) != "bye":
