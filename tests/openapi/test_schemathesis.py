@@ -22,8 +22,9 @@ import conduit.env
 import conduit.main
 import users_api.env
 import users_api.main
+from core import Request, http
 from core.openapi.contract import Contract
-from core.testing import Client, env
+from core.testing import Client, FakeExecutionContext, env
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 DOCUMENTS = {name: json.loads((EXAMPLES / name / "openapi.json").read_text("utf-8")) for name in ("users", "conduit")}
@@ -56,7 +57,9 @@ async def conduit_client(contract: Contract) -> tuple[Client[Any], str]:
         "INSERT INTO articles (slug, title, description, body, tag_list, author_id) VALUES ('1', 'A', 'B', 'C', '[]', 1)"
     ).run()
     await fakes.DB.prepare("INSERT INTO comments (body, article_id, author_id) VALUES ('D', 1, 1)").run()
-    return client, f"Token {conduit.auth.issue_token(fakes, 1)}"
+    user = conduit.auth.User(1, "ada", "ada@example.com", None, None)
+    req = Request(http.Request("https://conduit.test/"), fakes, FakeExecutionContext())
+    return client, f"Token {await conduit.auth.issue_token(req, user)}"
 
 
 CLIENTS = {"users": users_client, "conduit": conduit_client}
