@@ -33,6 +33,8 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "dev": Command("Develop", "core.cli.dev", "serve the application here, with embedded bindings, and reload it"),
     "routes": Command("Develop", "core.cli.routes", "list the routes, with everything that runs before them"),
     "migrate": Command("Develop", "core.cli.migrate", "list, make and apply the migrations of SQL databases"),
+    "sql": Command("Develop", "core.cli.sql", "run SQL on a local database, from a prompt or a file"),
+    "seed": Command("Develop", "core.cli.seed", "put the first rows into a local database, from seed.sql"),
     "check": Command("Check", "core.cli.check", "prove Env, names and SQL against the configuration file"),
     "types": Command("Check", "core.cli.types", "write the Env class that the configuration file asks for"),
     "openapi": Command("Check", "core.cli.openapi", "describe the API as OpenAPI, from its types"),

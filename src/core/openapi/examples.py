@@ -31,7 +31,7 @@ Found: TypeAlias = dict[str, dict[str, dict[str, dict[str, Any]]]]
 
 @attrs.define
 class Examples:
-    """What tests sent and got. `test` is the id of the one that runs."""
+    """A request of a test and its answer. `test` is the id of the one that runs."""
 
     found: Found = attrs.Factory(dict[str, dict[str, dict[str, dict[str, Any]]]])
     test: str = ""

@@ -12,7 +12,7 @@ from pathlib import Path
 from core.backends.embedded.queue import EmbeddedQueue
 from core.backends.embedded.store import Store
 
-WORKER = Path(__file__).with_name("queue_worker.py")
+WORKER = Path(__file__).with_name("worker.py")
 MESSAGES = 10_000
 KILLS = 6
 

@@ -1,6 +1,6 @@
 """A process that sends numbers to a queue and consumes them, for tests that end it with SIGKILL.
 
-`python queue_worker.py STATE LOG FIRST LAST`: every send that returned and every message that was handled is a line of
+`python worker.py STATE LOG FIRST LAST`: every send that returned and every message that was handled is a line of
 LOG, written before anything else happens. It ends when all is sent and the queue is empty.
 """
 

@@ -1,0 +1,253 @@
+"""`core sql` and `core seed`: statements for the databases of this machine, from a prompt, an argument or a file.
+
+A file is one transaction, as a batch of the platform is: it changes everything or nothing. The prompt runs each statement
+by itself. The state is that of `core dev`, or with `--workerd` that of `core dev --runtime workerd`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sqlite3
+import sys
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from core.cli.project import add_project_options, find_configuration
+from core.cli.style import Style, table
+
+if TYPE_CHECKING:
+    from core.config.model import Configuration
+    from core.dev.options import Options
+
+__all__ = ["add", "run"]
+
+_DESCRIPTION = """\
+Run SQL on a local database. Without FILE and --command: a prompt, where a statement ends with a semicolon and `.exit`
+(or Ctrl-D) ends it; .tables lists the tables. A FILE (`-` is the standard input) and a --command are one transaction: with
+a mistake in them nothing is changed.
+
+Exit codes: 0 all statements ran, 1 one failed, 2 the command or the configuration file was wrong."""
+_WIDEST: Final = 60
+
+Execute = Callable[[list[str]], "list[_Rows]"]
+"""Runs statements in one transaction. Raises D1Error or sqlite3.Error."""
+_Rows = tuple[list[str], list[list[Any]]]
+"""The columns and the rows of a statement; no columns where it gives none."""
+
+
+def add(subparsers: Any) -> None:
+    """Add the command's options."""
+    parser = subparsers.add_parser("sql", help="run SQL on a local database", description=_DESCRIPTION)
+    parser.add_argument("file", nargs="?", metavar="FILE", help="a file of statements; - is the standard input")
+    parser.add_argument("-c", "--command", metavar="SQL", help="run these statements")
+    add_sql_options(parser)
+
+
+def add_sql_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that name the database."""
+    parser.add_argument("--binding", metavar="NAME", help="the database (default: the only one)")
+    parser.add_argument(
+        "--workerd", action="store_true", help="the state of `core dev --runtime workerd`, which must not be running"
+    )
+    add_project_options(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command."""
+    from core.errors import UsageError
+
+    if args.file is not None and args.command is not None:
+        raise UsageError("give a FILE or --command, not both")
+    text, where = args.command, "--command"
+    if args.file is not None:
+        text, where = read_file(args.file)
+    with opened(args) as (name, execute):
+        if text is not None:
+            return run_text(text, where, execute)
+        return _prompt(name, execute)
+
+
+def read_file(file: str) -> tuple[str, str]:
+    """The text of a file, or of the standard input, and its name in messages. Raises UsageError."""
+    from core.errors import UsageError
+
+    if file == "-":
+        return sys.stdin.read(), "<stdin>"
+    try:
+        return Path(file).read_text("utf-8"), file
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{file} cannot be read: {error}. Give the path of a file of SQL") from None
+
+
+def run_text(text: str, where: str, execute: Execute) -> int:
+    """Run the statements of a text as one transaction, and print their rows. Returns the exit code."""
+    from core.errors import D1Error
+    from core.sql.tokens import statements_of
+
+    statements = [each for each in statements_of(text) if each.tokens]
+    try:
+        results = execute([each.text for each in statements])
+    except (D1Error, sqlite3.Error) as error:
+        _fail(f"{where}: {error}. Nothing was changed: correct it and run it again")
+        return 1
+    for columns, rows in results:
+        _show(columns, rows)
+    return 0
+
+
+@contextmanager
+def opened(args: argparse.Namespace) -> Generator[tuple[str, Execute]]:
+    """The name of the database that the options mean, and the function that runs statements on it. Raises UsageError."""
+    from core.dev.options import Options
+    from core.dev.project import read_configuration
+
+    options = Options(
+        config=find_configuration(args.config),
+        environment=args.environment,
+        state=None if args.state is None else args.state.resolve(),
+    )
+    configuration = read_configuration(options)
+    name = _database(configuration, args.binding)
+    if args.workerd:
+        with closing(_open_workerd(configuration, name)) as connection:
+            yield name, lambda statements: _execute(connection, statements)
+    else:
+        with _embedded(options, configuration, name) as execute:
+            yield name, execute
+
+
+@contextmanager
+def _embedded(options: Options, configuration: Configuration, name: str) -> Generator[Execute]:
+    import asyncio
+
+    from core.dev.project import open_bindings
+
+    store, bindings = open_bindings(options, configuration)
+    database: Any = bindings.values[name]
+
+    async def batch(statements: list[str]) -> list[_Rows]:
+        # The transaction first, for all or nothing; its results have the rows as dicts, whose keys are the columns.
+        results = await database.batch([database.prepare(statement) for statement in statements])
+        found: list[_Rows] = []
+        for result in results:
+            columns = list(result.results[0]) if result.results else []
+            found.append((columns, [[row[column] for column in columns] for row in result.results]))
+        return found
+
+    with store:
+        yield lambda statements: asyncio.run(batch(statements))
+
+
+def _database(configuration: Configuration, given: str | None) -> str:
+    from core.errors import UsageError
+
+    names = [name for name, binding in configuration.bindings.items() if binding.kind == "d1"]
+    if not names:
+        raise UsageError('the configuration has no database. Write [[d1_databases]] binding = "DB"')
+    if given is not None and given not in names:
+        raise UsageError(f"there is no database {given}. Databases of the configuration: {', '.join(names)}")
+    if given is None and len(names) > 1:
+        raise UsageError(f"there are several databases. Choose one with --binding: {', '.join(names)}")
+    return given or names[0]
+
+
+def _open_workerd(configuration: Configuration, name: str) -> sqlite3.Connection:
+    """The file in which workerd keeps a database: that of a Durable Object with the database's name."""
+    from core.backends.embedded.durable_object.ids import id_from_name
+    from core.errors import UsageError
+    from core.runtime.plan import plan_of
+
+    plan = plan_of(configuration.worker, folder=configuration.directory)
+    object_id = id_from_name("D1Database", None, plan.d1[name])
+    file = configuration.directory / ".core" / "workerd" / "d1" / "D1Database" / f"{object_id}.sqlite"
+    if not file.is_file():
+        raise UsageError(f"{name} has no state of workerd yet. Run `core dev --runtime workerd` once")
+    return sqlite3.connect(file, isolation_level=None, timeout=2)
+
+
+def _execute(connection: sqlite3.Connection, statements: list[str]) -> list[_Rows]:
+    found: list[_Rows] = []
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        for statement in statements:
+            cursor = connection.execute(statement)
+            columns = [column[0] for column in cursor.description or ()]
+            found.append((columns, [list(row) for row in cursor.fetchall()]))
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+    return found
+
+
+# -- the prompt
+
+
+def _prompt(name: str, execute: Execute) -> int:
+    from core.errors import D1Error
+
+    if sys.stdin.isatty():
+        import contextlib
+        import importlib
+
+        with contextlib.suppress(ImportError):
+            importlib.import_module("readline")  # which gives `input` a history
+        print(f"{name}: a statement ends with a semicolon, .exit ends the prompt.")
+    failed = False
+    for statement in _statements(name):
+        try:
+            for columns, rows in execute([statement]):
+                _show(columns, rows)
+        except (D1Error, sqlite3.Error) as error:
+            failed = True
+            _fail(str(error))
+    return 1 if failed and not sys.stdin.isatty() else 0
+
+
+def _statements(name: str) -> Iterator[str]:
+    """The statements that are typed, until the end of the input."""
+    typed = ""
+    while True:
+        try:
+            line = input((f"{name}> " if not typed else " " * len(name) + "> ") if sys.stdin.isatty() else "")
+        except EOFError:
+            if typed.strip():
+                yield typed
+            return
+        if not typed and line.strip() in (".exit", ".quit"):
+            return
+        if not typed and line.strip() == ".tables":
+            line = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE '\\_%' ESCAPE '\\' ORDER BY name;"
+        typed = f"{typed}{line}\n"
+        if sqlite3.complete_statement(typed):
+            yield typed
+            typed = ""
+
+
+# -- writing
+
+
+def _show(columns: list[str], rows: list[list[Any]]) -> None:
+    if columns:
+        paint = Style(sys.stdout)
+        head, *lines = table([tuple(columns), *(tuple(map(_cell, row)) for row in rows)], indent="")
+        print(paint.bold(head))
+        for line in lines:
+            print(line)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, bytes):
+        return f"x'{value[:16].hex()}{'…' if len(value) > 16 else ''}'"
+    text = "".join(char if char.isprintable() else " " for char in str(value))
+    return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}…"
+
+
+def _fail(message: str) -> None:
+    paint = Style(sys.stderr)
+    sys.stderr.write(f"{paint.paint('error', 'bold', 'red')}: {message}\n")

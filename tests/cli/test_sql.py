@@ -1,0 +1,111 @@
+"""`core sql` and `core seed`: statements from an argument, a file, a pipe, on the state of `core dev` and of workerd."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.support.command_line import run
+
+from core.backends.embedded.durable_object.ids import id_from_name
+
+TOML = """\
+name = "trial"
+main = "main.py"
+compatibility_date = "2026-04-01"
+
+[[d1_databases]]
+binding = "DB"
+database_name = "trial"
+database_id = "trial-id"
+"""
+SCHEMA = "CREATE TABLE notes (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE)"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "wrangler.toml").write_text(TOML)
+    assert run("sql", "-c", SCHEMA, folder=tmp_path).returncode == 0
+    return tmp_path
+
+
+def typed(text: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """`core sql` with something on its standard input."""
+    command = [sys.executable, "-m", "core.cli", "sql"]
+    return subprocess.run(command, cwd=folder, input=text, capture_output=True, text=True, timeout=60)
+
+
+def test_rows_are_printed_as_a_table(project: Path) -> None:
+    insert = "INSERT INTO notes (text) VALUES ('first'), ('two\nlines'); SELECT id, text, NULL AS missing, x'00ff' AS b FROM notes"
+    done = run("sql", "--command", insert, folder=project)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "id  text       missing  b",
+        "1   first      NULL     x'00ff'",
+        "2   two lines  NULL     x'00ff'",
+    ]
+
+
+def test_a_file_changes_everything_or_nothing(project: Path) -> None:
+    (project / "fix.sql").write_text(
+        "INSERT INTO notes (text) VALUES ('first');\nINSERT INTO note (text) VALUES ('x');\n"
+    )
+    done = run("sql", "fix.sql", folder=project)
+    assert done.returncode == 1
+    assert "fix.sql" in done.stderr
+    assert "no such table: note" in done.stderr
+    assert "Nothing was changed" in done.stderr
+    assert run("sql", "-c", "SELECT count(*) AS n FROM notes", folder=project).stdout.split() == ["n", "0"]
+
+
+def test_each_statement_of_a_prompt_runs_by_itself(project: Path) -> None:
+    done = typed(
+        "INSERT INTO notes (text)\nVALUES ('a;b');\nSELEC 1;\nSELECT text FROM notes;\n.tables\n.exit\n", project
+    )
+    assert done.returncode == 1
+    assert done.stdout.split() == ["text", "a;b", "name", "notes"]
+    assert 'near "SELEC"' in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["sql", "none.sql"], "Give the path of a file of SQL"),
+        (["sql", "none.sql", "-c", "SELECT 1"], "not both"),
+        (["sql", "-c", "SELECT 1", "--binding", "OTHER"], "Databases of the configuration: DB"),
+        (["sql", "-c", "SELECT 1", "--workerd"], "Run `core dev --runtime workerd` once"),
+        (["seed"], "there is no seed.sql"),
+    ],
+)
+def test_what_was_wrong_with_the_command_is_told(project: Path, arguments: list[str], told: str) -> None:
+    done = run(*arguments, folder=project)
+    assert done.returncode == 2
+    assert told in done.stderr
+
+
+def test_seeding_twice_is_seeding_once(project: Path) -> None:
+    (project / "seed.sql").write_text("INSERT OR IGNORE INTO notes (id, text) VALUES (1, 'first'), (2, 'second');\n")
+    for _ in range(2):
+        done = run("seed", folder=project)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout == "DB: seeded from seed.sql\n"
+    assert run("sql", "-c", "SELECT count(*) AS n FROM notes", folder=project).stdout.split() == ["n", "2"]
+
+
+def test_the_state_of_workerd_is_the_file_of_the_databases_object(project: Path) -> None:
+    folder = project / ".core" / "workerd" / "d1" / "D1Database"
+    folder.mkdir(parents=True)
+    file = folder / f"{id_from_name('D1Database', None, 'trial-id')}.sqlite"
+    with sqlite3.connect(file) as connection:
+        connection.execute(SCHEMA)
+    connection.close()
+
+    assert run("sql", "--workerd", "-c", "INSERT INTO notes (text) VALUES ('there')", folder=project).returncode == 0
+    failed = run("sql", "--workerd", "-c", "DELETE FROM notes; SELECT * FROM note", folder=project)
+    assert failed.returncode == 1
+    assert "Nothing was changed" in failed.stderr
+    assert run("sql", "--workerd", "-c", "SELECT text FROM notes", folder=project).stdout.split() == ["text", "there"]
+    assert run("sql", "-c", "SELECT count(*) AS n FROM notes", folder=project).stdout.split() == ["n", "0"]
