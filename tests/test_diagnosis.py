@@ -78,7 +78,10 @@ async def test_the_chain_that_sent_nothing_names_the_step_whatever_it_is(caplog:
         await Client(app, None).get("/response")
 
     assert "GET /object: the handler Callable" in caplog.text
-    assert "returned an http.Response, which nothing sends. Send it: `return res.send(response)`" in caplog.text
+    assert (
+        "returned an http.Response, which nothing sends. Send its parts: `return res.status(response.status).send(await response.bytes())`"
+        in caplog.text
+    )
 
 
 async def test_an_error_for_a_client_has_no_note() -> None:

@@ -386,7 +386,7 @@ def _kind(value: object) -> str:
 
 def _sending(value: object) -> str:
     if type(value).__module__.startswith("core.http"):
-        return "Send it: `return res.send(response)`"
+        return "Send its parts: `return res.status(response.status).send(await response.bytes())`"
     if inspect.isawaitable(value):
         return "Await it, and send its result: `return res.json(await …)`"
     if isinstance(value, tuple):
