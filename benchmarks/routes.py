@@ -1,8 +1,9 @@
 """What 10, 100, 1,000 and 10,000 routes cost: one request, and building them in time and memory.
 
-Two tables are asked. `plain` is like the API of a large site: texts, one and several parameters. `overlapping` has
+Three tables are asked. `plain` is like the API of a large site: texts, one and several parameters. `overlapping` has
 what makes tables slow: a text beside a parameter in every place, wildcards, and routers mounted in routers with
-middleware on each. The requests are to the first, the middle and the last route, to a path without parameters and to
+middleware on each. `patterns` has parameters with regular expressions, two of them in one place, optional segments and
+wildcards inside. The requests are to the first, the middle and the last route, to a path without parameters and to
 one that is not there; what follows the route's own texts differs from request to request.
 
     python -m benchmarks.routes [--rounds 40] [--peers hayate,falcon,starlette,blacksheep]
@@ -29,6 +30,7 @@ from core.hosts.asgi import asgi
 
 SIZES = (10, 100, 1_000, 10_000)
 KINDS = ("first", "middle", "last", "static", "miss")
+OWN = ("core", "overlapping", "patterns")
 
 
 def plain_routes(size: int) -> list[str]:
@@ -102,12 +104,43 @@ def overlapping_requests(size: int) -> dict[str, Workload]:
     }
 
 
+def patterns(size: int) -> App[Any]:
+    """A table of regular expressions, optional segments and wildcards inside: five routes to a resource."""
+    app = create_app()
+
+    async def answer(req: Request, res: Response) -> None:
+        res.json({"message": "hello"})
+
+    for number in range((size + 4) // 5):
+        name = f"/resource{number}"
+        for path in ("/:id{[0-9]+}", "/:name{[a-z]+}", "/:id{[0-9]+}/items/:item?", "/*/raw", "/search/latest"):
+            app.get(name + path, answer)
+    return app
+
+
+def patterns_requests(size: int) -> dict[str, Workload]:
+    """The requests to the table of patterns."""
+    last = (size + 4) // 5 - 1
+    middle = last // 2
+
+    def asked(name: str, template: str, status: int = 200) -> Workload:
+        return Workload(name, "GET", [template.format(number) for number in range(512)], status)
+
+    return {
+        "first": asked("first", "/resource0/{}"),
+        "middle": asked("middle", f"/resource{middle}/{{0}}/items/{{0}}"),
+        "last": asked("last", f"/resource{last}/x{{0}}/raw"),
+        "static": asked("static", f"/resource{middle}/search/latest"),
+        "miss": asked("miss", "/nothing/{}/here", 404),
+    }
+
+
 async def costs(apps: dict[tuple[str, int], Application], rounds: int) -> dict[tuple[str, int, str], float]:
     """Microseconds by table, size and kind of request."""
     logging.disable(logging.CRITICAL)
     asked: dict[tuple[str, int, str], Workload] = {}
     for name, size in apps:
-        workloads = overlapping_requests(size) if name == "overlapping" else requests_for(size)
+        workloads = {"overlapping": overlapping_requests, "patterns": patterns_requests}.get(name, requests_for)(size)
         for kind, workload in workloads.items():
             status, _, body = await ask(apps[name, size], workload, workload.paths[7])
             assert status == workload.status, (name, size, kind, status, body)
@@ -117,7 +150,7 @@ async def costs(apps: dict[tuple[str, int], Application], rounds: int) -> dict[t
     times: dict[tuple[str, int, str], list[float]] = {}
     for number in range(rounds):
         for (name, size, kind), workload in asked.items():
-            count = 300 if name in ("core", "overlapping") else 100 if size <= 100 else 10
+            count = 300 if name in OWN else 100 if size <= 100 else 10
             spent = await batch(apps[name, size], workload, count, number)
             times.setdefault((name, size, kind), []).append(spent)
     return {key: best_tenth(values) * 1e6 for key, values in times.items()}
@@ -130,8 +163,8 @@ from benchmarks import routes
 from importlib import import_module
 peer, size = sys.argv[1], int(sys.argv[2])
 paths = routes.plain_routes(size)
-if peer == "overlapping":
-    make = lambda: routes.asgi(routes.overlapping(size))
+if peer in ("overlapping", "patterns"):
+    make = lambda: routes.asgi(getattr(routes, peer)(size))
 else:
     module = import_module("benchmarks.peers." + peer + "_app")
     make = lambda: module.build(paths)
@@ -149,7 +182,7 @@ from benchmarks.in_process import ask
 from benchmarks.workloads import Workload
 one = Workload("first", "GET", ["/resource0/7"], 200)
 begin = perf_counter()
-if peer in ("core", "overlapping"):
+if peer in routes.OWN:
     assert asyncio.run(ask(app, one, one.paths[0]))[0] == 200
 first = perf_counter() - begin
 print(json.dumps([built, first, resident() - before]))
@@ -192,6 +225,7 @@ async def _run(rounds: int, peers: list[str]) -> dict[str, dict[str, dict[int, f
     for size in SIZES:
         apps["core", size] = await load("core", plain_routes(size))
         apps["overlapping", size] = asgi(overlapping(size))
+        apps["patterns", size] = asgi(patterns(size))
         for peer in peers:
             if size <= 1_000 or peer != "hayate":
                 apps[peer, size] = await load(peer, plain_routes(size))
@@ -228,7 +262,7 @@ def main() -> None:
                 print(f"| {name} | {size:,} | {' | '.join(cells)} |")
     print("\n| building 10,000 routes | s | first answer, s | MB |\n| --- | ---: | ---: | ---: |")
     built: dict[str, tuple[float, float, float]] = {}
-    for peer in ("core", "overlapping", *[peer for peer in peers if peer != "hayate"]):
+    for peer in (*OWN, *[peer for peer in peers if peer != "hayate"]):
         built[peer] = building(peer, 10_000)
         seconds, first, megabytes = built[peer]
         print(

@@ -5,6 +5,7 @@ The reference walks everything that was registered, in order, and knows nothing 
 
 from __future__ import annotations
 
+import re
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -15,11 +16,11 @@ from tests.support.fetch import ask
 from core import Next, Request, Response, Router, create_app
 
 texts = st.sampled_from(["a", "b", "users", "me", "x y"])
-part = st.one_of(texts, st.sampled_from([":p", ":q", ":r"]))
+part = st.one_of(texts, st.sampled_from([":p", ":q", ":r", ":p{[a-m]+}", ":q{[0-9]+}", "*"]))
 
 
 def distinct(parts: list[str]) -> bool:
-    names = [part for part in parts if part.startswith(":")]
+    names = [part.partition("{")[0] for part in parts if part.startswith(":")]
     return len(names) == len(set(names))
 
 
@@ -27,10 +28,10 @@ def joined(parts: list[str]) -> str:
     return "/" + "/".join(parts)
 
 
-prefixes = st.lists(part, max_size=2).filter(distinct).map(joined)
-paths = st.tuples(st.lists(part, max_size=3).filter(distinct), st.booleans()).map(
-    lambda given: joined([*given[0], *(["*"] if given[1] else [])])
-)
+prefixes = st.lists(part, max_size=2).filter(lambda parts: distinct(parts) and parts[-1:] != ["*"]).map(joined)
+paths = st.tuples(
+    st.lists(part, max_size=3).filter(distinct), st.sampled_from([[], ["*"], [":last?"], [":last{7|a}?"]])
+).map(lambda given: joined([*given[0], *given[1]]))
 methods = st.sampled_from(["GET", "POST", "all"])
 routes = st.tuples(st.just("route"), methods, paths, st.sampled_from(["handler", "passing"]))
 uses = st.tuples(st.just("use"), prefixes)
@@ -69,12 +70,19 @@ def match(pattern: str, path: list[str], *, prefix: bool) -> dict[str, str] | No
     rest = bool(wanted) and wanted[-1] == "*"
     if rest:
         wanted.pop()
+    if wanted and wanted[-1].endswith("?") and len(path) == len(wanted) - 1:
+        wanted.pop()
     if len(path) < len(wanted) or (len(path) > len(wanted) and not (rest or prefix)):
         return None
     found: dict[str, str] = {}
     for text, segment in zip(wanted, path, strict=False):
         if text.startswith(":"):
-            found[text[1:]] = segment
+            name, _, expression = text[1:].removesuffix("?").removesuffix("}").partition("{")
+            if expression and not re.fullmatch(expression, segment):
+                return None
+            found[name] = segment
+        elif text == "*":
+            continue
         elif text != segment:
             return None
     if rest:

@@ -9,11 +9,13 @@ import around_answers
 import authenticating
 import coming_from_elsewhere
 import limiting
+import parameters
+import passing_on
 import queueing
 import signing_in
 import streaming
 import working_in_background
-from core import KVNamespace, ScheduledEvent, Secret, passwords
+from core import KVNamespace, ScheduledEvent, Secret, http, passwords
 from core.testing import (
     Client,
     FakeClock,
@@ -214,3 +216,42 @@ async def test_answers_are_sent_in_parts_kept_in_cookies_and_changed_under_condi
         for headers in ({}, {"If-Match": '"1"'}, {"If-Match": '"1"'}, {"If-Match": '"2"'})
     ]
     assert statuses == [428, 204, 412, 204]
+
+
+async def test_parameters_are_types_and_handlers_have_paths() -> None:
+    client = Client(parameters.app, None)
+    found = await (await client.get("/authors/7/2027-01-02")).json()
+    assert found == {"author": 7, "day": "2027-01-02", "all": "/authors/7"}
+    assert [(await client.get(path)).status for path in ("/authors/7", "/authors/0", "/authors/x", "/authors/7/x")] == [
+        200,
+        404,
+        404,
+        404,
+    ]
+
+
+class Elsewhere:
+    """A service binding."""
+
+    async def fetch(self, request: http.Request | str, /) -> http.Response:
+        assert isinstance(request, http.Request)
+        return http.Response(
+            f"{request.method} {request.url}", headers={"Connection": "close", "Cache-Control": "no-store"}
+        )
+
+
+async def test_requests_are_passed_on_and_an_application_is_opened_once() -> None:
+    given = passing_on.Env(ASSETS=Elsewhere(), BILLING=Elsewhere(), GREETING="hello")
+    async with Client(passing_on.app, given) as client:
+        assert await (await client.get("/greeting")).text() == "hello"
+        opened = passing_on.greeter.of_env(given)
+        assert opened.open
+        billing = await client.put("/billing/7", body="x")
+        assert await billing.text() == "PUT https://example.test/billing/7"
+        assert billing.headers["cache-control"] == "no-store"
+        asset = await client.get("/logo.svg")
+        assert asset.headers["cache-control"] == "public, max-age=60"
+        assert "connection" not in asset.headers
+        old = await client.get("/old/users")
+        assert (old.status, old.headers["location"]) == (308, "https://old.example.com/users")
+    assert not opened.open

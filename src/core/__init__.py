@@ -54,6 +54,7 @@ if TYPE_CHECKING:
         ValidationError,
     )
     from core.handlers import Authenticator, ErrorHandler, Handler, Middleware, Next, public
+    from core.lifespan import StateKey
     from core.middleware.allow import allow
     from core.middleware.optional import optional
     from core.request import Params, Query, Request
@@ -114,6 +115,7 @@ __all__ = [
     "Router",
     "ScheduledEvent",
     "Secret",
+    "StateKey",
     "ValidationError",
     "allow",
     "create_app",
@@ -139,6 +141,7 @@ _MODULES = {
         "AuthenticationError BindingError CoreError D1Error DeveloperError KVError QueueError R2Error ValidationError"
     ),
     "core.handlers": "Authenticator ErrorHandler Handler Middleware Next public",
+    "core.lifespan": "StateKey",
     "core.middleware.allow": "allow",
     "core.middleware.optional": "optional",
     "core.request": "Params Query Request",

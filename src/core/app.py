@@ -6,7 +6,7 @@ use the lower door, `app.dispatcher.respond`, with a `Request` of their own.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Protocol, overload
 
@@ -15,23 +15,29 @@ from typing_extensions import TypeVar
 from core import http
 from core.context import ExecutionContext, ScheduledEvent
 from core.dispatch import Dispatcher, Entry
-from core.errors import DeveloperError, OrderError, RegistrationError
-from core.handlers import Handler, Middleware, info_of, name_of
+from core.errors import DeveloperError, HandlerError, OrderError, RegistrationError
+from core.handlers import Handler, Middleware, arguments_of, info_of, name_of
 from core.request import Request
 from core.response import Response
 from core.router import Router as _Router  # App has a method of that name
 from core.router import prove_order, require_first, require_shape
-from core.routing.pattern import Pattern
+from core.routing.pattern import Pattern, parse, require_prefix
 from core.values import frozen
 
 if TYPE_CHECKING:
     from core.bindings.queue import MessageBatch
+    from core.lifespan import Lifespans, StateKey
+    from core.mounting import AsgiApp, Fetch, FetchWithEnv
+    from core.urls import Urls
 
 __all__ = ["App", "EventInstrument", "QueueDecorator", "RouteInfo", "ScheduledDecorator", "create_app"]
 
 E = TypeVar("E", default=Any)
 E2 = TypeVar("E2")
 M = TypeVar("M")
+T = TypeVar("T")
+
+_ASYNC_GENERATOR = 0x200  # inspect.CO_ASYNC_GENERATOR
 
 QueueConsumer = Callable[["MessageBatch[M]", E, ExecutionContext], Awaitable[None]]
 ScheduledHandler = Callable[[ScheduledEvent, E, ExecutionContext], Awaitable[None]]
@@ -129,6 +135,9 @@ class App(_Router[E]):
         self.instrument: EventInstrument | None = None
         """Stands around message batches and scheduled events, as `dispatcher.instrument` does around requests."""
         self._queues: dict[str, QueueConsumer[Any, E]] = {}
+        self._urls: Urls | None = None
+        self.lifespans: Lifespans | None = None
+        """The registered lifespans, for hosts; None without any."""
         self._schedule: list[tuple[str | None, ScheduledHandler[E]]] = []
 
     def Router(self) -> _Router[E]:
@@ -144,7 +153,9 @@ class App(_Router[E]):
         with `wait_until` and `pass_through_on_exception`.
         """
         response = Response()
-        await self.dispatcher.respond(Request(req, env, ctx), response)
+        request = Request(req, env, ctx)
+        request._app = self
+        await self.dispatcher.respond(request, response)
         return response.to_http()
 
     def not_found(self, handler: Handler[E], /) -> Handler[E]:
@@ -156,6 +167,93 @@ class App(_Router[E]):
         require_shape(handler, 2, "not_found", "(req, res)")
         self.dispatcher.not_found = handler
         return handler
+
+    def url_for(self, handler: Callable[..., Any], /, **params: object) -> str:
+        """The path of the route that `handler` was registered for, with these parameters, percent-encoded.
+
+            app.url_for(show_user, id=7)                    # "/users/7"
+            app.url_for(download, **{"*": "2027/a.pdf"})    # "/files/2027/a.pdf"
+
+        Of several routes it is the first with just these parameters; one that is optional may be left out. A path of a
+        mounted router begins with its prefix. `req.url_for` adds the root that a host mounts the application at.
+
+        Raises PathError where the handler has no such route, or a value does not fit into its place.
+        """
+        if self._urls is None:
+            from core.urls import Urls
+
+            self._urls = Urls(self.entries())
+        return self._urls.url_for(handler, params)
+
+    # -- start and end
+
+    def lifespan(self, lifespan: Callable[[E], AsyncIterator[T]], /) -> StateKey[T]:
+        """Open something when the application starts and close it when it ends; returns the key of its value.
+
+            @app.lifespan
+            async def pool(env: Env) -> AsyncIterator[Pool]:
+                async with open_pool(env.DATABASE_URL) as opened:
+                    yield opened
+
+            @app.get("/")
+            async def handler(req: Request[Env], res: Response) -> None:
+                rows = await req.state[pool].fetch("SELECT 1")
+
+        Hosts enter it before the first request and leave it after the last, several in order of registration and back.
+        A worker enters it with its first event and never leaves it: a runtime ends workers without a word.
+
+        Raises HandlerError for what is no async generator of one argument.
+        """
+        code = getattr(lifespan, "__code__", None)
+        if code is None or not code.co_flags & _ASYNC_GENERATOR or arguments_of(lifespan) != 1:
+            raise HandlerError(
+                f"lifespan({name_of(lifespan)}): give an async generator of the Env, `async def {name_of(lifespan)}(env)` "
+                "with one `yield`"
+            )
+        return self._all_lifespans().add(lifespan, name_of(lifespan))
+
+    def _all_lifespans(self) -> Lifespans:
+        if self.lifespans is None:
+            from core.lifespan import Lifespans
+
+            self.lifespans = Lifespans()
+        return self.lifespans
+
+    async def startup(self, env: E) -> None:
+        """Enter the lifespans for `env`. Hosts and `core.testing.Client` do it by themselves."""
+        if self.lifespans is not None:
+            await self.lifespans.start(env)
+
+    async def shutdown(self, env: E) -> None:
+        """Leave the lifespans for `env`, once for each `startup`."""
+        if self.lifespans is not None:
+            await self.lifespans.stop(env)
+
+    def mount(self, prefix: str, target: AsgiApp | Fetch | FetchWithEnv, /) -> None:
+        """Let another application answer `prefix` and everything below it, for every method.
+
+            app.mount("/admin", django)                       # an ASGI application
+            app.mount("/old", lambda request: fetch(request)) # or a function of http.Request
+
+        An ASGI application, recognised by a first parameter called `scope`, sees its prefix as `root_path`, and its
+        lifespan runs with this one's. A function `(request)` or `(request, env, ctx)` gets a URL without the prefix, and
+        returns a `http.Response`. Middleware registered before stands before them. WebSockets are not handed on.
+
+        Raises PathError for what is no prefix, HandlerError for any other callable.
+        """
+        from core.mounting import asgi_lifespan, is_asgi, mounted_asgi, mounted_fetch
+
+        pattern = parse(prefix)
+        require_prefix(pattern)
+        depth = len(pattern.parts)
+        given: Any = target
+        if is_asgi(target):
+            handler = mounted_asgi(given, depth, self._all_lifespans().add(asgi_lifespan(given), name_of(target)))
+        else:
+            handler = mounted_fetch(given, depth)
+        if depth:
+            self.all(prefix, handler)
+        self.all(f"{prefix.rstrip('/')}/*", handler)
 
     # -- queues and times
 
@@ -318,6 +416,7 @@ class App(_Router[E]):
     def _changed(self) -> None:
         super()._changed()
         self.dispatcher.stale = True
+        self._urls = None
 
 
 def _prove_requirements(entries: list[Entry]) -> None:

@@ -78,13 +78,14 @@ class Entry:
 
 
 class _Route:
-    """A route with its chain, which is built when the first request comes for it."""
+    """A route with its chain, which is built when the first request comes for it; two where a segment is optional."""
 
-    __slots__ = ("chains", "entry", "maybe", "middleware", "order", "run")
+    __slots__ = ("chains", "entry", "maybe", "middleware", "order", "pattern", "run")
 
-    def __init__(self, order: int, entry: Entry, middleware: list[Middleware[Any, Any]]) -> None:
+    def __init__(self, order: int, entry: Entry, pattern: Pattern, middleware: list[Middleware[Any, Any]]) -> None:
         self.order = order
         self.entry = entry
+        self.pattern = pattern
         self.middleware = middleware  # those of `entry`, made for its location
         self.run: Run | None = None
         self.maybe = False  # whether the middleware that cover it depend on the request
@@ -153,6 +154,9 @@ class Dispatcher:
         self._only_handler: ErrorHandler[Any] | None = None
         # The error handlers of the routers that middleware stands in, by the order of the middleware.
         self._errors: dict[int, tuple[ErrorHandlers, ...]] = {}
+        self._end: Run = self._answer_missing
+        if method_not_allowed or problem_details:
+            self._end = self._answer_missing_by_choice
         self._tables = _Tables()
         self._scopes: Scopes[Middleware[Any, Any]] = Scopes()
         self._scoped = False
@@ -199,7 +203,7 @@ class Dispatcher:
                     if isinstance(error, CoreError) and error.headers:
                         # A challenge or a time to come back belongs to the error, however the handler words it.
                         stage_error_headers(error, res, cookies=False)
-                    await handler(error, req, res, partial(self._answer_next, [error], req, res, (), ()))
+                    await handler(error, req, res, partial(self._answer_next, [error], req, res))
                     if not res.sent:
                         raise _nothing_handled(handler) from error
                 except Exception as raised:
@@ -277,10 +281,10 @@ class Dispatcher:
     def _find_route_chain(self, leaf: Leaf[_Route], segments: list[str], req: AnyRequest) -> Run:
         route = leaf.value
         if not route.maybe:
-            scopes, route.maybe = self._scopes.over(route.entry.pattern, route.order)
+            scopes, route.maybe = self._scopes.over(route.pattern, route.order)
             if not route.maybe:
                 run = route.run = self._instrumented(self._build_whole(scopes, leaf), route.entry)
-                if route.entry.pattern.static:
+                if route.pattern.static:
                     self._keep(req.method, segments, run)
                 return run
         scopes = self._scopes.covering(segments, route.order)
@@ -304,13 +308,13 @@ class Dispatcher:
     def _find_missing_chain(self, segments: list[str]) -> Run:
         if not self._scoped:
             if self._missing is None:
-                self._missing = self._instrumented(_build_chain(self._scopes.everywhere, self._answer_missing))
+                self._missing = self._instrumented(_build_chain(self._scopes.everywhere, self._end))
             return self._missing
         scopes = self._scopes.covering(segments, _LAST)
         key = tuple(scope.order for scope in scopes)
         chain = self._chains.get(key)
         if chain is None:
-            chain = self._instrumented(_build_chain(scopes, self._answer_missing))
+            chain = self._instrumented(_build_chain(scopes, self._end))
             if len(self._chains) < _KEPT_CHAINS:
                 self._chains[key] = chain
         return chain
@@ -357,7 +361,7 @@ class Dispatcher:
         order = route.order
         opens = getattr(handler, "__core_websocket__", False)
         # After the last route of its path a WebSocket's own handler refuses: 426.
-        last = (handler if opens else None) or end or self._answer_missing
+        last = (handler if opens else None) or end or self._end
 
         def go_on(req: Any, res: Response) -> Awaitable[object]:
             return self._resume(req, res, order, last)
@@ -388,16 +392,21 @@ class Dispatcher:
     async def _answer_missing(self, req: AnyRequest, res: Response) -> None:
         if res.sent:
             return  # a middleware sent and then called next(): that answer stands
-        if self.method_not_allowed:
+        if self.not_found is not None:
+            await self.not_found(req, res)
+        else:
+            res.status(404)._send("json", NOT_FOUND, "application/json")
+
+    async def _answer_missing_by_choice(self, req: AnyRequest, res: Response) -> None:
+        """As `_answer_missing`, for an application that chose a 405 or problem details."""
+        if self.method_not_allowed and not res.sent:
             allowed = self._allowed_methods(["", *split_path(req.path)])
             if allowed and req.method not in allowed:
                 raise CoreError(405, headers={"Allow": ", ".join(allowed)})
-        if self.not_found is not None:
-            await self.not_found(req, res)
-        elif self.problem_details:
+        if self.problem_details and self.not_found is None and not res.sent:
             self.default_answer(CoreError(404), req, res)
         else:
-            res.status(404)._send("json", NOT_FOUND, "application/json")
+            await self._answer_missing(req, res)
 
     def _allowed_methods(self, segments: list[str]) -> list[str]:
         """The methods that a path has routes for, in order of registration. A route for all methods names none."""
@@ -422,7 +431,7 @@ class Dispatcher:
         try:
             if isinstance(error, CoreError) and error.headers:
                 stage_error_headers(error, res, cookies=False)
-            await handler(error, req, res, partial(self._answer_next, [error], req, res, levels, tried))
+            await handler(error, req, res, partial(self._answer_next, [error], req, res, levels=levels, tried=tried))
             if not res.sent:
                 raise _nothing_handled(handler) from error
         except Exception as raised:
@@ -434,10 +443,11 @@ class Dispatcher:
         errors: list[Exception],
         req: AnyRequest,
         res: Response,
-        levels: Sequence[ErrorHandlers],
-        tried: tuple[ErrorHandler[Any], ...],
         err: BaseException | None = None,
         /,
+        *,
+        levels: Sequence[ErrorHandlers] = (),
+        tried: tuple[ErrorHandler[Any], ...] = (),
     ) -> None:
         """The `next` of an error handler: the last of `errors`, which `err` joins, goes to the handlers not tried."""
         if isinstance(err, Exception):
@@ -465,7 +475,7 @@ class Dispatcher:
     def _compile(self) -> None:
         """Load the entries. Routes of one method stand in one table; ALL stands in each."""
         tables = _Tables()
-        for_all: list[tuple[int, Entry, _Route]] = []
+        for_all: list[_Route] = []
         scopes: Scopes[Middleware[Any, Any]] = Scopes()
         scoped = False
         counts: dict[tuple[str, str], int] = {}
@@ -485,21 +495,23 @@ class Dispatcher:
                 for middleware in placed:
                     scopes.add(order, entry.pattern, middleware)
                 continue
-            route = _Route(order, entry, placed)
+            routes = [_Route(order, entry, pattern, placed) for pattern in entry.pattern.variants]
             methods: Iterable[str]
             if entry.method == ALL:
-                for_all.append((order, entry, route))
-                tables.any.add(order, entry.pattern, route)
+                for_all += routes
+                for route in routes:
+                    tables.any.add(order, route.pattern, route)
                 methods = tables
             else:
                 methods = get_methods if entry.method == "GET" else (entry.method,)
                 for method in methods:
                     if method not in tables:
                         table = tables[method] = _Routes()
-                        for earlier, for_any, its_route in for_all:
-                            table.add(earlier, for_any.pattern, its_route)
+                        for earlier in for_all:
+                            table.add(earlier.order, earlier.pattern, earlier)
             for method in methods:
-                tables[method].add(order, entry.pattern, route)
+                for route in routes:
+                    tables[method].add(order, route.pattern, route)
         if "GET" in tables:
             tables.setdefault("HEAD", tables["GET"])
         self._tables, self._scopes, self._scoped = tables, scopes, scoped

@@ -7,6 +7,9 @@ attributes: they are read on every request, and a property costs a call.
 
 What costs anything (URL, headers, query, body) is worked out when it is first asked for. A host
 derives from `Request` and answers for its own kind of message in the methods at the end.
+
+Parameters, query and state stand here with the request: each is a member of it, made by it alone, and the checks know the
+first two by their names in this module.
 """
 
 from __future__ import annotations
@@ -19,16 +22,17 @@ from typing_extensions import TypeForm, TypeVar
 
 from core import http
 from core.context import Clock, EdgeMetadata, ExecutionContext, RequestContext, WithSpans, system_clock
-from core.errors import CoreError, ValidationError
+from core.errors import CoreError, DeveloperError, ValidationError
 
 # By its name: what is asked of a module that answers for names it has not is never found quickly.
 from core.http.json import loads
 
 if TYPE_CHECKING:
     from core.http.forms import Form, FormLimits, UploadedFile
+    from core.lifespan import StateKey
     from core.signing import Secrets
 
-__all__ = ["AnyRequest", "MAX_JSON", "OpenRequest", "Params", "Query", "Request"]
+__all__ = ["AnyRequest", "MAX_JSON", "OpenRequest", "Params", "Query", "Request", "State"]
 
 MAX_JSON: Final = 1024 * 1024
 """The number of bytes of JSON that `Request.json` reads, unless a `body_limit` sets another."""
@@ -70,6 +74,25 @@ class Params(Mapping[str, str], Generic[K_contra]):
 
     def __repr__(self) -> str:
         return repr(self.found)
+
+    def parse(self, type_: TypeForm[T], /) -> T:
+        """The parameters as a `T`, an attrs class or TypedDict: texts become the annotated scalars.
+
+            @attrs.frozen
+            class Order:
+                id: UUID
+                year: int = attrs.field(validator=attrs.validators.ge(2000))
+
+            order = req.params.parse(Order)      # on /orders/:year/:id
+
+        Raises CoreError(404): a path whose parameters do not fit leads nowhere.
+        """
+        from core.structure import StructureError, structure
+
+        try:
+            return structure(dict(self.found), type_, strings=True)
+        except StructureError:
+            raise CoreError(404) from None
 
     if not TYPE_CHECKING:  # which knows no such methods at all
 
@@ -251,9 +274,10 @@ class Request(Generic[E_co, U_co, K_contra]):
     _past_json = slice(MAX_JSON, MAX_JSON + 1)  # the first byte that is too much: a slice costs no call
     _clock: Clock = system_clock
     _start_time: float | None = None
-    _state: dict[str, Any] | None = None
+    _state: State | None = None
     _cookies: Mapping[str, str] | None = None
     _users: dict[Any, Any] | None = None
+    _app: Any = None  # the application, set by whoever serves it
 
     def __init__(self, message: http.Request, env: E_co, ctx: ExecutionContext) -> None:
         own: Any = self  # handlers only read what is set here
@@ -406,10 +430,10 @@ class Request(Generic[E_co, U_co, K_contra]):
         return (self._clock.monotonic() - self.received) * 1000.0
 
     @property
-    def state(self) -> dict[str, Any]:
-        """A dict for what an application adds to its requests."""
+    def state(self) -> State:
+        """A dict for what an application adds to its requests; with the key of a lifespan it gives that one's value."""
         if self._state is None:
-            self._state = {}
+            self._state = State(self)
         return self._state
 
     @property
@@ -418,6 +442,42 @@ class Request(Generic[E_co, U_co, K_contra]):
         if self._users is None:
             self._users = {}
         return self._users
+
+    def to_http(self) -> http.Request:
+        """This request as a standard value, to be passed on to a binding or another server.
+
+            res.send(await req.env.ASSETS.fetch(req.to_http()))
+
+        It has the method, the URL, the body, which is read as it is sent, and the headers without those of the client's
+        connection (RFC 9110, section 7.6.1) and `Host`, which is the URL's. For another server make a request of its
+        parts: `http.Request(url, method=given.method, headers=given.headers, body=given.body)`.
+        """
+        from core.http.forwarding import end_to_end
+
+        values, _ = end_to_end(self.headers)
+        values.pop("host", None)
+        body = None if self.method in ("GET", "HEAD") else self._body if self._body is not None else self.stream()
+        return http.Request(self.url, method=self.method, headers=values, body=body, edge=self.edge, redirect="manual")
+
+    async def is_disconnected(self) -> bool:
+        """Return True if the client has gone away, so that nobody waits for the answer. It never waits.
+
+        For work that takes long or asks repeatedly. A streamed body needs it not: it is closed when the client goes
+        away. False where the host cannot know: in tests through `app.fetch`, and in workers whose configuration lacks
+        the compatibility flag `enable_request_signal`.
+        """
+        return False
+
+    def url_for(self, handler: Callable[..., Any], /, **params: object) -> str:
+        """The path of a handler's route, as `App.url_for` gives it, below the `root_path` of this request.
+
+        Raises DeveloperError outside an application: on a request that a program made itself.
+        """
+        app = self._app
+        if app is None:
+            raise DeveloperError("req.url_for(): this request did not come through an application. Use app.url_for(…)")
+        path: str = self.root_path + app.url_for(handler, **params)
+        return path
 
     # -- the body
 
@@ -572,6 +632,30 @@ class Request(Generic[E_co, U_co, K_contra]):
         # What a client says in a header decides only where a host is told of a handshake in no other way: a 101 on a
         # connection that goes on as HTTP would let the bytes behind it pass for a second answer.
         return (self.header("upgrade") or "").lower() == "websocket"
+
+
+class State(dict[str, Any]):
+    """The values that an application adds to one request. A key of `app.lifespan` gives the value of that lifespan, typed."""
+
+    __slots__ = ("_req",)
+
+    def __init__(self, req: Request[Any, Any, Any]) -> None:
+        super().__init__()
+        self._req = req
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __getitem__(self, key: StateKey[T], /) -> T: ...
+        @overload
+        def __getitem__(self, key: str, /) -> Any: ...
+        def __getitem__(self, key: Any, /) -> Any: ...
+
+    def __missing__(self, key: object) -> Any:
+        of = getattr(key, "of", None)  # a StateKey, which few applications load
+        if of is None:
+            raise KeyError(key)
+        return of(self._req)
 
 
 AnyRequest = Request[Any, Any, Any]

@@ -14,7 +14,7 @@ It is in one of three states:
 
 `discard` takes back status and body with the headers that describe them. Other staged headers stay, so they are on
 whatever is sent afterwards: an error, a 404. This file does not know chains: `core.dispatch` decides when a response is
-finalized.
+finalized. It is one class, and one file, because every method moves between these states or is refused by them.
 """
 
 from __future__ import annotations
@@ -112,7 +112,8 @@ class Response:
     """
 
     # Slots that are all set, and no defaults of the class: those take ten times as long to read and to replace.
-    __slots__ = _SLOTS
+    # `passed_on` alone is set only where there is something in it.
+    __slots__ = (*_SLOTS, "passed_on")
 
     _sent: bool
     _status_code: int
@@ -147,6 +148,8 @@ class Response:
     """Called when the response is finalized; not None where anything has to be done then."""
     varies: tuple[str, ...]
     """Request headers that `Vary` names in the end, whatever is staged under it meanwhile. See `vary`."""
+    passed_on: frozenset[str]
+    """The names of staged headers that came with a response which was passed on, and are discarded with it."""
     tokens: Tokens | None
     """Of context variables that were set for this request, given back when all hooks have run."""
 
@@ -404,16 +407,28 @@ class Response:
         """
         return self._send("html", _plain("html", html), _HTML)
 
-    def send(self, body: str | bytes | bytearray | memoryview | None = None, /) -> Self:
-        """Send a body as it is, or none. A text gets `text/plain` unless another content type is staged."""
+    def send(self, body: str | bytes | bytearray | memoryview | http.Response | None = None, /) -> Self:
+        """Send a body as it is, or none. A text gets `text/plain` unless another content type is staged.
+
+        A `http.Response` is passed on: its status, its headers without those of its connection (RFC 9110, section 7.6.1),
+        and its body as it comes. Headers that are staged win over headers of its own; `Set-Cookie` and `Vary` of both
+        are kept.
+
+            res.send(await req.env.ASSETS.fetch(req.to_http()))
+
+        Raises TypeError for a body of another kind, or one that was read already; ValueError for the answer to a
+        WebSocket's handshake and for a network error, which cannot be passed on.
+        """
         if isinstance(body, str):
             return self._send("send", _plain("send", body), _TEXT)
         if body is None or type(body) is bytes:
             return self._send("send", body, None)
         if isinstance(body, bytes | bytearray | memoryview):
             return self._send("send", bytes(body), None)
+        if isinstance(body, http.Response):
+            return self._pass_on(body)
         raise TypeError(
-            f"res.send() takes str, bytes or nothing, not {type(body).__name__}. "
+            f"res.send() takes str, bytes, a http.Response or nothing, not {type(body).__name__}. "
             "Use res.json(value) for values and res.stream(chunks) for streams"
         )
 
@@ -453,6 +468,37 @@ class Response:
         self.hooks = NarrowingHooks(self.hooks or ())
         self.hooks.narrow = lambda req, res: files.narrow(file, body, req, res)
         return self._send("file", body, None)
+
+    def _pass_on(self, response: http.Response) -> Self:
+        from core.http.forwarding import end_to_end
+
+        if self.sent:
+            raise self._gone("send")
+        if not 200 <= response.status <= 599:
+            raise ValueError(
+                f"res.send(): a response of status {response.status} cannot be passed on. Answer a WebSocket with "
+                "app.websocket(path), and a failed request with a CoreError of your own"
+            )
+        whole = response.body_bytes_or_none()
+        values, cookies = end_to_end(response.headers)
+        content_type = values.pop("content-type", None)
+        if whole:
+            values.pop("content-length", None)  # it is the host's; an answer to HEAD keeps its own
+        staged = self.unblocked()
+        own = staged.copy()
+        if "vary" in values and "vary" in own:
+            own["vary"] = values["vary"] if "*" in values["vary"] else own["vary"]
+            for name in () if own["vary"].strip() == "*" else values["vary"].split(","):
+                if name.strip().lower() not in [part.strip().lower() for part in own["vary"].split(",")]:
+                    own["vary"] += f", {name.strip()}"
+        self.staged = {**values, **own}
+        self.passed_on = frozenset(values.keys() - staged.keys())
+        if cookies:
+            self.set_cookies = [*cookies, *(self.set_cookies or [])]
+        self._status_code = response.status
+        if whole is not None:
+            return self._send("send", whole or None, content_type)
+        return self._send("send", http.streams.chunks_of(response.stream()), content_type)
 
     def redirect(self, url: str, /, status: int = 302) -> Self:
         """Send the client to `url`, absolute or relative, with 301, 302, 303, 307 or 308."""
@@ -523,6 +569,8 @@ class Response:
         self.body = self.content_type = None
         if self.staged:
             for name in _ABOUT_THE_BODY:
+                self.staged.pop(name, None)
+            for name in getattr(self, "passed_on", ()):
                 self.staged.pop(name, None)
 
     def state(self) -> dict[str, Any]:

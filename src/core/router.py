@@ -34,7 +34,7 @@ from core.handlers import (
 )
 from core.request import AnyRequest, Request
 from core.response import Response
-from core.routing.pattern import ROOT, Pattern, parse
+from core.routing.pattern import ROOT, Pattern, parse, require_prefix
 
 if TYPE_CHECKING:
     from core.http.websocket import WebSocket
@@ -286,8 +286,7 @@ class Router(Generic[E, U, M_contra]):
                 )
         else:
             prefix, given = ROOT, (first, *more)
-        if prefix.rest:
-            prefix.below(prefix)  # raises: a prefix covers all below it, and is written without the *
+        require_prefix(prefix)
         for middleware in given:
             entry = _Registered(None, prefix, list(self._guards))
             if isinstance(middleware, Router):

@@ -11,6 +11,9 @@ say their mistakes beside those of other fields. After `MOST_ISSUES` mistakes no
 document full of them costs little more than a good one.
 
 cattrs is imported with the first value, not before: most requests have no body.
+
+It is one file because two passes read every kind of value: a quick one, and one that tells the mistakes of what the quick
+one refused. A kind that only one of them knew would be refused without a word.
 """
 
 from __future__ import annotations

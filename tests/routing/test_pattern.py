@@ -38,8 +38,22 @@ def test_a_path_is_read_into_segments(
         ("", 'the path "" must begin with "/". Write "/"'),
         ("/a/:", '"/a/:": a parameter needs a name after the colon, for example :id'),
         ("/:id/x/:id", '"/:id/x/:id" has two parameters named :id. Rename one of them'),
-        ("/*/x", '"/*/x": * takes all that is left, so it must be the last segment'),
-        ("/a*", '"/a*": * stands for whole segments: write it alone, as the last segment'),
+        ("/a*", '"/a*": * stands for whole segments: write it alone between slashes'),
+        ("/:id?/x", '"/:id?/x": only the last segment may be optional. Register "/" as a path of its own'),
+        ("/a/:id?/x", '"/a/:id?/x": only the last segment may be optional. Register "/a" as a path of its own'),
+        (
+            "/:id{[0-9}",
+            '"/:id{[0-9}": {[0-9} is not a regular expression: unterminated character set at position 0. Fix it',
+        ),
+        ("/:id{}", '"/:id{}": the pattern in braces is empty. Leave the braces out: :id'),
+        ("/:id{[0-9]+}x", '"/:id{[0-9]+}x": a pattern ends the segment: write :id{[0-9]+} or :id{[0-9]+}?'),
+        (
+            "/:id{a/b}",
+            (
+                '"/:id{a/b}": a pattern in braces is held against one segment, which has no "/" in it. Leave the "/" out '
+                "of the braces; [^/]+ is what a parameter without a pattern matches"
+            ),
+        ),
         ("/{id}", '"/{id}": a parameter begins with a colon. Write :id'),
         ("/<int:id>", '"/<int:id>": a parameter begins with a colon. Write :id'),
         ("/a?b", '"/a?b": a path ends before "?". Read the query with req.query.get(name)'),
@@ -54,10 +68,60 @@ def test_a_path_that_never_matches_is_refused_with_the_way_out(text: str, messag
     assert str(caught.value) == message
 
 
-@pytest.mark.parametrize("text", ["/:id?", "/:id(\\d+)", "/:id{[0-9]+}", "/:rest+", "/:1d", "/:a b", "/a\nb", "/a#b"])
+@pytest.mark.parametrize("text", ["/:id??", "/:id(\\d+)", "/:id*", "/:rest+", "/:1d", "/:a b", "/a\nb", "/a#b"])
 def test_what_other_frameworks_allow_in_a_parameter_is_refused(text: str) -> None:
     with pytest.raises(PathError):
         parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "checks", "optional"),
+    [
+        ("/users/:id?", (("id", 1),), (), True),
+        ("/:id?", (("id", 0),), (), True),
+        ("/users/:id{[0-9]+}", (("id", 1),), ((1, "[0-9]+"),), False),
+        ("/:code{[a-z]{2,3}}?", (("code", 0),), ((0, "[a-z]{2,3}"),), True),
+        ("/a/*/b/:id", (("id", 3),), (), False),
+    ],
+)
+def test_a_segment_may_be_optional_held_to_an_expression_or_any(
+    text: str, names: tuple[tuple[str, int], ...], checks: tuple[tuple[int, str], ...], optional: bool
+) -> None:
+    pattern = parse(text)
+    assert (pattern.names, pattern.checks, pattern.optional) == (names, checks, optional)
+    assert not pattern.static
+    assert not pattern.rest
+
+
+def test_an_optional_segment_gives_two_patterns_with_one_text() -> None:
+    whole, without = parse("/a/:x{b+}/:id{[0-9]+}?").variants
+    assert (whole.parts, whole.names, whole.checks) == (
+        ("a", None, None),
+        (("x", 1), ("id", 2)),
+        ((1, "b+"), (2, "[0-9]+")),
+    )
+    assert (without.parts, without.names, without.checks) == (("a", None), (("x", 1),), ((1, "b+"),))
+    assert whole.text == without.text == "/a/:x{b+}/:id{[0-9]+}?"
+    assert parse("/:id?").variants[1].static
+
+
+def test_a_prefix_covers_only_what_certainly_lies_below_it() -> None:
+    def covers(prefix: str, path: str) -> bool:
+        return parse(prefix).covers(parse(path))
+
+    assert not covers("/users/:id", "/users/:id?")  # which /users is too
+    assert covers("/users", "/users/:id?")
+    assert not covers("/:id{[0-9]+}", "/:id")
+    assert covers("/:id{[0-9]+}", "/:other{[0-9]+}/x")
+    assert covers("/:id{[0-9]+}", "/7")
+    assert not covers("/:id{[0-9]+}", "/me")
+    assert covers("/*/a", "/b/a/c")
+
+
+@pytest.mark.parametrize("prefix", ["/a/*", "/a/:id?"])
+def test_a_prefix_has_no_open_end(prefix: str) -> None:
+    with pytest.raises(PathError, match="a prefix covers all below it"):
+        parse("/x").below(parse(prefix))
 
 
 def test_a_percent_sign_that_is_no_escape_is_a_text() -> None:

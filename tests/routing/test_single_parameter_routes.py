@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 from core.routing.pattern import parse
 from core.routing.table import Table
 
-ROUTE = st.lists(st.sampled_from(["a", "b", ":x", ":y"]), min_size=1, max_size=3, unique=True).map(
-    lambda parts: "/" + "/".join(parts)
+ROUTE = (
+    st.lists(st.sampled_from(["a", "b", ":x", ":y", ":z{[a-m]+}", ":x?"]), min_size=1, max_size=3, unique=True)
+    .map(lambda parts: "/" + "/".join([*(part.removesuffix("?") for part in parts[:-1]), parts[-1]]))
+    .filter(lambda path: path.count(":x") < 2)
 )
 PATH = st.lists(st.sampled_from(["a", "b", "me", "7"]), min_size=1, max_size=3).map(lambda parts: "/" + "/".join(parts))
 
@@ -17,7 +19,8 @@ PATH = st.lists(st.sampled_from(["a", "b", "me", "7"]), min_size=1, max_size=3).
 def table_of(routes: list[str]) -> Table[str]:
     table: Table[str] = Table()
     for order, route in enumerate(routes):
-        table.add(order, parse(route), route)
+        for pattern in parse(route).variants:
+            table.add(order, pattern, route)
     return table
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,9 +19,17 @@ names = st.sampled_from(["p", "q", "r", "s"])
 def patterns(draw: st.DrawFn) -> Pattern:
     parts: list[str] = []
     for index in range(draw(st.integers(0, 4))):
-        parts.append(f":{'pqrs'[index]}" if draw(st.booleans()) else draw(segments))
-    if draw(st.integers(0, 4)) == 0:
+        name = f":{'pqrs'[index]}"
+        parts.append(
+            draw(st.one_of(st.just(name), segments, st.sampled_from(["*", f"{name}{{[ab]}}", f"{name}{{.+}}"])))
+        )
+    ending = draw(st.integers(0, 8))
+    if ending == 0:
         parts.append("*")
+    elif ending == 1:
+        parts.append(":last?")
+    elif parts and parts[-1] == "*":
+        parts.append("a")
     return parse("/" + "/".join(parts))
 
 
@@ -29,6 +39,10 @@ paths = st.lists(segments | st.sampled_from(["a/b", "z"]), max_size=5).map(lambd
 def matches(pattern: Pattern, path: list[str]) -> bool:
     """What a pattern means, said as plainly as can be."""
     rest = path[1:]
+    if any(index < len(rest) and not re.fullmatch(source, rest[index]) for index, source in pattern.checks):
+        return False
+    if pattern.optional and len(rest) == len(pattern.parts) - 1:
+        rest = [*rest, ""]
     if len(rest) < len(pattern.parts) or (len(rest) > len(pattern.parts) and not pattern.rest):
         return False
     return all(part is None or part == segment for part, segment in zip(pattern.parts, rest, strict=False))
@@ -38,7 +52,8 @@ def matches(pattern: Pattern, path: list[str]) -> bool:
 def test_the_first_registered_route_that_matches_wins(routes: list[Pattern], asked: list[list[str]]) -> None:
     table: Table[int] = Table()
     for order, pattern in enumerate(routes):
-        table.add(order, pattern, order)
+        for variant in pattern.variants:
+            table.add(order, variant, order)
     for path in asked:
         expected = [order for order, pattern in enumerate(routes) if matches(pattern, path)]
         leaf = table.find(path)
@@ -52,7 +67,8 @@ def test_the_first_registered_route_that_matches_wins(routes: list[Pattern], ask
 def test_what_is_kept_for_a_whole_path_is_what_a_search_finds(routes: list[Pattern]) -> None:
     table: Table[int] = Table()
     for order, pattern in enumerate(routes):
-        table.add(order, pattern, order)
+        for variant in pattern.variants:
+            table.add(order, variant, order)
     for path, leaf in table.static.items():
         found = table.find(path.split("/") if path != "/" else [""])
         assert found is not None

@@ -76,14 +76,16 @@ class Loaded:
         for pause in (*(0.1,) * _TAKE_OVER, None):
             try:
                 self.bindings.start()
-                return
+                break
             except DurableObjectError:
                 if pause is None:
                     raise
             await asyncio.sleep(pause)
+        await self.app.startup(self.env)
 
     async def close(self) -> None:
-        """Give the state back."""
+        """Leave the lifespans of the application, and give the state back."""
+        await self.app.shutdown(self.env)
         await self.bindings.close()
         self.store.close()
 

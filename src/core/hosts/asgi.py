@@ -6,10 +6,14 @@ The request is read from the scope when a handler asks, never copied beforehand.
 address is the connection's: `Edge-Connecting-IP` is answered by this host, whatever a client sent
 under that name. Behind a proxy that one trusts, let the server put the proxy's word into the scope
 (uvicorn's `--forwarded-allow-ips`).
+
+Request, headers and serving stand together: what a response costs here is most of what a request costs, and the bodies
+that are written out for that (`header_pairs`, `serve`) have to agree with each other.
 """
 
 from __future__ import annotations
 
+import asyncio
 import builtins
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from time import perf_counter
@@ -55,9 +59,9 @@ class AsgiRequest(OpenRequest):
     _index: dict[bytes, bytes] | None
 
     @classmethod
-    def bound(cls, env: object, ctx: ExecutionContext) -> Callable[[], AsgiRequest]:
-        """The class of requests with these bindings and this context."""
-        made: Any = type("AsgiRequest", (cls,), {"env": env, "ctx": ctx, "__init__": object.__init__})
+    def bound(cls, env: object, ctx: ExecutionContext, app: App[Any] | None = None) -> Callable[[], AsgiRequest]:
+        """The class of requests with these bindings and this context, to this application."""
+        made: Any = type("AsgiRequest", (cls,), {"env": env, "ctx": ctx, "_app": app, "__init__": object.__init__})
         return cast("Callable[[], AsgiRequest]", made)
 
     @property
@@ -128,8 +132,7 @@ class AsgiRequest(OpenRequest):
         return (perf_counter() - self.received) * 1000.0
 
     async def _read(self, most: int | None = None) -> builtins.bytes:
-        receive = self._receive
-        message = await receive()
+        message = await self._receive()
         if message["type"] == "http.request" and not message.get("more_body", False):
             body: bytes = message.get("body", b"")
             return body
@@ -142,7 +145,7 @@ class AsgiRequest(OpenRequest):
                 raise self._refused_body()
             if not message.get("more_body", False):
                 return b"".join(chunks)
-            message = await receive()
+            message = await self._receive()
         raise CoreError(400, "The request body ended early")
 
     async def _chunks(self) -> AsyncIterator[builtins.bytes]:
@@ -154,6 +157,30 @@ class AsgiRequest(OpenRequest):
             if chunk := message.get("body", b""):
                 yield chunk
             more = message.get("more_body", False)
+
+    async def is_disconnected(self) -> bool:
+        """Return True if the client has gone away, so that nobody waits for the answer. It never waits."""
+        if self._scope["type"] != "http":
+            return False  # a WebSocket's messages are its session's
+        asked = asyncio.ensure_future(self._receive())
+        await asyncio.sleep(0)
+        if not asked.done():
+            # A server keeps a message for whoever asks next: nothing is lost with the one who asked.
+            asked.cancel()
+            await asyncio.wait((asked,))
+        if asked.cancelled():
+            return False
+        message = asked.result()
+        gone: bool = message["type"] == "http.disconnect"
+        following = self._receive
+
+        async def again() -> MutableMapping[str, Any]:
+            if not gone:
+                self._receive = following  # this was a piece of the body, which somebody may read yet
+            return message
+
+        self._receive = again
+        return gone
 
     def _opens_websocket(self) -> bool:
         opens: bool = self._scope["type"] == "websocket"
@@ -320,11 +347,11 @@ def asgi(app: App[Any], env: object = None, *, context: BackgroundContext | None
     ctx = context if context is not None else BackgroundContext()
     trace_where_asked(app, env)
     respond = app.dispatcher.respond
-    bound = AsgiRequest.bound(env, ctx)
+    bound = AsgiRequest.bound(env, ctx, app)
 
     async def serve(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            await _serve_other(scope, receive, send, app, ctx, bound)
+            await _serve_other(scope, receive, send, app, env, ctx, bound)
             return
         req = bound()
         req.params = NO_PARAMS
@@ -350,7 +377,7 @@ def asgi(app: App[Any], env: object = None, *, context: BackgroundContext | None
         elif body is None:
             body = b""
         elif type(body) is not bytes:
-            await _stream(res, body, receive, send)
+            await _stream(res, body, req, send)
             return
         length = len(body)
         content_type = res.content_type
@@ -361,18 +388,31 @@ def asgi(app: App[Any], env: object = None, *, context: BackgroundContext | None
         await send({"type": "http.response.start", "status": res.status_code, "headers": headers})
         await send({"type": "http.response.body", "body": body})
 
-    serve.context = ctx  # type: ignore[attr-defined]  # functions carry attributes
-    return serve  # type: ignore[return-value]  # as above
+    served: Any = serve
+    if app.lifespans is not None:
+        # A server may not tell of its start, and an application that mounts this one does not either.
+        served = _started_before(serve, app, env)
+    served.context = ctx
+    return cast("AsgiApplication", served)
 
 
-async def _stream(res: Response, chunks: AsyncIterator[bytes], receive: Receive, send: Send) -> None:
+def _started_before(serve: Any, app: App[Any], env: object) -> Any:
+    async def serve_started(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "lifespan" and app.lifespans is not None:
+            await app.lifespans.ensure(env)
+        await serve(scope, receive, send)
+
+    return serve_started
+
+
+async def _stream(res: Response, chunks: AsyncIterator[bytes], req: AsgiRequest, send: Send) -> None:
     await send({"type": "http.response.start", "status": res.status_code, "headers": header_pairs(res, None)})
 
     async def send_chunk(chunk: bytes) -> None:
         await send({"type": "http.response.body", "body": chunk, "more_body": True})
 
     async def watch() -> None:
-        while (await receive())["type"] != "http.disconnect":
+        while (await req._receive())["type"] != "http.disconnect":
             pass
 
     if await stream_until_gone(chunks, send_chunk, watch):
@@ -380,7 +420,13 @@ async def _stream(res: Response, chunks: AsyncIterator[bytes], receive: Receive,
 
 
 async def _serve_other(
-    scope: Scope, receive: Receive, send: Send, app: App[Any], ctx: BackgroundContext, bound: Callable[[], AsgiRequest]
+    scope: Scope,
+    receive: Receive,
+    send: Send,
+    app: App[Any],
+    env: object,
+    ctx: BackgroundContext,
+    bound: Callable[[], AsgiRequest],
 ) -> None:
     if scope["type"] == "lifespan":
         while True:
@@ -388,12 +434,18 @@ async def _serve_other(
             if message["type"] == "lifespan.startup":
                 try:
                     app.check()
+                    await app.startup(env)
                 except Exception as error:
                     await send({"type": "lifespan.startup.failed", "message": str(error)})
                     return
                 await send({"type": "lifespan.startup.complete"})
             else:
                 await ctx.drain()
+                try:
+                    await app.shutdown(env)
+                except Exception as error:
+                    await send({"type": "lifespan.shutdown.failed", "message": str(error)})
+                    return
                 await send({"type": "lifespan.shutdown.complete"})
                 return
     elif scope["type"] == "websocket":

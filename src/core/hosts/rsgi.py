@@ -66,6 +66,8 @@ class RsgiScope(Protocol):
 class RsgiRequest(OpenRequest):
     """A request over an RSGI scope."""
 
+    _watch: asyncio.Future[object] | None = None
+
     def __init__(self, scope: RsgiScope, protocol: Any, env: object, ctx: BackgroundContext) -> None:
         # `__init__` of the base is not called: all of it is here.
         self.params = NO_PARAMS
@@ -146,6 +148,14 @@ class RsgiRequest(OpenRequest):
             if chunk:
                 yield chunk
 
+    async def is_disconnected(self) -> bool:
+        """Return True if the client has gone away, so that nobody waits for the answer. It never waits."""
+        watch = self._watch
+        if watch is None:
+            watch = self._watch = asyncio.ensure_future(self._protocol.client_disconnect())
+        await asyncio.sleep(0)
+        return watch.done() and not watch.cancelled()
+
     def _opens_websocket(self) -> bool:
         return self._scope.proto != "http"
 
@@ -160,17 +170,33 @@ class RsgiApplication:
         self._respond = app.dispatcher.respond
 
     def __rsgi_init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Refuse to start with an application that cannot work."""
+        """Refuse to start with an application that cannot work, and enter its lifespans."""
         self._app.check()
+        if self._app.lifespans is not None and not loop.is_running():
+            loop.run_until_complete(self._app.startup(self._env))
 
     def __rsgi_del__(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Finish what was given to `wait_until`."""
-        if self.context.tasks and not loop.is_closed():
-            loop.run_until_complete(self.context.drain())
+        """Finish what was given to `wait_until`, and leave the lifespans."""
+        if (self.context.tasks or self._app.lifespans is not None) and not loop.is_closed():
+            loop.run_until_complete(self._wind_up())
+
+    async def _wind_up(self) -> None:
+        await self.context.drain()
+        await self._app.shutdown(self._env)
 
     async def __rsgi__(self, scope: RsgiScope, protocol: Any) -> None:
         """Serve one request."""
+        if self._app.lifespans is not None:
+            await self._app.lifespans.ensure(self._env)
         req = RsgiRequest(scope, protocol, self._env, self.context)
+        req._app = self._app
+        try:
+            await self._answer(req, scope, protocol)
+        finally:
+            if req._watch is not None:
+                req._watch.cancel()
+
+    async def _answer(self, req: RsgiRequest, scope: RsgiScope, protocol: Any) -> None:
         if scope.proto != "http":
             from core.hosts.rsgi_websocket import serve_websocket
 

@@ -11,7 +11,11 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar, cast, overload
 
 __all__ = ["Headers", "HeadersInit", "HeadersView", "check_name", "check_value", "is_token", "plain_values"]
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeForm
+
 _D = TypeVar("_D")
+_T = TypeVar("_T")
 
 _IN_TOKENS = frozenset("!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
 
@@ -202,6 +206,36 @@ class HeadersView(Mapping[str, str]):
         if lowered == "set-cookie":
             return ", ".join(self._cookies) if self._cookies else default
         return self._values.get(lowered, default)
+
+    def parse(self, type_: TypeForm[_T], /) -> _T:
+        """The headers as a `T`, an attrs class or TypedDict: texts become the annotated scalars.
+
+        The field `if_match` is the header `If-Match`. A field annotated as a list takes what stands between the commas.
+        Other headers are ignored.
+
+            @attrs.frozen
+            class Conditions:
+                if_match: str | None = None
+                x_retry_count: int = 0
+
+            conditions = req.headers.parse(Conditions)
+
+        Raises ValidationError, which is answered with 422, with every mistake and the header's name as its path.
+        """
+        from core.errors import ValidationError
+        from core.structure import StructureError, list_fields, structure
+
+        lists = list_fields(type_)
+        value: dict[str, object] = {}
+        for name, text in self._values.items():
+            key = name.replace("-", "_")
+            value[key] = [part.strip() for part in text.split(",") if part.strip()] if key in lists else text
+        try:
+            return structure(value, type_, strings=True)
+        except StructureError as error:
+            raise ValidationError(
+                [{"path": issue["path"].replace("_", "-"), "message": issue["message"]} for issue in error.issues]
+            ) from None
 
     def get_set_cookie(self) -> list[str]:
         """Every `Set-Cookie`, in the order of setting."""

@@ -1,15 +1,19 @@
-"""The meaning of a registered path: `/users/:id`, `/files/*`.
+"""The meaning of a registered path: `/users/:id`, `/users/:id{[0-9]+}`, `/users/:id?`, `/files/*`.
 
-A pattern is a list of segments, each a text, a parameter or, last, the rest. It is
-written decoded (`/café`, `/a b`), since a request's path is matched after its segments
-were percent-decoded. Whatever could never match is refused here, with how to fix it.
+A pattern is a list of segments, each a text, a parameter, any segment (`*`) or, last, the rest (`*`). A parameter may be
+held to a regular expression, and the last one may be optional. A pattern is written decoded (`/café`, `/a b`), since a
+request's path is matched after its segments were percent-decoded. Whatever could never match is refused here, with how
+to fix it.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 from core.errors import PathError
 
-__all__ = ["Pattern", "parse"]
+__all__ = ["Pattern", "parse", "require_prefix"]
 
 _HEX = frozenset("0123456789abcdefABCDEF")
 
@@ -17,20 +21,29 @@ _HEX = frozenset("0123456789abcdefABCDEF")
 class Pattern:
     """A parsed path.
 
-    `parts` holds one text per segment; a parameter's is None, and the rest segment is not among them.
-    `names` holds `(name, index of its part)` in order of appearance, `rest` whether a `*` follows.
+    `parts` holds one text per segment; that of a parameter and of any segment is None, and the rest is not among them.
+    `names` holds `(name, index of its part)` in order of appearance, `rest` whether a `*` follows. `checks` holds
+    `(index of the part, regular expression)` of the parameters that have one. `optional`: the last part may be missing.
     """
 
     # By hand: a NamedTuple takes ten times as long to be defined, and every worker pays for that as it starts.
-    __slots__ = ("names", "parts", "rest", "text")
+    __slots__ = ("checks", "names", "optional", "parts", "rest", "text")
 
     def __init__(
-        self, text: str, parts: tuple[str | None, ...], names: tuple[tuple[str, int], ...], rest: bool
+        self,
+        text: str,
+        parts: tuple[str | None, ...],
+        names: tuple[tuple[str, int], ...],
+        rest: bool,
+        checks: tuple[tuple[int, str], ...] = (),
+        optional: bool = False,
     ) -> None:
         self.text: str = text
         self.parts: tuple[str | None, ...] = parts
         self.names: tuple[tuple[str, int], ...] = names
         self.rest: bool = rest
+        self.checks: tuple[tuple[int, str], ...] = checks
+        self.optional: bool = optional
 
     def __repr__(self) -> str:
         return f"Pattern({self.text!r})"
@@ -38,7 +51,19 @@ class Pattern:
     @property
     def static(self) -> bool:
         """True if one path alone matches."""
-        return not self.names and not self.rest
+        return not self.names and not self.rest and None not in self.parts
+
+    @property
+    def variants(self) -> tuple[Pattern, ...]:
+        """The patterns that the table of routes is made of: itself, or with the last segment and without it."""
+        if not self.optional:
+            return (self,)
+        last = len(self.parts) - 1
+        checks = tuple(check for check in self.checks if check[0] != last)
+        return (
+            Pattern(self.text, self.parts, self.names, False, self.checks),
+            Pattern(self.text, self.parts[:last], self.names[:-1], False, checks),
+        )
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -48,9 +73,17 @@ class Pattern:
 
     def covers(self, other: Pattern) -> bool:
         """Return True if every path of `other` lies at or below this prefix."""
-        if len(self.parts) > len(other.parts):
+        if len(self.parts) > len(other.parts) - other.optional:
             return False
-        return all(part is None or part == its for part, its in zip(self.parts, other.parts, strict=False))
+        if not all(part is None or part == its for part, its in zip(self.parts, other.parts, strict=False)):
+            return False
+        return all(self.admits(index, source, other) for index, source in self.checks)
+
+    @staticmethod
+    def admits(index: int, source: str, other: Pattern) -> bool:
+        """Return True if the regular expression `source` certainly fits what `other` has at the index."""
+        text = other.parts[index]
+        return (index, source) in other.checks if text is None else re.fullmatch(source, text) is not None
 
     def below(self, prefix: Pattern) -> Pattern:
         """This pattern mounted at `prefix`.
@@ -59,8 +92,7 @@ class Pattern:
         """
         if not prefix.parts and not prefix.rest:
             return self
-        if prefix.rest:
-            raise PathError(f'the prefix "{prefix.text}" ends in *. Leave the * out: a prefix covers all below it')
+        require_prefix(prefix)
         text = prefix.text.rstrip("/") + ("" if self.text == "/" else self.text)
         names = prefix.names
         if self.names:
@@ -72,10 +104,21 @@ class Pattern:
                         f'"{self.text}" mounted at "{prefix.text}" has two parameters named :{name}. Rename one of them'
                     )
                 names = (*names, (name, index + shift))
-        return Pattern(text, prefix.parts + self.parts, names, self.rest)
+        checks = (*prefix.checks, *((index + len(prefix.parts), source) for index, source in self.checks))
+        return Pattern(text, prefix.parts + self.parts, names, self.rest, checks, self.optional)
 
 
 ROOT = Pattern("/", (), (), False)
+
+
+def require_prefix(pattern: Pattern) -> None:
+    """Refuse a prefix that ends in `*` or in an optional segment. Raises PathError."""
+    if pattern.rest:
+        raise PathError(f'the prefix "{pattern.text}" ends in *. Leave the * out: a prefix covers all below it')
+    if pattern.optional:
+        raise PathError(
+            f'the prefix "{pattern.text}" ends in an optional segment. Leave the segment out: a prefix covers all below it'
+        )
 
 
 def parse(text: str) -> Pattern:
@@ -92,40 +135,75 @@ def parse(text: str) -> Pattern:
     segments = text[1:].split("/")
     if segments[-1] == "":
         segments.pop()
+    if "{" in text:
+        _require_whole_patterns(text, segments)
     if ":" not in text and "*" not in text:
         for segment in segments:
             _check_text(text, segment)
         return Pattern(text, tuple(segments), (), False)
     parts: list[str | None] = []
     names: list[tuple[str, int]] = []
-    rest = False
+    checks: list[tuple[int, str]] = []
+    rest = optional = False
+    last = len(segments) - 1
     for index, segment in enumerate(segments):
         if segment == "*":
-            if index != len(segments) - 1:
-                raise PathError(f'"{text}": * takes all that is left, so it must be the last segment')
-            rest = True
+            if index == last:
+                rest = True
+            else:
+                parts.append(None)
         elif segment.startswith(":"):
-            names.append((_parameter(text, segment[1:], names), index))
+            name, source, optional = _parameter(text, segment[1:], names)
+            if optional and index != last:
+                raise PathError(
+                    f'"{text}": only the last segment may be optional. Register "{"/".join(["", *segments[:index]]) or "/"}" '
+                    "as a path of its own"
+                )
+            names.append((name, index))
+            if source:
+                checks.append((index, source))
             parts.append(None)
         else:
             _check_text(text, segment)
             parts.append(segment)
-    return Pattern(text, tuple(parts), tuple(names), rest)
+    return Pattern(text, tuple(parts), tuple(names), rest, tuple(checks), optional)
 
 
-def _parameter(text: str, name: str, earlier: list[tuple[str, int]]) -> str:
+def _require_whole_patterns(text: str, segments: Sequence[str]) -> None:
+    for segment in segments:
+        if segment.startswith(":") and "{" in segment and not segment.removesuffix("?").endswith("}"):
+            if "/" in text.partition("{")[2].rpartition("}")[0]:
+                raise PathError(
+                    f'"{text}": a pattern in braces is held against one segment, which has no "/" in it. Leave the "/" '
+                    "out of the braces; [^/]+ is what a parameter without a pattern matches"
+                )
+            raise PathError(f'"{text}": a pattern ends the segment: write :id{{[0-9]+}} or :id{{[0-9]+}}?')
+
+
+def _parameter(text: str, segment: str, earlier: list[tuple[str, int]]) -> tuple[str, str, bool]:
+    """The name of a parameter, its regular expression or an empty text, and whether it is optional."""
+    optional = segment.endswith("?")
+    name, brace, source = segment.removesuffix("?").partition("{")
+    source = source.removesuffix("}")
     if not name:
         raise PathError(f'"{text}": a parameter needs a name after the colon, for example :id')
-    if name[-1] in "?+*" or "(" in name or "{" in name:
+    if name[-1] in "+*?" or "(" in name:
         raise PathError(
-            f'"{text}": :{name} is more than a name. Parameters are whole segments; for an optional one register '
-            "two paths, and check a value's form in the handler"
+            f'"{text}": :{name} is more than a name. Parameters are whole segments: :id, :id? where the last may be '
+            "missing, :id{[0-9]+} with a regular expression"
         )
+    if brace:
+        try:
+            re.compile(source)
+        except re.error as error:
+            raise PathError(f'"{text}": {{{source}}} is not a regular expression: {error}. Fix it') from None
+        if not source:
+            raise PathError(f'"{text}": the pattern in braces is empty. Leave the braces out: :{name}')
     if not name.replace("-", "_").replace(".", "_").isidentifier():
         raise PathError(f'"{text}": ":{name}" is not a name. Use letters, digits and _, for example :user_id')
     if any(name == other for other, _ in earlier):
         raise PathError(f'"{text}" has two parameters named :{name}. Rename one of them')
-    return name
+    return name, source, optional
 
 
 def _check_text(text: str, segment: str) -> None:
@@ -137,7 +215,7 @@ def _check_text(text: str, segment: str) -> None:
         name = segment[1:-1].rpartition(":")[2] if segment[0] == "<" else segment[1:-1].partition(":")[0]
         raise PathError(f'"{text}": a parameter begins with a colon. Write :{name}')
     if "*" in segment:
-        raise PathError(f'"{text}": * stands for whole segments: write it alone, as the last segment')
+        raise PathError(f'"{text}": * stands for whole segments: write it alone between slashes')
     for char in segment:
         if char in "?#":
             raise PathError(f'"{text}": a path ends before "{char}". Read the query with req.query.get(name)')

@@ -8,6 +8,7 @@ covers the route, and whether more may, depending on the request (`use("/users/m
 
 from __future__ import annotations
 
+import re
 from typing import Generic, TypeVar
 
 from core.routing.pattern import Pattern
@@ -27,6 +28,10 @@ class Scope(Generic[T]):
         self.prefix: Pattern = prefix
         self.value: T = value
         self.names: tuple[tuple[str, int], ...] = tuple((name, index + 1) for name, index in prefix.names)
+
+    def fits(self, segments: list[str]) -> bool:
+        """Return True if the regular expressions of the prefix fit a request's segments."""
+        return all(re.fullmatch(source, segments[index + 1]) for index, source in self.prefix.checks)
 
 
 class _Node(Generic[T]):
@@ -75,7 +80,7 @@ class Scopes(Generic[T]):
         for segment in [*segments[1:], None]:
             following: list[_Node[T]] = []
             for node in nodes:
-                found += [scope for scope in node.scopes if after < scope.order < before]
+                found += [scope for scope in node.scopes if after < scope.order < before and scope.fits(segments)]
                 if segment is not None:
                     if segment in node.texts:
                         following.append(node.texts[segment])
@@ -112,4 +117,6 @@ class Scopes(Generic[T]):
                 maybe = maybe or any(child.first < before for child in children)
         found = [scope for scope in found if scope.order < before]
         found.sort(key=lambda scope: scope.order)
-        return found, maybe
+        certain = [scope for scope in found if scope.prefix.covers(pattern)]
+        # An expression of a prefix is certain of a text, but not of another route's parameter.
+        return certain, maybe or len(certain) < len(found)

@@ -9,15 +9,19 @@ shapes are kept in that order, so the search ends as soon as nothing earlier can
 Paths arrive as lists of decoded segments whose first is the empty text before the leading
 slash. What a match means is the caller's business: here it is a value of any type.
 
+A pattern with a regular expression stands in a shape of its own, which asks the expressions of those under the same
+texts, one after the other. Tables without such patterns have no such shape.
+
 Most paths with a parameter have one, and it comes last. What stands before it then says which
 route it is, and is kept in `single_parameter_routes`, unless an earlier route might want some of those paths.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from operator import itemgetter
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from core.http.url import find_noncanonical
 from core.routing.pattern import Pattern
@@ -30,7 +34,7 @@ T = TypeVar("T")
 class Leaf(Generic[T]):
     """One registered pattern: its place in the order of registration, and its value."""
 
-    __slots__ = ("last", "names", "next", "one", "order", "place", "rest", "value")
+    __slots__ = ("checks", "last", "names", "next", "one", "order", "place", "rest", "value")
 
     def __init__(self, order: int, pattern: Pattern, value: T) -> None:
         self.order: int = order
@@ -38,8 +42,11 @@ class Leaf(Generic[T]):
         # The list of segments begins with the empty text before the first slash, hence the 1.
         self.names: tuple[tuple[str, int], ...] = tuple((name, index + 1) for name, index in pattern.names)
         self.rest: int = len(pattern.parts) + 1 if pattern.rest else 0
+        self.checks: tuple[tuple[int, re.Pattern[str]], ...] = tuple(
+            (index + 1, re.compile(source)) for index, source in pattern.checks
+        )
         # Most patterns with a parameter have one: its name and place can be read without a loop.
-        single = len(self.names) == 1 and not self.rest
+        single = len(self.names) == 1 and not self.rest and not self.checks
         self.one: str = self.names[0][0] if single else ""
         self.place: int = self.names[0][1] if single else 0
         # Patterns that match exactly the same paths stand in a row; its first knows its last.
@@ -53,17 +60,51 @@ class Leaf(Generic[T]):
             found["*"] = "/".join(segments[self.rest :])
         return found
 
+    def fits(self, segments: list[str]) -> bool:
+        """Return True if every regular expression of the pattern fits its segment."""
+        return all(expression.fullmatch(segments[index]) for index, expression in self.checks)
+
 
 class _Shape(Generic[T]):
     """All patterns with text in the same places."""
 
-    __slots__ = ("first", "key", "leaves", "places")
+    __slots__ = ("checked", "first", "key", "leaves", "places")
 
-    def __init__(self, first: int, places: tuple[int, ...]) -> None:
+    def __init__(self, first: int, places: tuple[int, ...], checked: bool) -> None:
         self.first = first
         self.places = places
-        self.key: Callable[[list[str]], object] = itemgetter(*places) if places else _nothing
+        self.checked = checked
         self.leaves: dict[object, Leaf[T]] = {}
+        self.key: Callable[[list[str]], object] = _key_of(places)
+        if checked:
+            # The table asks for `leaves.get(key(segments))`: here the segments themselves are the key.
+            self.leaves = cast("dict[object, Leaf[T]]", _CheckedLeaves[T](_key_of(places)))
+            self.key = _same
+
+
+def _key_of(places: tuple[int, ...]) -> Callable[[list[str]], object]:
+    if not places:
+        return _nothing
+    return cast("Callable[[list[str]], object]", itemgetter(*places))
+
+
+class _CheckedLeaves(dict[object, Leaf[T]]):
+    """The patterns of one shape by their texts, where what is asked for are the segments of a path."""
+
+    __slots__ = ("_key",)
+
+    def __init__(self, key: Callable[[list[str]], Any]) -> None:
+        self._key = key
+
+    def get(self, segments: Any, default: Any = None, /) -> Any:
+        leaf = super().get(self._key(segments))
+        while leaf is not None and not leaf.fits(segments):
+            leaf = leaf.next
+        return leaf
+
+
+def _same(segments: list[str]) -> list[str]:
+    return segments
 
 
 def _nothing(_: list[str]) -> object:
@@ -81,11 +122,11 @@ class Table(Generic[T]):
         self.single_parameter_routes: dict[str, Leaf[T]] = {}
         """The winner for every path of one segment more that has no special character in it and is not in `static`."""
         self._texts: dict[str, Leaf[T]] = {}
-        self._shapes: dict[tuple[int, tuple[int, ...], bool], _Shape[T]] = {}
+        self._shapes: dict[tuple[int, tuple[int, ...], bool, bool], _Shape[T]] = {}
         self._by_length: dict[int, list[_Shape[T]]] = {}
 
     def add(self, order: int, pattern: Pattern, value: T) -> None:
-        """Add a pattern. `order` must be higher than every order before."""
+        """Add a pattern without an optional segment. `order` must be higher than those before, but for another variant's."""
         leaf = Leaf(order, pattern, value)
         if pattern.static:
             segments = ["", *(part for part in pattern.parts if part is not None)]
@@ -97,10 +138,10 @@ class Table(Generic[T]):
             return
         self.single_parameter_routes.clear()
         places = tuple(index + 1 for index, part in enumerate(pattern.parts) if part is not None)
-        named = (len(pattern.parts) + 1, places, pattern.rest)
+        named = (len(pattern.parts) + 1, places, pattern.rest, bool(pattern.checks))
         shape = self._shapes.get(named)
         if shape is None:
-            shape = self._shapes[named] = _Shape(order, places)
+            shape = self._shapes[named] = _Shape(order, places, bool(pattern.checks))
             # Which shapes a length has is worked out when the first path of that length comes.
             self._by_length.clear()
         texts = tuple(part for part in pattern.parts if part is not None)
@@ -117,7 +158,7 @@ class Table(Generic[T]):
         shapes = iter(self._shapes_of(len(segments)))
         while True:
             while leaf is not None:
-                if leaf.order > after:
+                if leaf.order > after and leaf.fits(segments):
                     found.append(leaf)
                 leaf = leaf.next
             shape = next(shapes, None)
@@ -155,15 +196,17 @@ class Table(Generic[T]):
         if find_noncanonical(head) is not None or "/." in head:
             return
         for shape in self._shapes_of(last + 1):
-            if shape.first < leaf.order and last in shape.places:
-                return  # an earlier route with a text there may win for some paths
+            if shape.first < leaf.order and (last in shape.places or shape.checked):
+                return  # an earlier route with a text or an expression there may win for some paths
         self.single_parameter_routes[head] = leaf
 
     def _shapes_of(self, length: int) -> list[_Shape[T]]:
         shapes = self._by_length.get(length)
         if shapes is None:
             shapes = [
-                shape for (size, _, rest), shape in self._shapes.items() if size == length or (rest and size < length)
+                shape
+                for (size, _, rest, _), shape in self._shapes.items()
+                if size == length or (rest and size < length)
             ]
             # A client chooses how long its paths are; what is kept for that is bounded.
             if len(self._by_length) < 64:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, Self, runtime_checkable
 from weakref import WeakSet
 
 from typing_extensions import TypeVar
@@ -76,6 +76,7 @@ class Client(Generic[E]):
         self.ip = ip
         self.contract: Contract | None = _contract(app, contract)
         self._sessions: list[asyncio.Future[None]] = []
+        self._started = False
         self.cookies: dict[str, str] = {}
         """The cookies that the application has set, by name. A test may add to it."""
         clients.add(self)
@@ -133,6 +134,7 @@ class Client(Generic[E]):
         sent: bytes | None = None
         if contract is not None and contract.examples is not None and "json" in message.headers.get("Content-Type", ""):
             sent = await message.clone().bytes()
+        await self._start()
         response = await self.app.fetch(message, self.env, self.ctx)
         for text in response.headers.get_set_cookie():
             self._keep(text)
@@ -144,6 +146,23 @@ class Client(Generic[E]):
             path = http.URL(message.url).pathname
             contract.check(message.method, path, response.status, response.headers, body, sent=sent)
         return response
+
+    async def _start(self) -> None:
+        """Enter the lifespans of the application with the first request."""
+        if not self._started:
+            self._started = True
+            await self.app.startup(self.env)
+
+    async def __aenter__(self) -> Self:
+        """Enter the lifespans of the application, which the first request would do."""
+        await self._start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Leave them. Without `async with` they end with the test's event loop."""
+        if self._started:
+            self._started = False
+            await self.app.shutdown(self.env)
 
     async def get(self, url: str, **options: Any) -> http.Response:
         """Send a GET; options as for `request`."""
@@ -198,7 +217,10 @@ class Client(Generic[E]):
             merged["Sec-WebSocket-Protocol"] = ", ".join(protocols)
         message = http.Request(self.base_url + url if url.startswith("/") else url, headers=merged)
         res = Response()
-        await self.app.dispatcher.respond(Request(message, self.env, self.ctx), res)
+        await self._start()
+        req = Request(message, self.env, self.ctx)
+        req._app = self.app
+        await self.app.dispatcher.respond(req, res)
         if res.status_code != 101 or res.upgrade is None:
             raise WebSocketClosed(res.status_code, await res.to_http().text())
         server, client = pair(res.upgrade.protocol)

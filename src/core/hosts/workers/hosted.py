@@ -46,6 +46,9 @@ def entrypoint(app: App[Any], /) -> type[Any]:
             from core.backends.workerd.conversion import unwrap
 
             req = WorkersRequest(unwrap(request), env_of(self.env), WorkersContext(self.ctx))
+            req._app = app
+            if app.lifespans is not None:
+                await app.lifespans.ensure_in_worker(req.env, req.ctx)
             res = Response()
             await app.dispatcher.respond(req, res)
             return js_response(res, req.ctx)
@@ -53,14 +56,20 @@ def entrypoint(app: App[Any], /) -> type[Any]:
         async def queue(self, batch: Any, env: Any = None, ctx: Any = None) -> None:
             from core.backends.workerd.queue import WorkerdMessageBatch
 
-            await app.consume(WorkerdMessageBatch(batch), env_of(self.env), WorkersContext(self.ctx))
+            own, context = env_of(self.env), WorkersContext(self.ctx)
+            if app.lifespans is not None:
+                await app.lifespans.ensure_in_worker(own, context)
+            await app.consume(WorkerdMessageBatch(batch), own, context)
 
         async def scheduled(self, event: Any, env: Any = None, ctx: Any = None) -> None:
             from core.backends.workerd.conversion import unwrap
 
             came = unwrap(event)
             due = ScheduledEvent(str(came.cron), float(came.scheduledTime) / 1000)
-            await app.trigger(due, env_of(self.env), WorkersContext(self.ctx))
+            own, context = env_of(self.env), WorkersContext(self.ctx)
+            if app.lifespans is not None:
+                await app.lifespans.ensure_in_worker(own, context)
+            await app.trigger(due, own, context)
 
     Default.app = app
     return Default

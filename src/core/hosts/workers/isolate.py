@@ -141,8 +141,11 @@ def fetch(request: Any, env: Any, ctx: Any) -> Any:
 async def _fetch(request: Any, env: Any, ctx: Any) -> Any:
     own = _isolate.env if _isolate.has_env else _env(env)
     req = WorkersRequest(request, own, WorkersContext(ctx), _isolate.ip_header)
+    app = req._app = _app()
+    if app.lifespans is not None:
+        await app.lifespans.ensure_in_worker(own, req.ctx)
     res = Response()
-    await _app().dispatcher.respond(req, res)
+    await app.dispatcher.respond(req, res)
     return js_response(res, req.ctx)
 
 
@@ -150,13 +153,27 @@ def queue(batch: Any, env: Any, ctx: Any) -> Any:
     """Consume a batch. What the consumer raises has the runtime retry it."""
     from core.backends.workerd.queue import WorkerdMessageBatch
 
-    return _run(_app().consume(WorkerdMessageBatch(batch), _env(env), WorkersContext(ctx)))
+    own, context = _env(env), WorkersContext(ctx)
+    return _run(_started(_app().consume(WorkerdMessageBatch(batch), own, context), own, context))
 
 
 def scheduled(event: Any, env: Any, ctx: Any) -> Any:
     """Run what is scheduled for a cron trigger."""
     came = ScheduledEvent(str(event.cron), float(event.scheduledTime) / 1000)
-    return _run(_app().trigger(came, _env(env), WorkersContext(ctx)))
+    own, context = _env(env), WorkersContext(ctx)
+    return _run(_started(_app().trigger(came, own, context), own, context))
+
+
+async def _started(work: Coroutine[Any, Any, None], env: Any, ctx: WorkersContext) -> None:
+    """Run `work` when the lifespans of the application are entered."""
+    lifespans = _app().lifespans
+    if lifespans is not None:
+        try:
+            await lifespans.ensure_in_worker(env, ctx)
+        except BaseException:
+            work.close()
+            raise
+    await work
 
 
 def durable_object(name: str, ctx: Any, env: Any) -> Any:

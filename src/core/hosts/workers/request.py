@@ -7,6 +7,7 @@ client sent under that name is dropped.
 
 from __future__ import annotations
 
+import asyncio
 import builtins
 from collections.abc import AsyncIterator
 from time import perf_counter
@@ -89,6 +90,11 @@ class WorkersRequest(OpenRequest):
         """All that the platform says of the connection, as plain values; None where it says nothing."""
         cf = getattr(self._request, "cf", None)
         return None if is_null(cf) else structured(unwrap(cf))
+
+    async def is_disconnected(self) -> bool:
+        """Return True if the client has gone away, where the worker has the compatibility flag `enable_request_signal`."""
+        await asyncio.sleep(0)  # what happened meanwhile is told now
+        return getattr(getattr(self._request, "signal", None), "aborted", False) is True
 
     async def _read(self, most: int | None = None) -> builtins.bytes:
         if is_null(self._request.body):

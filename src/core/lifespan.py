@@ -1,0 +1,175 @@
+"""The resources that an application opens when it starts and closes when it ends: `app.lifespan`.
+
+A lifespan is entered once for each Env that is served on an event loop, and all of them in one task, so that task groups
+and timeouts in them work. Its value is found by that Env, and no request pays for it. A worker has no end that it is
+told of: there the first event starts them, and nothing closes them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any, Generic, Protocol, TypeVar, cast
+
+from core.context import ExecutionContext
+from core.errors import DeveloperError
+
+__all__ = ["Lifespan", "Lifespans", "StateKey"]
+
+T_co = TypeVar("T_co", covariant=True)
+
+Lifespan = Callable[[Any], AsyncIterator[Any]]
+"""`async def (env)`, which yields its value once."""
+_Generator = Callable[[Any], AsyncGenerator[Any, None]]
+
+
+class WithEnv(Protocol):
+    """A request, as far as the value of a lifespan is looked up by it."""
+
+    @property
+    def env(self) -> object:
+        """The bindings."""
+        ...
+
+
+class StateKey(Generic[T_co]):
+    """Returned by `@app.lifespan`: gives the value that the lifespan yielded.
+
+    @app.lifespan
+    async def pool(env: Env) -> AsyncIterator[Pool]:
+        async with open_pool(env.DATABASE_URL) as opened:
+            yield opened
+
+    `pool.of(req)`, `pool(req)` and `req.state[pool]` are a `Pool`, and `pool.of_env(env)` is one for consumers of queues
+    and schedules. Raises DeveloperError where the lifespan is not running.
+    """
+
+    __slots__ = ("_lifespans", "_name")
+
+    def __init__(self, lifespans: Lifespans, name: str) -> None:
+        self._lifespans = lifespans
+        self._name = name
+
+    def __repr__(self) -> str:
+        return f"<StateKey {self._name}>"
+
+    def of(self, req: WithEnv, /) -> T_co:
+        """The value for a request."""
+        return self.of_env(req.env)
+
+    __call__ = of
+
+    def of_env(self, env: object, /) -> T_co:
+        """The value for an Env that is being served."""
+        values = self._lifespans.values_of(env)
+        if values is None or self not in values:
+            raise DeveloperError(
+                f"the lifespan {self._name} is not running. Hosts and core.testing.Client start it; around app.fetch "
+                "itself, `await app.startup(env)` first and `await app.shutdown(env)` last"
+            )
+        value: T_co = values[self]
+        return value
+
+
+class _Running:
+    """The lifespans of one Env, from their start to their end."""
+
+    def __init__(self, lifespans: dict[StateKey[Any], Lifespan], env: object) -> None:
+        self.env = env  # kept, since it is known by its id
+        self.users = 0
+        self.values: dict[StateKey[Any], Any] = {}
+        self._lifespans = lifespans
+        self._started = asyncio.Event()
+        self._ended = asyncio.Event()
+        self.task: asyncio.Future[None] = asyncio.ensure_future(self._run())
+
+    @property
+    def ready(self) -> bool:
+        """Return True once all of them are entered, until they end."""
+        return self._started.is_set() and not self.task.done()
+
+    async def wait(self) -> None:
+        """Wait until all of them are entered. Raises what one of them raised."""
+        started = asyncio.ensure_future(self._started.wait())
+        try:
+            await asyncio.wait((started, self.task), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            started.cancel()
+        if self.task.done():
+            self.task.result()
+
+    async def end(self) -> None:
+        """Leave them, the last one first. Raises what one of them raises."""
+        self._ended.set()
+        await asyncio.wait((self.task,))
+        if not self.task.cancelled():
+            self.task.result()
+
+    async def _run(self) -> None:
+        async with AsyncExitStack() as stack:
+            for key, lifespan in self._lifespans.items():
+                self.values[key] = await stack.enter_async_context(
+                    asynccontextmanager(cast("_Generator", lifespan))(self.env)
+                )
+            self._started.set()
+            await self._ended.wait()
+
+
+class Lifespans:
+    """The lifespans of one application, in order of registration."""
+
+    def __init__(self) -> None:
+        self._lifespans: dict[StateKey[Any], Lifespan] = {}
+        self._running: dict[tuple[asyncio.AbstractEventLoop, int], _Running] = {}
+
+    def add(self, lifespan: Lifespan, name: str) -> StateKey[Any]:
+        """Register a lifespan, and return the key of its value."""
+        key: StateKey[Any] = StateKey(self, name)
+        self._lifespans[key] = lifespan
+        return key
+
+    def values_of(self, env: object) -> dict[StateKey[Any], Any] | None:
+        """The values for an Env, or None where nothing is running for it."""
+        running = self._running.get((asyncio.get_running_loop(), id(env)))
+        return None if running is None else running.values
+
+    async def start(self, env: object) -> None:
+        """Enter all lifespans for an Env, or count one more who needs them. Raises what one of them raises."""
+        running = self._of(env)
+        running.users += 1
+        await running.wait()
+
+    async def stop(self, env: object) -> None:
+        """Take one `start` back; the last one leaves them."""
+        running = self._running.get((asyncio.get_running_loop(), id(env)))
+        if running is not None:
+            running.users -= 1
+            if running.users <= 0:
+                await running.end()
+
+    async def ensure(self, env: object) -> None:
+        """Enter them unless they are: for a host whose server does not tell of its start. They end with the loop."""
+        running = self._of(env)
+        if not running.ready:
+            await running.wait()
+
+    async def ensure_in_worker(self, env: object, ctx: ExecutionContext) -> None:
+        """Enter them with the first event of a worker, which lives on until they are."""
+        running = self._of(env)
+        if running.users == 0:
+            running.users = 1
+            ctx.wait_until(running.wait())
+        # An event that waits for another one's work alone would be cancelled as hung: a timer is its own.
+        while not running.ready:
+            if running.task.done():
+                running.task.result()
+            await asyncio.sleep(0.005)
+
+    def _of(self, env: object) -> _Running:
+        key = (asyncio.get_running_loop(), id(env))
+        running = self._running.get(key)
+        if running is None:
+            running = self._running[key] = _Running(self._lifespans, env)
+            running.task.add_done_callback(lambda _: self._running.pop(key, None))
+        return running

@@ -1,0 +1,272 @@
+"""Another application below a prefix: an ASGI application, or a function of the Fetch standard.
+
+An ASGI application (https://asgi.readthedocs.io/en/latest/specs/www.html) is given the whole path and, as `root_path`,
+what stands before its own part of it; a function gets a request whose URL has no prefix any more. Requests go through the
+middleware before them as to any route, on every host. WebSockets are not handed on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from typing import Any, Protocol, TypeAlias
+
+from core import http
+from core.context import ExecutionContext
+from core.errors import DeveloperError, HandlerError
+from core.handlers import arguments_of, name_of
+from core.http.url import split_path
+from core.lifespan import Lifespan, StateKey
+from core.request import AnyRequest
+from core.response import Response
+
+__all__ = ["AsgiApp", "Fetch", "FetchWithEnv", "asgi_lifespan", "is_asgi", "mounted_asgi", "mounted_fetch"]
+
+log: logging.Logger = logging.getLogger("core")
+
+Message: TypeAlias = MutableMapping[str, Any]
+
+
+class AsgiApp(Protocol):
+    """An ASGI 3 application."""
+
+    def __call__(
+        self,
+        scope: MutableMapping[str, Any],
+        receive: Callable[[], Awaitable[MutableMapping[str, Any]]],
+        send: Callable[[MutableMapping[str, Any]], Awaitable[None]],
+        /,
+    ) -> Awaitable[None]:
+        """Serve one connection event."""
+        ...
+
+
+class Fetch(Protocol):
+    """A function that answers a request."""
+
+    def __call__(self, request: http.Request, /) -> Awaitable[http.Response]:
+        """Answer."""
+        ...
+
+
+class FetchWithEnv(Protocol):
+    """A function that answers a request with the bindings, as `App.fetch` does."""
+
+    def __call__(self, request: http.Request, env: Any, ctx: ExecutionContext, /) -> Awaitable[http.Response]:
+        """Answer."""
+        ...
+
+
+def is_asgi(target: object) -> bool:
+    """Return True for an ASGI application: its first parameter is called `scope`, as the specification has it.
+
+    Raises HandlerError for what is neither an ASGI application nor a function of one request.
+    """
+    import inspect
+
+    demanded = arguments_of(target)
+    if not callable(target) or demanded not in (1, 3):
+        raise HandlerError(
+            f"mount({name_of(target)}): give an ASGI application (scope, receive, send), or a function (request) or "
+            "(request, env, ctx) that returns a http.Response"
+        )
+    return demanded == 3 and next(iter(inspect.signature(target).parameters)) == "scope"
+
+
+def mounted_fetch(target: Callable[..., Awaitable[http.Response]], depth: int) -> Any:
+    """The handler that asks a function, with the first `depth` segments of the path taken off."""
+    with_env = arguments_of(target) == 3
+
+    async def fetch(req: AnyRequest, res: Response) -> None:
+        given = req.to_http()
+        url = http.URL(given.url)
+        url.pathname = "/" + "/".join(req.path.split("/")[depth + 1 :])
+        request = http.Request(
+            url, method=given.method, headers=given.headers, body=given.body, edge=given.edge, redirect="manual"
+        )
+        answer = target(request, req.env, req.ctx) if with_env else target(request)
+        res.send(await answer)
+
+    fetch.__qualname__ = name_of(target)
+    return fetch
+
+
+def mounted_asgi(target: AsgiApp, depth: int, state: StateKey[dict[str, Any]]) -> Any:
+    """The handler that asks an ASGI application, whose root is the first `depth` segments of the path."""
+
+    async def asgi(req: AnyRequest, res: Response) -> None:
+        exchange = _Exchange(req)
+        scope = _scope_of(req, depth)
+        scope["state"] = state.of(req).copy()
+        serving = asyncio.ensure_future(exchange.serve(target, scope))
+        # What it does after its answer, such as background tasks, outlives the request.
+        req.ctx.wait_until(exchange.wait_for(serving))
+        try:
+            res.send(await exchange.answer(serving, head=req.method == "HEAD"))
+        except BaseException:
+            exchange.close()
+            raise
+
+    asgi.__qualname__ = name_of(target)
+    return asgi
+
+
+class _Exchange:
+    """The messages of one request and its answer, between the mounted application and the response."""
+
+    def __init__(self, req: AnyRequest) -> None:
+        self._body: AsyncIterator[bytes] | None = req.stream()
+        self._sent: asyncio.Queue[Message | None] = asyncio.Queue(1)
+        self._closed = asyncio.Event()
+        self._told = False  # whether the end of the application was waited for by who reads its answer
+
+    async def wait_for(self, serving: asyncio.Future[None]) -> None:
+        """Wait for the end of the application. What it raises behind its answer is logged."""
+        await asyncio.wait((serving,))
+        error = None if serving.cancelled() else serving.exception()
+        if error is not None and not self._told:
+            log.error("a mounted ASGI application failed behind its answer", exc_info=error)
+
+    async def serve(self, target: AsgiApp, scope: Message) -> None:
+        """Run the application to its end."""
+        try:
+            await target(scope, self._receive, self._send)
+        finally:
+            await self._put(None)
+
+    def close(self) -> None:
+        """Tell the application that nobody reads its answer any more."""
+        self._closed.set()
+
+    async def _receive(self) -> Message:
+        if self._body is not None:
+            async for chunk in self._body:
+                return {"type": "http.request", "body": chunk, "more_body": True}
+            self._body = None
+            return {"type": "http.request", "body": b"", "more_body": False}
+        await self._closed.wait()
+        return {"type": "http.disconnect"}
+
+    async def _send(self, message: Message) -> None:
+        if message["type"] in ("http.response.start", "http.response.body"):
+            await self._put(message)
+
+    async def _put(self, message: Message | None) -> None:
+        """Hand a message over as soon as the one before it was taken; after `close` nobody takes one."""
+        if self._closed.is_set():
+            return
+        putting = asyncio.ensure_future(self._sent.put(message))
+        closed = asyncio.ensure_future(self._closed.wait())
+        try:
+            await asyncio.wait((putting, closed), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            putting.cancel()
+            closed.cancel()
+
+    async def answer(self, serving: asyncio.Future[None], *, head: bool) -> http.Response:
+        """The answer: whole where it comes in one piece, else as a stream. Raises what the application raised before it."""
+        start = await self._sent.get()
+        if start is None:
+            self._told = True
+            await serving
+            raise DeveloperError("the mounted ASGI application ended without an answer. It has to send one")
+        headers = http.Headers()
+        for name, value in start.get("headers", ()):
+            headers.append(bytes(name).decode("latin-1"), bytes(value).decode("latin-1"))
+        first = await self._sent.get()
+        if first is None:
+            self._told = True
+            await serving
+            raise DeveloperError(
+                "the mounted ASGI application ended without a body. It has to send one, which may be empty"
+            )
+        whole = bytes(first.get("body", b""))
+        if head or not first.get("more_body", False):
+            self.close()
+            return http.Response.assembled(int(start["status"]), headers, None if head else whole or None)
+        return http.Response.assembled(int(start["status"]), headers, self._stream(whole, serving))
+
+    async def _stream(self, first: bytes, serving: asyncio.Future[None]) -> AsyncIterator[bytes]:
+        try:
+            yield first
+            while (message := await self._sent.get()) is not None:
+                yield bytes(message.get("body", b""))
+                if not message.get("more_body", False):
+                    return
+            self._told = True
+            await serving  # raises what cut the body short
+            raise DeveloperError("the mounted ASGI application ended before its body did")
+        finally:
+            self.close()
+
+
+def _scope_of(req: AnyRequest, depth: int) -> Message:
+    root = req.root_path + "/".join(req.path.split("/")[: depth + 1])
+    path = req.root_path + req.path
+    url = http.URL(req.url)
+    port = int(url.port) if url.port else 443 if url.protocol == "https:" else 80
+    headers = [
+        (name.encode("latin-1"), value.encode("latin-1"))
+        for name, value in req.headers.raw()
+        if name != "edge-connecting-ip"  # the host's own word for `client`
+    ]
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.3"},
+        "http_version": "1.1",
+        "method": req.method,
+        "scheme": url.protocol.removesuffix(":"),
+        "path": _decoded(path),
+        "raw_path": path.encode("latin-1", "replace"),
+        "query_string": req.query_string.encode("latin-1", "replace"),
+        "root_path": _decoded(root),
+        "headers": headers,
+        "client": None if req.ip is None else (req.ip, 0),
+        "server": (url.hostname, port),
+    }
+
+
+def _decoded(path: str) -> str:
+    """A path as a scope has it: percent-decoded, slashes in segments and at the end included."""
+    decoded = "/".join(["", *split_path(path)])
+    return f"{decoded}/" if path[-1:] == "/" else decoded
+
+
+def asgi_lifespan(target: AsgiApp) -> Lifespan:
+    """The lifespan of an ASGI application (https://asgi.readthedocs.io/en/latest/specs/lifespan.html); yields its state."""
+
+    async def lifespan(env: object) -> AsyncIterator[dict[str, Any]]:
+        state: dict[str, Any] = {}
+        incoming: asyncio.Queue[Message] = asyncio.Queue()
+        outgoing: asyncio.Queue[Message] = asyncio.Queue()
+        scope: Message = {"type": "lifespan", "asgi": {"version": "3.0", "spec_version": "2.0"}, "state": state}
+        serving = asyncio.ensure_future(_serve_lifespan(target, scope, incoming, outgoing))
+        try:
+            incoming.put_nowait({"type": "lifespan.startup"})
+            _require_complete(await outgoing.get())
+            yield state
+            if not serving.done():
+                incoming.put_nowait({"type": "lifespan.shutdown"})
+                _require_complete(await outgoing.get())
+        finally:
+            serving.cancel()
+            await asyncio.wait((serving,))
+
+    return lifespan
+
+
+async def _serve_lifespan(
+    target: AsgiApp, scope: Message, incoming: asyncio.Queue[Message], outgoing: asyncio.Queue[Message]
+) -> None:
+    try:
+        await target(scope, incoming.get, outgoing.put)
+    except Exception:
+        pass  # as the specification says: an application that raises knows no lifespan
+    finally:
+        outgoing.put_nowait({"type": "ended"})
+
+
+def _require_complete(message: Message) -> None:
+    if message["type"].endswith(".failed"):
+        raise DeveloperError(f"the mounted ASGI application failed in its lifespan: {message.get('message', '')}")

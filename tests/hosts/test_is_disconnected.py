@@ -1,0 +1,101 @@
+"""Whether the client is still there, on each host, and that asking takes nothing of the body."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from types import SimpleNamespace
+from typing import Any
+
+from tests.support.fetch import PlainContext, answer
+
+from core import App, Request, Response, create_app
+from core.hosts.asgi import asgi
+from core.hosts.rsgi import RsgiRequest
+from core.hosts.workers.request import WorkersRequest
+
+
+def application() -> tuple[App[Any], asyncio.Event]:
+    app, left = create_app(), asyncio.Event()
+
+    @app.post("/")
+    async def show(req: Request, res: Response) -> None:
+        before = [await req.is_disconnected(), await req.is_disconnected()]
+        body = await req.text()
+        still = await req.is_disconnected()
+        left.set()
+        await asyncio.sleep(0)
+        res.json([before, body, still, await req.is_disconnected(), await req.is_disconnected()])
+
+    @app.post("/stream")
+    async def stream(req: Request, res: Response) -> None:
+        await req.is_disconnected()
+
+        async def pieces() -> AsyncIterator[bytes]:
+            yield b"a"
+            yield b"b" if not await req.is_disconnected() else b"gone"
+
+        res.stream(pieces())
+
+    return app, left
+
+
+async def over_asgi(app: App[Any], path: str, messages: list[Any], left: asyncio.Event) -> list[Any]:
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        if messages:
+            return messages.pop(0)
+        await left.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope: dict[str, Any] = {
+        "type": "http", "method": "POST", "path": path, "raw_path": path.encode(), "root_path": "", "query_string": b"",
+        "headers": [], "scheme": "http", "server": ("localhost", 80), "client": None,
+    }  # fmt: skip
+    await asgi(app)(scope, receive, send)
+    return sent
+
+
+async def test_asgi_tells_and_the_body_stays() -> None:
+    app, left = application()
+    pieces = [
+        {"type": "http.request", "body": b"ab", "more_body": True},
+        {"type": "http.request", "body": b"cd", "more_body": False},
+    ]
+    sent = await over_asgi(app, "/", pieces, left)
+    assert sent[1]["body"] == b'[[false,false],"abcd",false,true,true]'
+
+
+async def test_asgi_tells_in_a_streamed_body() -> None:
+    app, left = application()
+    sent = await over_asgi(app, "/stream", [{"type": "http.request", "body": b"x"}], left)
+    assert [message["body"] for message in sent[1:]] == [b"a", b"b", b""]
+
+
+async def test_rsgi_tells() -> None:
+    gone = asyncio.Event()
+    scope: Any = SimpleNamespace(method="GET", path="/")
+    req = RsgiRequest(scope, SimpleNamespace(client_disconnect=gone.wait), None, None)  # type: ignore[arg-type]  # as unused
+    assert [await req.is_disconnected(), await req.is_disconnected()] == [False, False]
+    gone.set()
+    await asyncio.sleep(0)
+    assert [await req.is_disconnected(), await req.is_disconnected()] == [True, True]
+
+
+async def test_a_worker_asks_the_signal_of_the_request() -> None:
+    given = SimpleNamespace(url="https://example.test/", method="GET", signal=SimpleNamespace(aborted=False))
+    req = WorkersRequest(given, None, PlainContext())
+    assert not await req.is_disconnected()
+    given.signal.aborted = True
+    assert await req.is_disconnected()
+    del given.signal
+    assert not await req.is_disconnected()
+
+
+async def test_a_request_of_a_test_has_a_client() -> None:
+    app, _ = application()
+    assert (await answer(app, method="POST", body="x"))[1] == [[False, False], "x", False, False, False]
