@@ -214,6 +214,7 @@ class Project:
         self._digests: dict[Path | None, str] = {}
         self._facts: dict[str, Facts] = {}
         self._sources: Sources | None = None
+        self._handlers_text: str | None = None
         self._elsewhere: Elsewhere | None = None
 
     # -- texts and digests
@@ -224,6 +225,14 @@ class Project:
         if self._sources is None:
             self._sources = read_sources(self.settings.root, FILE_NAMES, self._look)
         return self._sources
+
+    @property
+    def _handlers(self) -> str:
+        """The handlers that routes are given, as a text for digests: made once, since every module asks for it."""
+        if self._handlers_text is None:
+            handlers = self.sources.handlers
+            self._handlers_text = _hash(repr([(name, sorted(handlers[name])) for name in sorted(handlers)]).encode())
+        return self._handlers_text
 
     @property
     def elsewhere(self) -> Elsewhere:
@@ -294,7 +303,7 @@ class Project:
             data += declared().sources
             data += self._levels_for(self._path_for(os.path.dirname(path)))
         if facts.params:
-            data += [str(sources.complete), *sorted(sources.prefixes), repr(sorted(sources.handlers))]
+            data += [str(sources.complete), *sorted(sources.prefixes), self._handlers]
         if facts.sql:
             data += sorted(sources.tables)
         return _hash("\0".join(data).encode()) if data else None
@@ -306,7 +315,7 @@ class Project:
             repr(self.settings),
             repr(sorted(sources.bases)),
             repr(sorted(sources.prefixes)),
-            repr(sorted(sources.handlers)),
+            self._handlers,
             repr(sorted(sources.tables)),
             str(sources.complete),
             repr(self.unmatched()),

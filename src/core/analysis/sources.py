@@ -50,7 +50,7 @@ class Sources(NamedTuple):
     prefixes: frozenset[str]
     complete: bool
     others: tuple[Path, ...] = ()
-    handlers: frozenset[tuple[str, str, str]] = frozenset()
+    handlers: Mapping[str, frozenset[tuple[str, str]]] = {}
     tables: frozenset[str] = frozenset()
 
     def may_prefix(self, name: str) -> bool:
@@ -60,7 +60,7 @@ class Sources(NamedTuple):
     def files_of(self, name: str, path: str) -> frozenset[str]:
         """The files other than its own that may register a handler of that name."""
         own = os.path.abspath(path)
-        return frozenset(file for handler, file, _ in self.handlers if handler == name and file != own)
+        return frozenset(file for file, _ in self.handlers.get(name, ()) if file != own)
 
 
 def read_sources(root: Path, others: Sequence[str] = (), each: Callable[[str, bytes], object] | None = None) -> Sources:
@@ -70,7 +70,7 @@ def read_sources(root: Path, others: Sequence[str] = (), each: Callable[[str, by
     """
     bases: set[str] = set()
     prefixes: set[str] = set()
-    handlers: set[tuple[str, str, str]] = set()
+    handlers: dict[str, set[tuple[str, str]]] = {}
     tables: set[str] = set()
     found: list[Path] = []
     complete = True
@@ -100,7 +100,8 @@ def read_sources(root: Path, others: Sequence[str] = (), each: Callable[[str, by
             for match in _HANDLERS.finditer(text):
                 names = _NAME.findall(match[1].decode("utf-8", "replace"))
                 call = match[0].decode("utf-8", "replace")
-                handlers.update((name, own, call) for name in names)
+                for name in names:
+                    handlers.setdefault(name, set()).add((own, call))
         if b"reate " in text or b"REATE " in text:
             tables.update(name.decode("utf-8", "replace").lower() for name in _TABLES.findall(text))
         if b"use(" in text and _FORMATTED.search(text):
@@ -110,7 +111,7 @@ def read_sources(root: Path, others: Sequence[str] = (), each: Callable[[str, by
         frozenset(prefixes),
         complete,
         tuple(sorted(found)),
-        frozenset(handlers),
+        {name: frozenset(files) for name, files in handlers.items()},
         frozenset(tables),
     )
 

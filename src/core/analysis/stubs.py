@@ -11,12 +11,12 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
 from core.analysis.front_end import Problem
-from core.analysis.modules import External, Scope
-from core.analysis.syntax import Node
 
 if TYPE_CHECKING:
     from core.analysis.classes import ClassRef
     from core.analysis.databases import Databases
+    from core.analysis.modules import Scope
+    from core.analysis.syntax import Node
 
 __all__ = ["GETS_STUB", "NAMESPACE", "NOT_REMOTE", "OBJECTS", "on_stub", "stub_problem"]
 
@@ -85,6 +85,8 @@ def stub_problem(databases: Databases, node: Node) -> Problem[Node] | None:
 
 def _object(databases: Databases, receiver: ast.expr, scope: Scope) -> ClassRef | None:
     """The class of the objects of a namespace that stands on an Env."""
+    from core.analysis.modules import External  # the plugin asks for the words alone
+
     value, scope = databases.modules.value(receiver, scope)
     if not isinstance(value, ast.Attribute):
         return None

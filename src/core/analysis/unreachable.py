@@ -6,6 +6,7 @@ one module are compared, whose order is certain, and only where the earlier one 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Final, NamedTuple, TypeVar
 
@@ -19,9 +20,13 @@ NodeT = TypeVar("NodeT")
 MAKES_ROUTER: Final = frozenset(["core.Router", "core.router.Router"])
 
 
+_MORE: Final = re.compile(r"[{}()?+]")
+
+
 class _Route(NamedTuple):
     method: str
     path: str
+    segments: list[str]
     where: tuple[int, ...]
     final: bool
     number: int
@@ -37,37 +42,44 @@ def unreachable(front_end: FrontEnd[NodeT], registrations: Sequence[Registration
         if method == "ON":
             given = front_end.string_of(registration.arguments[0]) if registration.arguments else None
             method = given.upper() if given is not None else ""
-        if path is None or not method or path_problem(path) is not None:
+        segments = _segments(path) if path is not None else None
+        if path is None or segments is None or not method or path_problem(path) is not None:
             continue
         handlers = [*registration.handlers, *([registration.decorated] if registration.decorated is not None else [])]
         final = bool(handlers) and front_end.demanded(handlers[-1]) == 2
-        routers.setdefault(registration.router, []).append(_Route(method, path, registration.where, final, number))
+        routers.setdefault(registration.router, []).append(
+            _Route(method, path, segments, registration.where, final, number)
+        )
     found: dict[int, str] = {}
     for routes in routers.values():
         for at, late in enumerate(routes):
             for early in routes[:at]:
-                if early.final and _covers(early, late) and runs_before(early.where, late.where):
+                if (
+                    early.final
+                    and _is_for(early, late.method)
+                    and _covers(early, late)
+                    and runs_before(early.where, late.where)
+                ):
                     found[late.number] = _told(early, late)
                     break
     return found
 
 
+def _is_for(early: _Route, method: str) -> bool:
+    return early.method in ("ALL", method) or (early.method, method) == ("GET", "HEAD")
+
+
 def _covers(early: _Route, late: _Route) -> bool:
-    """Return True if every request to the later route matches the earlier one."""
-    if early.method not in ("ALL", late.method) and (early.method, late.method) != ("GET", "HEAD"):
-        return False
-    first, second = _segments(early.path), _segments(late.path)
-    if first is None or second is None:
-        return False
+    """Return True if every path of the later route matches the earlier one."""
+    first, second = early.segments, late.segments
     rest, longer = first[-1:] == ["*"], second[-1:] == ["*"]
+    if not rest and len(first) != len(second):
+        return False  # so for most
     first, second = first[: len(first) - rest], second[: len(second) - longer]
-    if rest:
-        # A rest may be empty or not by the router's own rule; it is certainly covered where something is left.
-        if len(second) < len(first) + (not longer):
-            return False
-    elif longer or len(first) != len(second):
+    # A rest may be empty or not by the router's own rule; it is certainly covered where something is left.
+    if longer > rest or (rest and len(second) < len(first) + (not longer)):
         return False
-    return all(a.startswith(":") or a == b for a, b in zip(first, second, strict=False))
+    return all(a == b or a[:1] == ":" for a, b in zip(first, second, strict=False))
 
 
 def _segments(path: str) -> list[str] | None:
@@ -75,7 +87,7 @@ def _segments(path: str) -> list[str] | None:
     segments = path[1:].split("/")
     if segments[-1] == "":
         segments.pop()
-    return None if any(set("{}()?+") & set(s) for s in segments) or "*" in segments[:-1] else segments
+    return None if _MORE.search(path) or "*" in segments[:-1] else segments
 
 
 def _told(early: _Route, late: _Route) -> str:
