@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -100,3 +101,29 @@ def test_a_changed_migration_is_told_and_reset_begins_anew(project: Path) -> Non
     assert "applied  0001_notes.sql" in reset.stdout
     assert "changed since" not in run("migrate", "list", folder=project).stdout
     assert "changed since" not in run("check", folder=project).stdout
+
+
+def test_reset_empties_what_workerd_keeps_unless_it_runs(project: Path) -> None:
+    from core.backends.embedded.durable_object.ids import id_from_name
+    from core.runtime.state_folder import lock_state
+
+    (project / "migrations").mkdir()
+    state = project / ".core" / "workerd"
+    folder = state / "d1" / "D1Database"
+    folder.mkdir(parents=True)
+    kept = folder / f"{id_from_name('D1Database', None, 'another')}.sqlite"
+    files = [folder / f"{id_from_name('D1Database', None, 'trial')}.sqlite{end}" for end in ("", "-wal", "-shm")]
+    for file in (kept, *files):
+        file.write_bytes(b"")
+
+    lock = lock_state(state)
+    refused = run("migrate", "reset", "--yes", folder=project)
+    assert refused.returncode == 1
+    assert f"in use by process {os.getpid()}" in refused.stderr
+    assert all(file.exists() for file in files)
+    os.close(lock)
+
+    reset = run("migrate", "reset", "--yes", folder=project)
+    assert reset.returncode == 0, reset.stderr
+    assert "DB of workerd is empty" in reset.stdout
+    assert [file.exists() for file in (kept, *files)] == [True, False, False, False]

@@ -25,11 +25,11 @@ import attrs
 import pytest
 from tests.support.asgi import scope_of
 
+from core.assembly.project import Loaded, load
 from core.cli import main as core
 from core.dev import report as core_dev_report
 from core.dev.application import DevApplication, Failed, LineHandler
 from core.dev.options import Options
-from core.dev.project import Loaded, load
 from core.dev.record import Recorder
 from core.dev.report import report, to_html, to_json, to_text
 from core.dev.terminal import Style

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from tests.support.commands import Answer
 
 from core.runtime.bundle import Bundle
 from core.runtime.capnp import Consumer, Plan, Socket
@@ -74,25 +75,6 @@ class Background:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(10)
         self._loop.close()
-
-
-class Answer:
-    """What came back for a request."""
-
-    def __init__(self, status: int, headers: list[tuple[str, str]], body: bytes) -> None:
-        self.status = status
-        self.headers = headers
-        self.body = body
-
-    @property
-    def text(self) -> str:
-        return self.body.decode()
-
-    def json(self) -> Any:
-        return json.loads(self.body)
-
-    def __repr__(self) -> str:
-        return f"<Answer {self.status} {self.body[:500]!r}>"
 
 
 class Running:

@@ -21,7 +21,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.x509.oid import NameOID
 from jwt.algorithms import get_default_algorithms
-from tests.runtime.conftest import Answer, Background, Running, start_running
+from tests.runtime.conftest import Background, Running, start_running
+from tests.support.commands import Answer
 
 from core.runtime.bundle import Bundle
 from core.runtime.capnp import Plan

@@ -10,7 +10,6 @@ import re
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -19,95 +18,16 @@ from textwrap import dedent
 from typing import Any
 
 import pytest
-from tests.runtime.conftest import Answer, Background, Running, start_running
+from tests.runtime.conftest import Background, Running, start_running
+from tests.support.commands import PATIENCE, Answer, Command, ask, until
 
 from core.runtime.bundle import Bundle, Migrations
 from core.runtime.capnp import Plan
 from core.runtime.make import make_bundle
 from core.runtime.node import open_node, post_json
 from core.runtime.service import apply_migrations
+from core.runtime.state_folder import empty_databases
 from core.runtime.toolchain import Toolchain
-
-PATIENCE = 60.0
-
-
-class Command:
-    """A `core` command that runs until it is told to stop, with its lines kept."""
-
-    def __init__(self, *arguments: str, folder: Path, env: dict[str, str] | None = None) -> None:
-        self.lines: list[str] = []
-        self.process = subprocess.Popen(
-            [sys.executable, "-u", "-m", "core.cli", *arguments],
-            cwd=folder,
-            env={**os.environ, "TOKEN": "secret", "AWS_EC2_METADATA_DISABLED": "true", **(env or {})},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
-
-    def _read(self) -> None:
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            self.lines.append(line.rstrip("\n"))
-
-    def until(self, pattern: str, *, since: int = 0) -> re.Match[str]:
-        """Wait until it has written a line that matches."""
-        end = time.monotonic() + PATIENCE
-        while True:
-            alive = self._reader.is_alive()
-            for line in self.lines[since:]:
-                if (found := re.search(pattern, line)) is not None:
-                    return found
-            assert alive, f"{pattern!r} was never written, but {self.lines}"
-            assert time.monotonic() < end, f"{pattern!r} is not written yet, but {self.lines}"
-            time.sleep(0.02)
-
-    def ports(self) -> tuple[int, int]:
-        """Where `core serve` answers, and where it says how it is."""
-        found = self.until(r"serving on http://127\.0\.0\.1:(\d+), health on http://127\.0\.0\.1:(\d+)")
-        return int(found[1]), int(found[2])
-
-    def children(self) -> list[int]:
-        """The processes that it has started."""
-        pid = self.process.pid
-        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-
-    def finish(self, *, by_itself: bool = False) -> int:
-        """Ask it to stop, unless it ends `by_itself`; its exit code."""
-        if not by_itself and self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-        try:
-            return self.process.wait(PATIENCE)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-            raise
-        finally:
-            self._reader.join(5)
-            assert self.process.stdout is not None
-            self.process.stdout.close()
-
-
-def ask(port: int, path: str = "/", method: str = "GET", body: str | None = None) -> Answer:
-    """One request on a connection of its own."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
-    try:
-        connection.request(method, path, body)
-        response = connection.getresponse()
-        return Answer(response.status, response.getheaders(), response.read())
-    finally:
-        connection.close()
-
-
-def until(ask: Callable[[], Any], accept: Callable[[Any], bool]) -> Any:
-    """Ask again until the answer is accepted."""
-    end = time.monotonic() + PATIENCE
-    while not accept(answer := ask()):
-        assert time.monotonic() < end, f"still {answer!r}"
-        time.sleep(0.02)
-    return answer
 
 
 @pytest.fixture
@@ -297,6 +217,69 @@ def test_several_processes_share_one_port_and_each_is_kept(serve: Callable[..., 
     assert len(served.children()) == 2
 
 
+def test_workerd_ends_with_its_supervisor_and_two_never_share_a_state_folder(serve: Callable[..., Command]) -> None:
+    first = serve()
+    port, _ = first.ports()
+    assert ask(port, "/kv/kept", "PUT", "yes").status == 204
+    second = serve()
+    second.until(f"in use by process {first.process.pid}. Two would damage what is kept there")
+    assert second.finish(by_itself=True) == 1
+
+    children = first.children()
+    first.process.kill()
+    assert first.finish(by_itself=True) == -signal.SIGKILL
+    until(lambda: [child for child in children if Path(f"/proc/{child}").exists()], lambda left: not left)
+    port, _ = serve().ports()
+    assert ask(port, "/kv/kept").json() == "yes"
+
+
+def test_a_process_that_takes_too_much_memory_is_replaced(serve: Callable[..., Command], stateless: Bundle) -> None:
+    served = serve("--memory", "50M", of=stateless)  # less than any pyodide takes
+    served.until(r"process 0 takes \d+ MiB, more than --memory allows; starting it again")
+
+
+ADDRESSED = dedent("""
+    from core import Request, Response, create_app
+
+    app = create_app()
+
+    @app.get("/*")
+    async def where(req: Request, res: Response) -> None:
+        res.text(req.url)
+""")
+
+
+def test_a_proxy_is_believed_as_far_as_it_was_named(
+    serve: Callable[..., Command], tools: Toolchain, background: Background, tmp_path: Path
+) -> None:
+    (tmp_path / "main.py").write_text(ADDRESSED)
+    made = make_bundle(
+        tmp_path / "main.py", project=tmp_path, plan=Plan(), out=tmp_path / "dist", toolchain=tools, snapshot=False
+    )
+    bundle = background.run(made)
+
+    def asked(port: int, proto: str) -> Answer:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+        connection.request("GET", "/a?b", headers={"Host": "shop.example", "X-Forwarded-Proto": proto})
+        response = connection.getresponse()
+        answer = Answer(response.status, [], response.read())
+        connection.close()
+        return answer
+
+    unnamed = serve(of=bundle)
+    assert asked(unnamed.ports()[0], "https").text == "http://shop.example/a?b"
+    unnamed.finish()
+    named = serve("--forwarded-proto-header", "X-Forwarded-Proto", of=bundle)
+    port, _ = named.ports()
+    assert asked(port, "https").text == "https://shop.example/a?b"
+    for wrong in ("ftp", "https, http", "x", "HTTPS", "javascript"):
+        answer = asked(port, wrong)
+        assert (answer.status, answer.text) in [(200, "http://shop.example/a?b"), (400, answer.text)], wrong
+    named.finish()
+    public = serve("--public-url", "https://example.com", of=bundle)
+    assert asked(public.ports()[0], "ftp").text == "https://example.com/a?b"
+
+
 def test_several_processes_with_state_of_their_own_each_are_refused(serve: Callable[..., Command]) -> None:
     served = serve("--processes", "2")
     served.until("2 processes side by side would each have a state of their own")
@@ -430,6 +413,8 @@ def test_requests_wait_at_a_node_that_is_closed_until_it_is_opened(
             assert background.run(asked) == {"applied": [], "changed": changed}
     finally:
         node.stop()
+    # Where `core migrate reset` looks for it.
+    assert empty_databases(tmp_path, ["db", "another"]) == ["db"]
 
 
 def test_the_first_request_of_core_serve_finds_the_migrations_applied(

@@ -23,7 +23,8 @@ from typing import Any
 
 import jwt
 import pytest
-from tests.runtime.conftest import Answer, Background, Running, start_running
+from tests.runtime.conftest import Background, Running, start_running
+from tests.support.commands import Answer
 from tests.support.readme import blocks
 
 from core import http

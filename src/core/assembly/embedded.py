@@ -60,13 +60,15 @@ def embed(
     secrets: Mapping[str, str] | None = None,
     classes: Mapping[str, object] | None = None,
     hook: CallHook | None = None,
+    objects_at: str | None = None,
 ) -> EmbeddedBindings:
     """Build every binding of `configuration` on `store`.
 
     `secrets` has the values of secrets by name; one without a value is left out, so that `inject` can say where to
     write it. `classes` has the classes of Durable Objects by name: the names of the worker's main module will do. `hook` sees every call of every binding.
+    With `objects_at`, the path of a socket, Durable Objects live in the process that answers there.
     """
-    maker = _Maker(configuration, store, secrets or {}, classes or {})
+    maker = _Maker(configuration, store, secrets or {}, classes or {}, objects_at)
     for name, binding in configuration.bindings.items():
         maker.make(name, binding)
         if hook is not None:
@@ -76,12 +78,18 @@ def embed(
 
 class _Maker:
     def __init__(
-        self, configuration: Configuration, store: Store, secrets: Mapping[str, str], classes: Mapping[str, object]
+        self,
+        configuration: Configuration,
+        store: Store,
+        secrets: Mapping[str, str],
+        classes: Mapping[str, object],
+        objects_at: str | None,
     ) -> None:
         self.configuration = configuration
         self.store = store
         self.secrets = secrets
         self.classes = classes
+        self.objects_at = objects_at
         self.values: dict[str, object] = {}
         self.absent: dict[str, str] = {}
         self.namespaces: dict[str, EmbeddedDurableObjectNamespace[Any]] = {}
@@ -136,6 +144,12 @@ class _Maker:
             self.leave_out(name, binding, reason)
             return
         cls: type[DurableObject[Any]] = whole
+        if self.objects_at is not None:
+            from core.backends.remote.durable_object import RemoteObjects
+
+            remote = RemoteObjects(entry.class_name, cls, self.objects_at)
+            self.values[name] = EmbeddedDurableObjectNamespace.over(remote)
+            return
         namespace = EmbeddedDurableObjectNamespace(self.store, entry.class_name, cls)
         self.values[name] = self.namespaces[name] = namespace
 

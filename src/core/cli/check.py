@@ -144,7 +144,7 @@ def _watch(args: argparse.Namespace, path: Path) -> int:
 
 def _say_changed_migrations(configurations: Sequence[Configuration]) -> None:
     """The local databases may be other than what the SQL was proven against."""
-    from core.dev.project import changed_locally
+    from core.assembly.project import changed_locally
 
     for note in dict.fromkeys(note for configuration in configurations for note in changed_locally(configuration)):
         print(f"note: {note}.")

@@ -7,6 +7,7 @@ import asyncio
 import re
 import sys
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.cli.project import add_project_options, find_configuration
@@ -22,8 +23,8 @@ __all__ = ["add", "run"]
 _DESCRIPTION = """\
 Migrations are the .sql files of a database's migrations_dir, applied in order, each in one transaction and once.
 They are applied to the embedded database of `core dev`; the platform's own tool applies them there. `list` and `apply`
-say which were changed since they were applied. `reset` empties the embedded databases and applies all anew; what
-`core dev --runtime workerd` keeps is in .core/workerd, and is reset by deleting that folder."""
+say which were changed since they were applied. `reset` empties the embedded databases and applies all anew, and empties
+those of `core dev --runtime workerd`, which applies them when it starts."""
 
 
 def add(subparsers: Any) -> None:
@@ -38,8 +39,8 @@ def add(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
+    from core.assembly.project import read_configuration
     from core.dev.options import Options
-    from core.dev.project import read_configuration
     from core.errors import UsageError
 
     options = Options(
@@ -63,7 +64,18 @@ def run(args: argparse.Namespace) -> int:
     if args.action == "reset" and not (args.yes or _agreed(databases)):
         sys.stderr.write("nothing was changed\n")
         return 1
+    if args.action == "reset":
+        _empty_in_workerd(options.root / ".core" / "workerd", configuration, databases)
     return asyncio.run(_with_databases(options, configuration, databases, args.action))
+
+
+def _empty_in_workerd(state: Path, configuration: Configuration, names: list[str]) -> None:
+    from core.assembly.embedded import d1_name
+    from core.runtime.state_folder import empty_databases
+
+    by_id = {d1_name(configuration.bindings[name].entry): name for name in names}
+    for emptied in empty_databases(state, by_id):
+        print(f"{Style(sys.stdout).bold(by_id[emptied])} of workerd is empty; it is migrated at the next start")
 
 
 def _agreed(databases: list[str]) -> bool:
@@ -79,8 +91,8 @@ def _agreed(databases: list[str]) -> bool:
 
 
 async def _with_databases(options: Options, configuration: Configuration, names: list[str], action: str) -> int:
+    from core.assembly.project import changed_note, late_note, migrations_of, open_bindings
     from core.backends.embedded import migrations
-    from core.dev.project import changed_note, late_note, migrations_of, open_bindings
     from core.sql.migrations import MigrationError
 
     paint = Style(sys.stdout)
@@ -134,7 +146,7 @@ def _show(bar: Progress, migration: Migration, index: int, count: int) -> None:
 
 
 def _new(configuration: Configuration, databases: list[str], name: str | None) -> int:
-    from core.dev.project import migrations_of
+    from core.assembly.project import migrations_of
     from core.errors import UsageError
 
     if len(databases) > 1:

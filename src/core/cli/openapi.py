@@ -108,8 +108,8 @@ def _is_meant(problem: Problem) -> bool:
 def _described(path: Path, environment: str | None, version: str) -> tuple[Described, str]:
     """The application of a project described, and what the project makes of findings."""
     from core.analysis.findings import level_of
+    from core.assembly.project import find_app, import_main, module_of, read_configuration
     from core.dev.options import Options
-    from core.dev.project import find_app, import_main, module_of, read_configuration
     from core.openapi.document import describe
     from core.openapi.routes import application_facts
 

@@ -26,8 +26,8 @@ def add(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
+    from core.assembly.project import find_app, import_main, read_configuration
     from core.dev.options import Options
-    from core.dev.project import find_app, import_main, read_configuration
     from core.dev.report import report, to_text
     from core.errors import ConfigurationError
 

@@ -1,8 +1,9 @@
-"""`core serve`: a bundle in production on one's own hardware, in one workerd, several, or a cluster."""
+"""`core serve`: an application in production on one's own hardware: a bundle in workerd, or its files on CPython."""
 
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,12 @@ __all__ = ["add", "run"]
 
 _DESCRIPTION = """\
 Run a bundle that `core build` made: one workerd, several that share a port, or a node of a cluster whose state lives
-in an S3-compatible bucket. A process that ends, hangs or can answer no more is replaced. On SIGTERM the health endpoint says 503, requests in
-flight are finished, and in a cluster the objects are handed over.
+in an S3-compatible bucket. With --python, run the application of the configuration file on CPython with the embedded
+bindings: one process for each processor, and one for Durable Objects, queue consumers and crons, which exist once.
+
+A process that ends, hangs or can answer no more is replaced. On SIGTERM the health endpoint says 503, requests in
+flight are finished, and in a cluster the objects are handed over. With --python, SIGHUP replaces the processes one after
+the other with what the files are then, and refuses no connection meanwhile.
 
 Secrets are read from the environment of this process, by their names. With --cluster, CORE_CLUSTER_KEY is the secret
 that all nodes share, at least 32 characters (for example from `openssl rand -hex 32`), and the bucket's credentials
@@ -27,28 +32,58 @@ Exit codes: 0 stopped with Ctrl-C or SIGTERM, requests in flight finished; 1 it 
 def add(subparsers: Any) -> None:
     """Add the command's options."""
     parser = subparsers.add_parser(
-        "serve", help="run a bundle in workerd", description=_DESCRIPTION, epilog=_EXIT_CODES
+        "serve",
+        help="run a bundle in workerd, or the application on CPython",
+        description=_DESCRIPTION,
+        epilog=_EXIT_CODES,
     )
-    parser.add_argument("bundle", nargs="?", type=Path, default=Path("dist"), help="the bundle (default: dist)")
+    parser.add_argument("bundle", nargs="?", type=Path, help="the bundle (default: dist)")
+    group = parser.add_argument_group("CPython")
+    group.add_argument("--python", action="store_true", help="run the application's files on CPython, without a bundle")
+    group.add_argument("--config", metavar="FILE", type=Path, help="configuration file (default: the nearest above)")
+    group.add_argument("--env", metavar="NAME", dest="environment", help="a named environment of the file")
+    group.add_argument(
+        "--workers", metavar="N", type=_count, help="processes that answer requests (default: one for each processor)"
+    )
+    group.add_argument("--server", choices=("granian", "uvicorn"), help="what answers HTTP (default: granian)")
     group = parser.add_argument_group("address")
     group.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     group.add_argument("--port", type=_port, default=8787, help="port to listen on (default: %(default)s)")
     group.add_argument(
         "--health",
         metavar="HOST:PORT",
+        type=_address,
         default="127.0.0.1:8788",
         help="where GET / says whether it can answer (default: %(default)s)",
     )
     group.add_argument(
         "--client-address-header",
         metavar="NAME",
+        type=_header,
         help="the header in which the proxy in front gives the client's address; without a proxy, leave it out",
     )
-    group = parser.add_argument_group("processes")
-    group.add_argument("--state", metavar="FOLDER", type=Path, help="where state is kept (default: .core/serve)")
-    group.add_argument("--processes", metavar="N", type=_count, default=1, help="how many workerd (default: 1)")
     group.add_argument(
-        "--stop-timeout", metavar="SECONDS", type=float, default=8.0, help="time to stop in (default: %(default)s)"
+        "--forwarded-proto-header",
+        metavar="NAME",
+        type=_header,
+        help="the header in which the proxy in front says http or https, such as X-Forwarded-Proto",
+    )
+    group.add_argument(
+        "--public-url",
+        metavar="URL",
+        type=_origin,
+        help="scheme and host that clients know, such as https://example.com, whatever a request says",
+    )
+    group = parser.add_argument_group("processes")
+    group.add_argument(
+        "--state",
+        metavar="FOLDER",
+        type=Path,
+        help="where state is kept (default: .core/serve; with --python .core/python)",
+    )
+    group.add_argument("--processes", metavar="N", type=_count, help="how many workerd (default: 1)")
+    group.add_argument(
+        "--stop-timeout", metavar="SECONDS", type=_seconds, default=8.0, help="time to stop in (default: %(default)s)"
     )
     group.add_argument(
         "--hang-timeout",
@@ -56,6 +91,12 @@ def add(subparsers: Any) -> None:
         type=_seconds,
         default=60.0,
         help="replace a process that has not answered for that long; 0 never does (default: %(default)s)",
+    )
+    group.add_argument(
+        "--memory",
+        metavar="SIZE",
+        type=_size,
+        help="replace a process that takes more, such as 800M or 2G (default: never)",
     )
     group.add_argument("--no-migrate", dest="migrate", action="store_false", help="apply no pending SQL migrations")
     group.add_argument(
@@ -68,41 +109,92 @@ def add(subparsers: Any) -> None:
     group.add_argument(
         "--cluster-address",
         metavar="HOST:PORT",
-        default="127.0.0.1:0",
-        help="where other nodes reach this one; the next ports for further processes (default: %(default)s)",
+        help="where other nodes reach this one; the next ports for further processes (default: 127.0.0.1:0)",
     )
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
+    if args.forwarded_proto_header is not None and args.public_url is not None:
+        raise UsageError("--public-url says the scheme already. Leave out --forwarded-proto-header")
+    unfit = _WORKERD_ONLY if args.python else _PYTHON_ONLY
+    given = [option for option, name in unfit.items() if getattr(args, name)]
+    if given:
+        where = "a bundle in workerd" if args.python else "--python"
+        raise UsageError(
+            f"{', '.join(given)} is for {where} alone. Leave it out{'' if args.python else ', or add --python'}"
+        )
+    return _run_python(args) if args.python else _run_bundle(args)
+
+
+_WORKERD_ONLY = {
+    "BUNDLE": "bundle",
+    "--processes": "processes",
+    "--private-network": "private_network",
+    "--cluster": "cluster",
+    "--cluster-endpoint": "cluster_endpoint",
+    "--cluster-region": "cluster_region",
+    "--cluster-address": "cluster_address",
+}
+_PYTHON_ONLY = {"--config": "config", "--env": "environment", "--workers": "workers", "--server": "server"}
+
+
+def _run_python(args: argparse.Namespace) -> int:
+    import asyncio
+    import os
+
+    from core.cli.project import find_configuration
+    from core.runtime.cpython.options import Front, PythonOptions
+    from core.runtime.cpython.supervisor import serve_python
+
+    config = find_configuration(args.config)
+    options = PythonOptions(
+        config=config,
+        environment=args.environment,
+        state=(args.state or config.parent / ".core" / "python").resolve(),
+        host=args.host,
+        port=args.port,
+        health=args.health,
+        workers=args.workers or os.cpu_count() or 1,
+        server=args.server or "granian",
+        stop_seconds=args.stop_timeout,
+        hang_seconds=args.hang_timeout,
+        memory=args.memory,
+        migrate=args.migrate,
+        front=Front(args.client_address_header, args.forwarded_proto_header, args.public_url),
+    )
+    return asyncio.run(serve_python(options))
+
+
+def _run_bundle(args: argparse.Namespace) -> int:
     import asyncio
 
     from core.runtime.bundle import Bundle
     from core.runtime.service import ClusterOptions, ServeOptions, serve
     from core.runtime.toolchain import toolchain
 
-    host, _, port = args.health.rpartition(":")
-    if not host or not port.isdigit():
-        raise UsageError(f"--health {args.health} is not HOST:PORT, for example 127.0.0.1:8788")
-    bundle = Bundle.read(args.bundle)
+    bundle = Bundle.read(args.bundle or Path("dist"))
     cluster = None
     if args.cluster is not None:
         cluster = ClusterOptions.checked(
             bucket=args.cluster,
             endpoint=args.cluster_endpoint,
             region=args.cluster_region,
-            address=args.cluster_address,
+            address=args.cluster_address or "127.0.0.1:0",
         )
     options = ServeOptions(
         host=args.host,
         port=args.port,
-        health=(host, int(port)),
+        health=args.health,
         state=(args.state or Path(".core/serve")).resolve(),
-        processes=args.processes,
+        processes=args.processes or 1,
         stop_seconds=args.stop_timeout,
         hang_seconds=args.hang_timeout,
+        memory=args.memory,
         migrate=args.migrate,
         ip_header=args.client_address_header,
+        proto_header=args.forwarded_proto_header,
+        origin=args.public_url,
         private_network=args.private_network,
         cluster=cluster,
     )
@@ -113,6 +205,13 @@ def _port(text: str) -> int:
     if text.isascii() and text.isdigit() and 0 <= int(text) <= 65535:
         return int(text)
     raise argparse.ArgumentTypeError(f"{text} is not a port: a number from 0 to 65535")
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    if not host:
+        raise argparse.ArgumentTypeError(f"{text} is not HOST:PORT, for example 127.0.0.1:8788")
+    return host.strip("[]"), _port(port)
 
 
 def _seconds(text: str) -> float:
@@ -129,3 +228,30 @@ def _count(text: str) -> int:
     if text.isascii() and text.isdigit() and 1 <= int(text) <= 64:
         return int(text)
     raise argparse.ArgumentTypeError(f"{text} is not a number of processes: 1 to 64")
+
+
+def _size(text: str) -> int:
+    found = re.fullmatch(r"([1-9][0-9]{0,5})([MG])", text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text} is not a size: a number with M or G behind it, such as 800M")
+    return int(found[1]) << {"M": 20, "G": 30}[found[2]]
+
+
+def _header(text: str) -> str:
+    from core.http.headers import is_token
+
+    if not is_token(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not the name of a header")
+    return text.lower()
+
+
+def _origin(text: str) -> str:
+    from core.http.url import URL
+
+    try:
+        url = URL(text)
+    except TypeError:
+        url = None
+    if url is None or url.protocol not in ("http:", "https:") or text.rstrip("/") != url.origin:
+        raise argparse.ArgumentTypeError(f"{text} is not an origin: scheme and host alone, such as https://example.com")
+    return url.origin

@@ -10,18 +10,18 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from core.assembly.project import Loaded, consumers_of
 from core.backends.embedded.cron import CronSchedule
-from core.backends.embedded.queue import ConsumerSettings, broker_of
+from core.backends.embedded.queue import broker_of
 from core.bindings.queue import MessageBatch
 from core.context import ScheduledEvent
 from core.dev.application import request_line
-from core.dev.project import Loaded
 from core.dev.record import Exchange, Recorder, current
 from core.dev.report import report, to_text
 from core.dev.terminal import Style
 from core.hosts.asgi import BackgroundContext
 
-__all__ = ["Background", "consumers_of"]
+__all__ = ["Background"]
 
 
 class Background:
@@ -104,21 +104,3 @@ class Background:
             if exchange.error is not None and exchange.kind == "cron":
                 text = to_text(report(exchange.error, root=self._loaded.root), self._style)
                 self._write("\n".join(f"  {line}" for line in text.splitlines()))
-
-
-def consumers_of(loaded: Loaded) -> dict[str, ConsumerSettings]:
-    """The queues that the configuration or the application consumes, with their settings."""
-    settings = {
-        consumer.queue: ConsumerSettings(
-            max_batch_size=consumer.max_batch_size,
-            max_batch_timeout=consumer.max_batch_timeout,
-            max_retries=consumer.max_retries,
-            retry_delay=consumer.retry_delay,
-            dead_letter_queue=consumer.dead_letter_queue,
-        )
-        for consumer in loaded.configuration.worker.queues.consumers
-        if consumer.type == "worker"
-    }
-    for name in loaded.app.queues:
-        settings.setdefault(name, ConsumerSettings())
-    return settings

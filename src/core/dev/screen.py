@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from core.assembly.project import Loaded
 from core.dev.options import Options
-from core.dev.project import Loaded
 from core.dev.terminal import Style, table
 
 __all__ = ["address_of", "finding_lines", "start_screen"]

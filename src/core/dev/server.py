@@ -20,6 +20,7 @@ import time
 from collections.abc import Generator
 from typing import Any, Final
 
+from core.assembly.project import Loaded, load
 from core.dev.application import DevApplication, Failed, LineHandler
 from core.dev.background import Background
 from core.dev.explorer.app import Explorer
@@ -27,7 +28,6 @@ from core.dev.findings import findings_of
 from core.dev.guard import Guard, is_loopback
 from core.dev.loop_watch import LoopWatch
 from core.dev.options import Options, Start
-from core.dev.project import Loaded, load
 from core.dev.record import Recorder
 from core.dev.report import report, to_text
 from core.dev.screen import finding_lines, start_screen
@@ -127,7 +127,7 @@ class _Serving:
         """The application, if it could be loaded, and the error that kept it from being loaded or started."""
         loaded: Loaded | None = None
         try:
-            loaded = await load(self._options, self._recorder)
+            loaded = await load(self._options, hook=self._recorder.hook)
             await loaded.start()
         except Exception as error:  # the developer's own code may raise anything
             return loaded, error

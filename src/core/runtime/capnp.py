@@ -107,11 +107,15 @@ class Storage:
 
 @attrs.frozen
 class Socket:
-    """An address of workerd, and the service behind it: the application, an entrypoint of it, or another service."""
+    """An address of workerd, and the service behind it: the application, an entrypoint of it, or another service.
+
+    `proto_header` has the scheme of a request's URL, unchecked, and does not reach the application.
+    """
 
     address: str
     entrypoint: str = ""
     service: str = ""
+    proto_header: str | None = None
 
 
 @attrs.frozen
@@ -171,7 +175,7 @@ def worker_config(
             {
                 "name": name,
                 "address": socket.address,
-                "http": {},
+                "http": {} if socket.proto_header is None else {"forwardedProtoHeader": socket.proto_header},
                 "service": {
                     "name": socket.service or (plan.name if socket.entrypoint else front),
                     **({"entrypoint": socket.entrypoint} if socket.entrypoint else {}),

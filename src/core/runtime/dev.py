@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import signal
 import socket
 import sys
@@ -26,6 +27,7 @@ from core.runtime.node import Node, start_node, until_unwell
 from core.runtime.process import WorkerdError
 from core.runtime.project import Project, open_project
 from core.runtime.service import make_ready
+from core.runtime.state_folder import lock_state
 from core.runtime.toolchain import Toolchain, toolchain
 
 __all__ = ["serve_dev"]
@@ -74,6 +76,7 @@ class _Dev:
         self._migrate = migrate
         self._write = write
         self._node: Node | None = None
+        self._lock: int | None = None
         self._stopping = asyncio.Event()
 
     async def run(self) -> int:
@@ -91,6 +94,8 @@ class _Dev:
                     await self._outdated(watched if self._reload else (), before)
             finally:
                 await self._stop()
+                if self._lock is not None:
+                    os.close(self._lock)
         return 0
 
     async def _load(self, tools: Toolchain, folder: Path) -> tuple[list[Path], Stamps]:
@@ -101,6 +106,8 @@ class _Dev:
             project = open_project(self._config, environment=self._environment)
             root, module = main_module(project.main)
             watched += [root, project.folder / "pyproject.toml"]
+            if self._lock is None:
+                self._lock = lock_state(self._state or project.state)
             watched += [
                 project.configuration.migrations_directory(table) for table in project.configuration.worker.d1_databases
             ]
@@ -151,6 +158,7 @@ class _Dev:
             listener=self._listener,
             env=project.environment,
             private_network=True,
+            lock=self._lock,
             closed=True,
             on_line=lambda stream, line: reader.line(line),
         )

@@ -18,12 +18,14 @@ import attrs
 
 from core.runtime.bundle import Bundle
 from core.runtime.capnp import Cluster, Module, Plan, Socket, Storage, storage_folders, worker_config
+from core.runtime.ending import memory_of
 from core.runtime.process import Workerd, WorkerdError
 from core.runtime.toolchain import Toolchain
 
 __all__ = ["Node", "ask_health", "open_node", "post_json", "start_node", "until_unwell"]
 
 IP_HEADER_BINDING = "CORE_CLIENT_ADDRESS_HEADER"
+ORIGIN_BINDING = "CORE_ORIGIN"
 CLOSED_BINDING = "CORE_CLOSED"
 
 
@@ -49,6 +51,9 @@ async def start_node(
     cluster: Cluster | None = None,
     env: Mapping[str, str] | None = None,
     ip_header: str | None = None,
+    proto_header: str | None = None,
+    origin: str | None = None,
+    lock: int | None = None,
     private_network: bool = False,
     closed: bool = False,
     sockets: Mapping[str, Socket] | None = None,
@@ -60,14 +65,21 @@ async def start_node(
 
     `listener` is a socket that is open already, which several nodes may share; `address` is where to listen without
     one. `ip_header` names the request header whose word on the client's address is to be believed: give it only behind
-    a proxy that sets it. With `closed` it listens and lets events wait, until it is told to let them in by `open_node`:
+    a proxy that sets it. So does `proto_header` on the scheme, and `origin` is scheme and host of every URL. `lock` is the
+    lock of the state folder, which the process is to hold as well. With `closed` it listens and lets events wait, until it is told to let them in by `open_node`:
     a request that hangs would else come before the question whether the process is well. `env` is the environment of the process, with the secrets in it; `bindings` are
     further ones, in Cap'n Proto's form.
     """
-    listening = {"http": Socket(address), "health": Socket("127.0.0.1:0", "Health"), **(sockets or {})}
+    listening = {
+        "http": Socket(address, proto_header=proto_header),
+        "health": Socket("127.0.0.1:0", "Health"),
+        **(sockets or {}),
+    }
     extra = list(bindings)
     if ip_header is not None:
         extra.append({"name": IP_HEADER_BINDING, "text": ip_header})
+    if origin is not None:
+        extra.append({"name": ORIGIN_BINDING, "text": origin})
     if closed:
         extra.append({"name": CLOSED_BINDING, "text": "1"})
     config = _prepare(
@@ -93,6 +105,7 @@ async def start_node(
         # Cap'n Proto looks for a file whose path begins with a slash below its import paths.
         arguments=["--import-path=/"],
         fds=None if listener is None else {"http": listener},
+        inherited=() if lock is None else (lock,),
         on_line=on_line,
     )
     return Node(workerd, state, workerd.ports.get("http", 0), workerd.ports["health"])
@@ -139,11 +152,12 @@ async def ask_health(port: int, *, seconds: float | None = 60.0) -> str | None:
         return body.decode("utf-8", "replace") or "it closed the connection"
 
 
-async def until_unwell(node: Node, *, patience: float, every: float = 5.0) -> str:
+async def until_unwell(node: Node, *, patience: float, memory: int | None = None, every: float = 5.0) -> str:
     """Wait until a node has to be replaced, and say why. It may still be running.
 
-    It has ended, has not answered its health endpoint for `patience` seconds (0: for as long as it likes), or has said
-    three times in a row, `every` seconds apart, that it cannot answer, although it could when it was started.
+    It has ended, has not answered its health endpoint for `patience` seconds (0: for as long as it likes), has said
+    three times in a row, `every` seconds apart, that it cannot answer, although it could when it was started, or takes
+    more than `memory` bytes.
     """
     # Never cancelled, since that would end the reading of the process's output.
     ended = asyncio.ensure_future(node.workerd.wait())
@@ -161,6 +175,8 @@ async def until_unwell(node: Node, *, patience: float, every: float = 5.0) -> st
         failures = 0 if problem is None else failures + 1
         if problem is not None and (failures == 3 or problem.startswith(_SILENT)):
             return f"is not well: {problem}"
+        if memory is not None and (taken := memory_of(node.workerd.pid)) > memory:
+            return f"takes {taken >> 20} MiB, more than --memory allows"
 
 
 async def open_node(node: Node, *, seconds: float = 60.0) -> None:

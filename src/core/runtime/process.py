@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import json
 import os
 import signal
@@ -15,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from core.errors import DeveloperError
+from core.runtime.ending import die_with_parent
 
 __all__ = ["Workerd", "WorkerdError"]
 
@@ -60,13 +62,15 @@ class Workerd:
         cwd: Path | None = None,
         env: Mapping[str, str] | None = None,
         fds: Mapping[str, socket.socket] | None = None,
+        inherited: Sequence[int] = (),
         arguments: Sequence[str] = (),
         on_line: Callable[[str, str], None] = lambda stream, line: None,
         seconds: float = _START_SECONDS,
     ) -> Workerd:
         """Start `workerd serve` and return when all its `sockets` listen.
 
-        `fds` gives sockets that are open already, by name. Raises WorkerdError, with its last lines, if it ends first
+        `fds` gives sockets that are open already, by name, `inherited` further descriptors that it is to hold. On Linux it
+        ends with this process. Raises WorkerdError, with its last lines, if it ends first
         or takes longer than `seconds`.
         """
         listening = dict(fds or {})
@@ -85,7 +89,7 @@ class Workerd:
                 [*command, *arguments, str(config)],
                 cwd=cwd,
                 env=env,
-                fds=[write_end, *(opened.fileno() for opened in listening.values())],
+                fds=[write_end, *inherited, *(opened.fileno() for opened in listening.values())],
             )
         except BaseException:
             os.close(read_end)
@@ -149,6 +153,7 @@ async def _spawn(
         pass_fds=fds,
         # A terminal's Ctrl-C is for the supervisor, which then stops its processes in order.
         start_new_session=True,
+        preexec_fn=functools.partial(die_with_parent, os.getpid()),
         limit=2**20,
     )
 

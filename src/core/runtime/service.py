@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import signal
 import socket
@@ -18,18 +17,22 @@ import attrs
 from core.errors import DeveloperError, UsageError
 from core.runtime.bundle import Bundle
 from core.runtime.capnp import Cluster, Plan
+from core.runtime.health import start_health
+from core.runtime.listening import open_listener
 from core.runtime.logs import LogReader
 from core.runtime.node import Node, ask_health, open_node, post_json, start_node, until_unwell
 from core.runtime.process import WorkerdError
+from core.runtime.secrets import check_secrets
+from core.runtime.state_folder import lock_state
 from core.runtime.toolchain import Toolchain
 
-__all__ = ["ClusterOptions", "ServeOptions", "apply_migrations", "make_ready", "serve"]
+__all__ = ["ClusterOptions", "PAUSES", "ServeOptions", "WELL", "apply_migrations", "make_ready", "serve"]
 
 KEY_VARIABLE = "CORE_CLUSTER_KEY"
 # What waits between two starts of a process that keeps ending, in seconds.
-_PAUSES = (0.2, 1.0, 2.0, 5.0, 10.0, 30.0)
+PAUSES = (0.2, 1.0, 2.0, 5.0, 10.0, 30.0)
 # One that ran this long was well: the next start does not wait.
-_WELL = 60.0
+WELL = 60.0
 
 
 @attrs.frozen
@@ -89,7 +92,8 @@ class ClusterOptions:
 @attrs.frozen
 class ServeOptions:
     """Options of serving. `stop_seconds` is how long stopping may take, `hang_seconds` how long a process may not answer its
-    health endpoint before it is replaced (0: for as long as it likes).
+    health endpoint before it is replaced (0: for as long as it likes), `memory` how many bytes it may take. `ip_header`,
+    `proto_header` and `origin` say how far a proxy in front is believed: see `start_node`.
     """
 
     host: str
@@ -101,6 +105,9 @@ class ServeOptions:
     hang_seconds: float = 60.0
     migrate: bool = True
     ip_header: str | None = None
+    proto_header: str | None = None
+    origin: str | None = None
+    memory: int | None = None
     private_network: bool = False
     cluster: ClusterOptions | None = None
 
@@ -113,14 +120,11 @@ async def serve(toolchain: Toolchain, bundle: Bundle, options: ServeOptions) -> 
             f"{options.processes} processes side by side would each have a state of their own, and this application "
             "keeps state (KV, D1, queues, Durable Objects or cron). Give them one with --cluster s3://bucket/prefix"
         )
-    missing = [name for name in plan.secrets if name not in os.environ]
-    if missing:
-        raise DeveloperError(
-            f"the environment lacks {', '.join(missing)}, which the configuration requires as secrets. Set "
-            f"{'it' if len(missing) == 1 else 'them'} for this process"
-        )
-    listener = _listen(options.host, options.port)
-    service = _Service(toolchain, bundle, plan, options, listener)
+    check_secrets([*plan.secrets], os.environ)
+    listener = open_listener(options.host, options.port)
+    # It is freed when this process has ended, and every workerd that was given it.
+    lock = lock_state(options.state)
+    service = _Service(toolchain, bundle, plan, options, listener, lock)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, service.stopping.set)
@@ -134,19 +138,26 @@ class _Service:
     """The processes of one `core serve`."""
 
     def __init__(
-        self, toolchain: Toolchain, bundle: Bundle, plan: Plan, options: ServeOptions, listener: socket.socket
+        self,
+        toolchain: Toolchain,
+        bundle: Bundle,
+        plan: Plan,
+        options: ServeOptions,
+        listener: socket.socket,
+        lock: int,
     ) -> None:
         self._toolchain = toolchain
         self._bundle = bundle
         self._plan = plan
         self._options = options
         self._listener = listener
+        self._lock = lock
         self._nodes: dict[int, Node] = {}
         self.stopping = asyncio.Event()
 
     async def run(self) -> int:
         options = self._options
-        health = await asyncio.start_server(self._health, *options.health)
+        health = await start_health(options.health, self._report)
         try:
             # One after the other: the first finds the mistakes, and applies the migrations for all.
             for index in range(options.processes):
@@ -190,7 +201,10 @@ class _Service:
             cluster=cluster,
             env=os.environ,
             ip_header=options.ip_header,
+            proto_header=options.proto_header,
+            origin=options.origin,
             private_network=options.private_network,
+            lock=self._lock,
             closed=True,
             on_line=lambda stream, line: reader.line(line),
         )
@@ -207,11 +221,15 @@ class _Service:
         failures = 0
         while True:
             began = time.monotonic()
-            reason = await until_unwell(self._nodes[index], patience=self._options.hang_seconds)
+            reason = await until_unwell(
+                self._nodes[index], patience=self._options.hang_seconds, memory=self._options.memory
+            )
+            if "memory" in reason:
+                await self._nodes[index].workerd.stop(seconds=self._options.stop_seconds)
             # Never two on one state: what is left of it is gone before the next one starts. It does not heed SIGTERM.
             await self._nodes[index].workerd.kill()
-            failures = 0 if time.monotonic() - began > _WELL else failures
-            pause = _PAUSES[min(failures, len(_PAUSES) - 1)]
+            failures = 0 if time.monotonic() - began > WELL else failures
+            pause = PAUSES[min(failures, len(PAUSES) - 1)]
             _say(f"process {index} {reason}; starting it again in {pause:g} s")
             await asyncio.sleep(pause)
             failures += 1
@@ -219,25 +237,6 @@ class _Service:
                 await self._start(index)
             except (DeveloperError, OSError) as error:
                 _say(f"process {index} did not start: {error}")
-
-    async def _health(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer any request with the state of the processes: 200 while one of them answers and nothing is stopping."""
-        try:
-            async with asyncio.timeout(30):
-                await reader.readuntil(b"\r\n\r\n")
-                status, report = await self._report()
-                body = json.dumps(report).encode()
-                reason = "OK" if status == 200 else "Service Unavailable"
-                writer.write(
-                    f"HTTP/1.1 {status} {reason}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
-                    "Connection: close\r\n\r\n".encode()
-                    + body
-                )
-                await writer.drain()
-        except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError):
-            pass  # whoever asked is gone, or sent something else
-        finally:
-            writer.close()
 
     async def _report(self) -> tuple[int, Mapping[str, Any]]:
         if self.stopping.is_set():
@@ -290,22 +289,6 @@ async def apply_migrations(node: Node, bundle: Bundle) -> list[str]:
 
 async def _result(value: str) -> str | None:
     return value
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    opened = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        opened.bind((host, port))
-        opened.listen(512)
-        opened.setblocking(False)
-    except OSError as error:
-        opened.close()
-        raise DeveloperError(
-            f"cannot listen on {host}:{port}: {error.strerror}. Choose another address with --host and --port"
-        ) from error
-    return opened
 
 
 def _port_of(server: asyncio.Server) -> int:

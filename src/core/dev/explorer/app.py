@@ -16,13 +16,13 @@ from typing import Any, Final
 import attrs
 
 from core.app import App
-from core.dev.background import Background, consumers_of
+from core.assembly.project import Loaded, consumers_of
+from core.dev.background import Background
 from core.dev.explorer.api import ApiPages
 from core.dev.explorer.bindings import BindingPages
 from core.dev.findings import findings_of
 from core.dev.guard import Guard
 from core.dev.options import Options
-from core.dev.project import Loaded
 from core.dev.record import Recorder
 from core.dev.report import report
 from core.errors import BindingError, CoreError

@@ -6,11 +6,10 @@ from typing import Any, Final
 
 import attrs
 
+from core.assembly.project import Loaded, consumers_of, migrations_of
 from core.backends.embedded import migrations
 from core.bindings.queue import QueueContentType
-from core.dev.background import consumers_of
 from core.dev.explorer.values import cell, objects_in, shown, storage_of
-from core.dev.project import Loaded, migrations_of
 from core.dev.record import Recorder
 from core.errors import CoreError
 from core.request import Request

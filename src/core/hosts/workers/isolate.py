@@ -39,6 +39,9 @@ __all__ = [
 IP_HEADER_BINDING = "CORE_CLIENT_ADDRESS_HEADER"
 """The text binding that names the header which a trusted proxy writes the client's address into."""
 
+ORIGIN_BINDING = "CORE_ORIGIN"
+"""The text binding that has scheme and host as clients know them."""
+
 
 class _Isolate:
     """The values kept between events."""
@@ -116,6 +119,8 @@ def _env(env: Any) -> Any:
         app = _app()
         header = getattr(env, IP_HEADER_BINDING, None)
         _isolate.ip_header = header.lower() if isinstance(header, str) else None
+        origin = getattr(env, ORIGIN_BINDING, None)
+        WorkersRequest.public_origin = origin if isinstance(origin, str) else None
         _isolate.env = build_env(app.env_class, env)
         _isolate.has_env = True
     return _isolate.env

@@ -11,7 +11,7 @@ import asyncio
 import builtins
 from collections.abc import AsyncIterator
 from time import perf_counter
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from core import http
 from core.backends.workerd.conversion import bridge, bytes_of, chunks_of, is_null, structured, unwrap
@@ -28,6 +28,9 @@ _IP: Final = "edge-connecting-ip"
 
 class WorkersRequest(OpenRequest):
     """A request over the runtime's `Request`. `ip_header` is the header whose word on the client's address counts."""
+
+    public_origin: ClassVar[str | None] = None
+    """Scheme and host of every URL, where the one who serves has named them: a request's own word does not count then."""
 
     def __init__(self, request: Any, env: object, ctx: Any, ip_header: str | None = PLATFORM_IP) -> None:
         # `__init__` of the base is not called: all of it is here, in the order that costs least.
@@ -54,7 +57,7 @@ class WorkersRequest(OpenRequest):
         url = self._url
         scheme, _, rest = url.partition("://")
         host, _, _ = rest.partition("/")
-        origin = http.url.origin_of(scheme, host)
+        origin = self.public_origin or http.url.origin_of(scheme, host)
         return f"{origin}{rest[len(host) :]}"
 
     @property

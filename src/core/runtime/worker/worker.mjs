@@ -49,10 +49,15 @@ async function finish(task) {
 // workerd writes the Host header into the URL as it came, so a slash would move where the path begins
 // (RFC 9112, section 3.2: such a request is answered 400).
 const NOT_IN_HOST = /[/\\]/;
+// What a proxy said in the header that names the scheme is in the URL as it came, too.
+const SCHEME = /^https?:/;
 
 function fetch(request, env, ctx) {
   if (NOT_IN_HOST.test(request.headers.get('host'))) {
     return Response.json({ error: 'Malformed Host header' }, { status: 400 });
+  }
+  if (!SCHEME.test(request.url)) {
+    return Response.json({ error: 'Malformed forwarded scheme' }, { status: 400 });
   }
   return event(ctx, 'fetch', request, env, ctx);
 }

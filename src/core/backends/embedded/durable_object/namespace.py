@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar, cast
 
 from core.backends.embedded.clone import CloneError, copy_value
 from core.backends.embedded.durable_object.errors import clone_error
@@ -51,6 +51,13 @@ class EmbeddedDurableObjectNamespace(Hookable, Generic[D]):
         self.objects: Objects = objects_of(store, name, cls, env)
         self._jurisdiction: DurableObjectJurisdiction | None = jurisdiction
 
+    @classmethod
+    def over(cls, objects: Any, jurisdiction: DurableObjectJurisdiction | None = None) -> Self:
+        """The namespace of `objects` that are there already, in this process or another one."""
+        made = object.__new__(cls)
+        made.objects, made._jurisdiction = objects, jurisdiction
+        return made
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.objects.cls.__name__} in {self.objects.location}>"
 
@@ -88,8 +95,8 @@ class EmbeddedDurableObjectNamespace(Hookable, Generic[D]):
     def jurisdiction(self, jurisdiction: DurableObjectJurisdiction) -> EmbeddedDurableObjectNamespace[D]:
         """Return this namespace within a jurisdiction. See `DurableObjectNamespace.jurisdiction`."""
         check_jurisdiction(jurisdiction)
-        confined = cast("EmbeddedDurableObjectNamespace[D]", object.__new__(EmbeddedDurableObjectNamespace))
-        confined.objects, confined._hook, confined._jurisdiction = self.objects, self._hook, jurisdiction
+        confined = self.over(self.objects, jurisdiction)
+        confined._hook = self._hook
         return confined
 
 

@@ -1,4 +1,4 @@
-"""From a configuration file to an application with its bindings: what `core dev` loads, once for each process.
+"""From a configuration file to an application with its embedded bindings: what `core dev` and `core serve --python` load.
 
 `main` names a file. The folder above its outermost package is put on the path, and the file imported by its dotted
 name, so that `src/users/main.py` with `src/users/__init__.py` beside it is `users.main`.
@@ -13,26 +13,27 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final, cast
+from typing import Any, Final, Protocol, cast
 
 import attrs
 
 from core.app import App
 from core.assembly.embedded import EmbeddedBindings, d1_name, embed
 from core.backends.embedded import migrations
+from core.backends.embedded.queue import ConsumerSettings
 from core.backends.embedded.store import Store
 from core.calls import CallHook
 from core.config.model import Configuration
-from core.dev.options import Options
-from core.dev.record import Recorder
 from core.env import inject
 from core.errors import ConfigurationError, DeveloperError, EnvError
 from core.sql.migrations import Migration, read_migrations
 
 __all__ = [
     "Loaded",
+    "Place",
     "changed_locally",
     "changed_note",
+    "consumers_of",
     "find_app",
     "import_main",
     "late_note",
@@ -45,6 +46,30 @@ __all__ = [
 
 _TAKE_OVER: Final = 300
 """Tenths of a second that a process waits for the one before it to give up the Durable Objects."""
+
+
+class Place(Protocol):
+    """An application to load, and its state folder."""
+
+    @property
+    def config(self) -> Path:
+        """The configuration file."""
+        ...
+
+    @property
+    def environment(self) -> str | None:
+        """A named environment of it."""
+        ...
+
+    @property
+    def state_folder(self) -> Path:
+        """The folder in which the embedded bindings keep their state."""
+        ...
+
+    @property
+    def migrate(self) -> bool:
+        """True if pending migrations are to be applied."""
+        ...
 
 
 @attrs.frozen
@@ -90,27 +115,34 @@ class Loaded:
         self.store.close()
 
 
-async def load(options: Options, recorder: Recorder | None = None) -> Loaded:
+async def load(
+    place: Place,
+    *,
+    hook: CallHook | None = None,
+    secrets: Mapping[str, str] | None = None,
+    objects_at: str | None = None,
+) -> Loaded:
     """Read the configuration, import the application, open the bindings, apply migrations and build the Env.
 
-    With a `recorder`, every call of a binding is noted in it. Raises DeveloperError, and whatever the application's
-    own modules raise.
+    `hook` sees every call of a binding; `secrets` and `objects_at` are as for `open_bindings`. Raises DeveloperError,
+    and whatever the application's own modules raise.
     """
-    configuration = read_configuration(options)
+    configuration = read_configuration(place)
     module = import_main(configuration)
     app = find_app(module, configuration)
     app.check()
-    hook = None if recorder is None else recorder.hook
-    store, bindings = open_bindings(options, configuration, classes=vars(module), hook=hook)
+    store, bindings = open_bindings(
+        place, configuration, classes=vars(module), hook=hook, secrets=secrets, objects_at=objects_at
+    )
     try:
         notices = [f"{name}: {reason}" for name, reason in bindings.absent.items()]
-        notices += await _migrate(configuration, bindings, apply=options.migrate)
+        notices += await _migrate(configuration, bindings, apply=place.migrate)
         env = _inject(app, bindings)
         bindings.attach(env)
     except BaseException:
         store.close()
         raise
-    return Loaded(options.root, configuration, app, env, store, bindings, notices)
+    return Loaded(configuration.directory, configuration, app, env, store, bindings, notices)
 
 
 def _inject(app: App[Any], bindings: EmbeddedBindings) -> Any:
@@ -126,36 +158,42 @@ def _inject(app: App[Any], bindings: EmbeddedBindings) -> Any:
         raise
 
 
-def read_configuration(options: Options) -> Configuration:
+def read_configuration(place: Place) -> Configuration:
     """The configuration of the environment that was asked for. Raises ConfigurationError with every mistake."""
     from core.config.load import load as load_configuration
 
-    return load_configuration(options.config, environment=options.environment)
+    return load_configuration(place.config, environment=place.environment)
 
 
 def open_bindings(
-    options: Options,
+    place: Place,
     configuration: Configuration,
     *,
     classes: Mapping[str, object] | None = None,
     hook: CallHook | None = None,
+    secrets: Mapping[str, str] | None = None,
+    objects_at: str | None = None,
 ) -> tuple[Store, EmbeddedBindings]:
     """The embedded bindings on the state folder. Close the store when done.
 
-    `classes` has the classes of Durable Objects; without them the rest is there. `hook` sees every call.
+    `classes` has the classes of Durable Objects; without them the rest is there. `hook` sees every call. `secrets` are
+    values by name, those of `.dev.vars` and `.env` without it. `objects_at` is the socket of the process that has the
+    Durable Objects; without it they live in this one.
     """
     from core.config.secrets import read_local_secrets
 
-    folder = options.state_folder
+    folder = place.state_folder
     folder.mkdir(parents=True, exist_ok=True)
     ignore = folder / ".gitignore"
     if not ignore.exists():
         ignore.write_text("*\n", "utf-8")
     store = Store(folder)
     try:
-        local = read_local_secrets(configuration.directory, configuration.environment)
-        secrets = {name: secret.reveal() for name, secret in local.values.items()}
-        return store, embed(configuration, store, secrets=secrets, classes=classes, hook=hook)
+        if secrets is None:
+            local = read_local_secrets(configuration.directory, configuration.environment)
+            secrets = {name: secret.reveal() for name, secret in local.values.items()}
+        bindings = embed(configuration, store, secrets=secrets, classes=classes, hook=hook, objects_at=objects_at)
+        return store, bindings
     except BaseException:
         store.close()
         raise
@@ -222,6 +260,24 @@ def migrations_of(configuration: Configuration, name: str) -> list[Migration]:
     """The migrations of a database by its binding's name; none where it has no folder of them."""
     folder = configuration.migrations_directory(configuration.bindings[name].entry)
     return read_migrations(folder) if folder.is_dir() else []
+
+
+def consumers_of(loaded: Loaded) -> dict[str, ConsumerSettings]:
+    """The queues that the configuration or the application consumes, with their settings."""
+    settings = {
+        consumer.queue: ConsumerSettings(
+            max_batch_size=consumer.max_batch_size,
+            max_batch_timeout=consumer.max_batch_timeout,
+            max_retries=consumer.max_retries,
+            retry_delay=consumer.retry_delay,
+            dead_letter_queue=consumer.dead_letter_queue,
+        )
+        for consumer in loaded.configuration.worker.queues.consumers
+        if consumer.type == "worker"
+    }
+    for name in loaded.app.queues:
+        settings.setdefault(name, ConsumerSettings())
+    return settings
 
 
 # -- importing

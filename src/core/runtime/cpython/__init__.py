@@ -1,0 +1,1 @@
+"""CPython as a place to run: one process that has what exists once, others that answer requests, and their supervisor."""

@@ -1,0 +1,166 @@
+"""One process of `core serve --python`: it loads the application and does its job until it is told to stop.
+
+`web` answers requests. `state` has what exists once: the Durable Objects, which it also answers for, the consumers of
+queues and the crons. The supervisor is told on the control socket, a line each: `loaded`, `ready`, or `failed` with the
+reason; it asks `ping`, which is answered by the event loop that answers requests. SIGTERM stops.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import signal
+import socket
+import sys
+import traceback
+
+from core.assembly.project import Loaded, consumers_of, load
+from core.backends.embedded.cron import CronSchedule
+from core.backends.embedded.queue import broker_of
+from core.backends.remote.durable_object import ObjectServer
+from core.bindings.queue import MessageBatch
+from core.config.load import load as load_configuration
+from core.context import ScheduledEvent
+from core.errors import DeveloperError
+from core.hosts.process import BackgroundContext
+from core.runtime.cpython.options import Job
+from core.runtime.cpython.servers import serve_with
+from core.runtime.ending import die_with_parent
+from core.runtime.secrets import secrets_of
+
+__all__ = ["main"]
+
+
+def main(arguments: list[str]) -> int:
+    """Do the job that the argument describes; the exit code."""
+    job = Job.loaded(arguments[0])
+    die_with_parent(job.parent)
+    # The terminal's Ctrl-C is for the supervisor, which stops its processes in order.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+    return asyncio.run(_Child(job).run())
+
+
+class _Child:
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._control = socket.socket(fileno=job.control)
+        self._stop = asyncio.Event()
+        self._context = BackgroundContext()
+
+    async def run(self) -> int:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, self._stop.set)
+        reader, self._writer = await asyncio.open_connection(sock=self._control)
+        listening = asyncio.create_task(self._listen(reader))
+        try:
+            loaded = await self._load()
+            if loaded is None:
+                return 1
+            self._tell("loaded")
+            try:
+                await (self._serve(loaded) if self._job.role == "web" else self._keep(loaded))
+                await self._context.drain()
+            finally:
+                await loaded.close()
+            return 0
+        finally:
+            listening.cancel()
+            self._writer.close()
+
+    def _tell(self, line: str) -> None:
+        self._writer.write(f"{line}\n".encode())
+
+    async def _listen(self, reader: asyncio.StreamReader) -> None:
+        while await reader.readline():
+            self._tell("pong")
+        self._stop.set()  # the supervisor is gone
+
+    async def _load(self) -> Loaded | None:
+        job = self._job
+        try:
+            secrets = secrets_of(load_configuration(job.place.config, environment=job.environment), os.environ)
+            return await load(job.place, secrets=secrets, objects_at=job.objects_at)
+        except DeveloperError as error:
+            await self._fail(str(error))
+        except (Exception, SystemExit) as error:  # the application's own modules may raise anything
+            lines = "".join(traceback.format_exception(error)).rstrip()
+            await self._fail(f"the application cannot be loaded:\n{lines}")
+        return None
+
+    async def _fail(self, reason: str) -> None:
+        self._tell(f"failed {json.dumps(reason)}")
+        await self._writer.drain()
+
+    async def _serve(self, loaded: Loaded) -> None:
+        """Answer requests until it is time to stop."""
+        listener = socket.socket(fileno=self._job.listener)
+        try:
+            await serve_with(
+                self._job.server,
+                loaded.app,
+                loaded.env,
+                self._context,
+                listener,
+                self._job.front,
+                stop=self._stop,
+                started=lambda: self._tell("ready"),
+            )
+        except DeveloperError as error:
+            await self._fail(str(error))
+
+    async def _keep(self, loaded: Loaded) -> None:
+        """Have what exists once, until it is time to stop. Waits for the process before this one to give it up."""
+        taking = asyncio.ensure_future(loaded.start())
+        stopping = asyncio.ensure_future(self._stop.wait())
+        await asyncio.wait((taking, stopping), return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        if not taking.done():
+            taking.cancel()
+            return
+        taking.result()
+        objects = ObjectServer(socket.socket(fileno=self._job.listener), loaded.bindings.namespaces)
+        await objects.start()
+        background = _Background(loaded, self._context)
+        background.start()
+        self._tell("ready")
+        await self._stop.wait()
+        await objects.close()
+        await background.stop()
+
+
+class _Background:
+    """Drives the consumers and crons of an application."""
+
+    def __init__(self, loaded: Loaded, context: BackgroundContext) -> None:
+        self._loaded = loaded
+        self._context = context
+        self._schedule: CronSchedule | None = None
+
+    def start(self) -> None:
+        """Begin. Call it with the event loop running."""
+        loaded = self._loaded
+        broker = broker_of(loaded.store)
+        for name, settings in consumers_of(loaded).items():
+            if name in loaded.app.queues:
+                broker.consume(name, self._consume, settings)
+        if loaded.crons and loaded.app.crons:
+            self._schedule = CronSchedule(loaded.store, loaded.crons, self._trigger)
+            self._schedule.start()
+
+    async def stop(self) -> None:
+        """End: the batches and triggers that run are waited for, no other begins."""
+        if self._schedule is not None:
+            await self._schedule.close()
+        await broker_of(self._loaded.store).close()
+
+    async def _consume(self, batch: MessageBatch[object]) -> None:
+        await self._loaded.app.consume(batch, self._loaded.env, self._context)
+
+    async def _trigger(self, event: ScheduledEvent) -> None:
+        await self._loaded.app.trigger(event, self._loaded.env, self._context)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

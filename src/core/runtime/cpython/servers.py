@@ -1,0 +1,315 @@
+"""The servers that a process can answer with: granian over RSGI, or uvicorn over ASGI, on a socket that is open already.
+
+Each begins at once and returns when it was asked to stop and what was in flight is finished. What a proxy in front says
+of a client is put into the scope here, checked, and a WebSocket that is open when the server stops is closed with 1001.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ipaddress
+import logging
+import os
+import socket
+import sys
+from collections.abc import Awaitable, Callable, Generator
+from types import SimpleNamespace
+from typing import Any, Final
+
+from core.app import App
+from core.errors import MissingExtraError
+from core.hosts.process import BackgroundContext
+from core.runtime.cpython.options import Front
+
+__all__ = ["serve_with"]
+
+# Seconds that a new connection has to send its request when the server stops.
+_ARRIVALS: Final = 0.25
+
+
+async def serve_with(
+    server: str,
+    app: App[Any],
+    env: object,
+    context: BackgroundContext,
+    listener: socket.socket,
+    front: Front,
+    *,
+    stop: asyncio.Event,
+    started: Callable[[], None],
+) -> None:
+    """Serve until `stop` is set; `started` is called once it answers. Raises MissingExtraError."""
+    serve = _granian if server == "granian" else _uvicorn
+    await serve(app, env, context, listener, front, stop, started)
+
+
+# granian ----------------------------------------------------------------------------------------------------------------
+
+
+async def _granian(
+    app: App[Any],
+    env: object,
+    context: BackgroundContext,
+    listener: socket.socket,
+    front: Front,
+    stop: asyncio.Event,
+    started: Callable[[], None],
+) -> None:
+    try:
+        from granian._granian import SocketHolder
+        from granian.constants import Interfaces
+        from granian.server.embed import Server
+    except ImportError:
+        raise MissingExtraError("core serve --python: pip install 'core-edge[serve]'") from None
+    from core.hosts.rsgi import rsgi
+
+    class Inherited(Server):
+        def _init_shared_socket(self) -> None:
+            # The supervisor's: connections wait in it while processes come and go.
+            self._ssp: Any = None
+            holder: Any = SocketHolder  # its stub has no arguments
+            self._shd: Any = holder(os.dup(listener.fileno()), False, 2048)
+
+    logging.getLogger("_granian").setLevel(logging.WARNING)
+    answering: Any = _Rsgi(rsgi(app, env, context=context), front, stop)
+    server: Any = Inherited(answering, interface=Interfaces.RSGI, log_enabled=False)
+    serving = asyncio.ensure_future(server.serve())
+    while not server.wrks and not serving.done():  # noqa: ASYNC110 - granian tells nobody that it has begun
+        await asyncio.sleep(0.01)
+    if not serving.done():
+        started()
+        await _first(serving, stop)
+        _stop_accepting(listener)
+        await asyncio.sleep(_ARRIVALS)
+        server.stop()
+    await serving
+
+
+def _stop_accepting(listener: socket.socket) -> None:
+    """Leave what arrives at `listener` to the other processes that have it.
+
+    granian cannot do that by itself: it resets a connection that was accepted a moment ago and has not said yet what it
+    wants. Every descriptor of the socket in this process, granian's own among them, is made one of a socket that nobody
+    knows.
+    """
+    same = os.fstat(listener.fileno())
+    unknown = socket.socket(listener.family)
+    with unknown:
+        unknown.setblocking(False)
+        unknown.bind(("::1" if listener.family == socket.AF_INET6 else "127.0.0.1", 0))
+        unknown.listen(1)
+        for name in os.listdir("/proc/self/fd" if sys.platform == "linux" else "/dev/fd"):
+            with contextlib.suppress(OSError):  # the one that lists them is gone
+                if os.path.samestat(os.fstat(int(name)), same):
+                    os.dup2(unknown.fileno(), int(name), inheritable=False)
+
+
+class _Rsgi:
+    """An RSGI application whose scopes have what the proxy says, and whose WebSockets end with the server."""
+
+    def __init__(self, inner: Any, front: Front, stop: asyncio.Event) -> None:
+        self._inner = inner
+        self._stop = stop
+        self._origin = _origin_of(front)
+        self._ip_header = front.ip_header
+        self._proto_header = front.proto_header
+        self._believes = front != Front()
+
+    async def __rsgi__(self, scope: Any, protocol: Any) -> None:
+        if self._believes:
+            scope = self._seen(scope)
+        await self._inner.__rsgi__(scope, protocol if scope.proto == "http" else _RsgiSession(protocol, self._stop))
+
+    def _seen(self, scope: Any) -> Any:
+        get = scope.headers.get
+        scheme, authority, client = scope.scheme, scope.authority, scope.client
+        if self._origin is not None:
+            scheme, authority = self._origin
+        elif self._proto_header is not None:
+            scheme = _scheme(get(self._proto_header)) or scheme
+        if self._ip_header is not None:
+            client = f"{_address(get(self._ip_header)) or ''}:0"
+        return SimpleNamespace(
+            proto=scope.proto,
+            method=scope.method,
+            path=scope.path,
+            query_string=scope.query_string,
+            scheme=scheme,
+            server=scope.server,
+            client=client,
+            authority=authority,
+            headers=scope.headers,
+        )
+
+
+class _RsgiSession:
+    """granian's WebSocket, which is closed with the server. RSGI sends no code with a close."""
+
+    def __init__(self, protocol: Any, stop: asyncio.Event) -> None:
+        self._protocol = protocol
+        self._stop = stop
+        self.close = protocol.close
+
+    async def accept(self) -> Any:
+        transport = await self._protocol.accept()
+        receive, stop, close = transport.receive, self._stop, self._protocol.close
+
+        async def receive_until_stopped() -> Any:
+            message = await _unless(stop, receive())
+            if message is not None:
+                return message
+            close(1001)
+            return SimpleNamespace(kind=0, data=None)
+
+        return SimpleNamespace(
+            receive=receive_until_stopped, send_str=transport.send_str, send_bytes=transport.send_bytes
+        )
+
+
+# uvicorn ----------------------------------------------------------------------------------------------------------------
+
+
+async def _uvicorn(
+    app: App[Any],
+    env: object,
+    context: BackgroundContext,
+    listener: socket.socket,
+    front: Front,
+    stop: asyncio.Event,
+    started: Callable[[], None],
+) -> None:
+    try:
+        import uvicorn
+    except ImportError:
+        raise MissingExtraError("core serve --python --server uvicorn: pip install 'core-edge[dev]'") from None
+    from core.hosts.asgi import asgi
+
+    class Server(uvicorn.Server):
+        @contextlib.contextmanager
+        def capture_signals(self) -> Generator[None]:
+            yield  # the process has its own
+
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            started()
+
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            for server in self.servers:
+                server.close()
+            # uvicorn, too, would reset a connection that has not said yet what it wants.
+            await asyncio.sleep(_ARRIVALS)
+            await super().shutdown(sockets)
+
+    server = Server(
+        uvicorn.Config(
+            _Asgi(asgi(app, env, context=context), front, stop),
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            ws="websockets-sansio",
+        )
+    )
+    serving = asyncio.ensure_future(server.serve(sockets=[listener]))
+    await _first(serving, stop)
+    server.should_exit = True
+    await serving
+
+
+class _Asgi:
+    """An ASGI application whose scopes have what the proxy says, and whose WebSockets end with the server."""
+
+    def __init__(self, inner: Any, front: Front, stop: asyncio.Event) -> None:
+        self._inner = inner
+        self._stop = stop
+        self._front = front
+        self._origin = _origin_of(front)
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if self._front != Front():
+            self._see(scope)
+        if scope["type"] == "websocket":
+            receive, send = self._session(receive, send)
+        await self._inner(scope, receive, send)
+
+    def _see(self, scope: Any) -> None:
+        front = self._front
+        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        socket_scheme = scope["type"] == "websocket"
+        scheme = None
+        if self._origin is not None:
+            scheme, host = self._origin
+            others = [pair for pair in scope["headers"] if pair[0].lower() != b"host"]
+            scope["headers"] = [(b"host", host.encode("latin-1")), *others]
+        elif front.proto_header is not None:
+            scheme = _scheme(headers.get(front.proto_header))
+        if scheme is not None:
+            scope["scheme"] = scheme.replace("http", "ws") if socket_scheme else scheme
+        if front.ip_header is not None:
+            address = _address(headers.get(front.ip_header))
+            scope["client"] = None if address is None else (address, 0)
+
+    def _session(self, receive: Any, send: Any) -> tuple[Any, Any]:
+        closed = False
+
+        async def receive_until_stopped() -> Any:
+            nonlocal closed
+            message = await _unless(self._stop, receive())
+            if message is not None:
+                return message
+            if not closed:
+                closed = True
+                await send({"type": "websocket.close", "code": 1001, "reason": "the server stops"})
+            return {"type": "websocket.disconnect", "code": 1001}
+
+        async def send_while_open(message: Any) -> None:
+            if closed:
+                raise OSError("the server has stopped")
+            await send(message)
+
+        return receive_until_stopped, send_while_open
+
+
+# what both need ---------------------------------------------------------------------------------------------------------
+
+
+async def _first(work: asyncio.Future[Any], stop: asyncio.Event) -> None:
+    """Wait until `work` is done or `stop` is set."""
+    stopping = asyncio.ensure_future(stop.wait())
+    try:
+        await asyncio.wait((work, stopping), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        stopping.cancel()
+
+
+async def _unless(stop: asyncio.Event, message: Awaitable[Any]) -> Any:
+    """The next message, or None where `stop` is set first."""
+    waiting = asyncio.ensure_future(message)
+    try:
+        await _first(waiting, stop)
+    finally:
+        if not waiting.done():
+            waiting.cancel()
+    return waiting.result() if waiting.done() and not waiting.cancelled() else None
+
+
+def _origin_of(front: Front) -> tuple[str, str] | None:
+    if front.origin is None:
+        return None
+    scheme, _, host = front.origin.partition("://")
+    return scheme, host
+
+
+def _scheme(value: str | None) -> str | None:
+    """`http` or `https`, where the proxy says exactly that."""
+    return value if value in ("http", "https") else None
+
+
+def _address(value: str | None) -> str | None:
+    """An IP address, where the proxy says exactly one."""
+    try:
+        return None if value is None else str(ipaddress.ip_address(value.strip()))
+    except ValueError:
+        return None

@@ -1,0 +1,63 @@
+"""A state folder and the one node that has it: locked while it serves, and readable by its user alone.
+
+Where workerd keeps a database in it is known here too: its D1 is a Durable Object for each database.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from core.backends.embedded.durable_object.ids import id_from_name
+from core.backends.embedded.file_lock import lock_file
+from core.errors import DeveloperError
+
+__all__ = ["empty_databases", "lock_state"]
+
+_LOCK = "node.lock"
+
+
+def lock_state(folder: Path) -> int:
+    """Make `folder`, for its user alone, and lock it. Raises DeveloperError where another process has it.
+
+    The lock ends with the descriptor that is returned: with this process, and with those that were given it. Every file
+    that this process makes from now on is for its user alone.
+    """
+    os.umask(0o077)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if folder.stat().st_mode & 0o077:
+            folder.chmod(0o700)
+        lock = lock_file(str(folder / _LOCK))
+    except OSError as error:
+        raise DeveloperError(f"{folder}: {error.strerror}. Choose another folder with --state") from error
+    if lock is None:
+        holder = (folder / _LOCK).read_text("utf-8", "replace").strip() or "unknown"
+        raise DeveloperError(
+            f"{folder} is in use by process {holder}. Two would damage what is kept there: end that one, or choose "
+            "another folder with --state"
+        )
+    os.truncate(lock, 0)
+    os.pwrite(lock, str(os.getpid()).encode(), 0)
+    return lock
+
+
+def empty_databases(folder: Path, databases: Iterable[str]) -> list[str]:
+    """Empty D1 databases that workerd keeps in the state folder `folder`, by their ids; those that there were.
+
+    Raises DeveloperError, and empties none, while a node has the folder.
+    """
+    files = {
+        name: folder / "d1" / "D1Database" / f"{id_from_name('D1Database', None, name)}.sqlite" for name in databases
+    }
+    there = {name: file for name, file in files.items() if file.exists()}
+    if there:
+        lock = lock_state(folder)
+        try:
+            for file in there.values():
+                for part in (file, *(file.with_name(file.name + end) for end in ("-wal", "-shm"))):
+                    part.unlink(missing_ok=True)
+        finally:
+            os.close(lock)
+    return [*there]

@@ -1,0 +1,1 @@
+CREATE TABLE notes (number INTEGER PRIMARY KEY);

@@ -1,0 +1,309 @@
+"""`core serve --python` as its users run it: processes that are killed, replaced and stopped while they are asked."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Self
+
+import pytest
+from tests.support.commands import PATIENCE, Command, ask, until
+
+SHOP = Path(__file__).parent / "shop"
+SERVERS = ["granian", "uvicorn"]
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="processes as Linux has them")]
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    """The application's files, to be changed."""
+    return Path(shutil.copytree(SHOP, tmp_path / "shop", ignore=shutil.ignore_patterns("__pycache__")))
+
+
+@pytest.fixture
+def serve(shop: Path) -> Iterator[Callable[..., Command]]:
+    """Start `core serve --python` on free ports; it is stopped at the end of the test."""
+    started: list[Command] = []
+
+    def serve(*options: str, **given: Any) -> Command:
+        arguments = ["serve", "--python", "--port", "0", "--health", "127.0.0.1:0", "--workers", "2", *options]
+        started.append(Command(*arguments, folder=shop, **given))
+        return started[-1]
+
+    yield serve
+    for command in started:
+        if command.process.poll() is None:
+            command.finish()
+
+
+def processes(served: Command) -> dict[str, list[int]]:
+    """The processes of a service by what they do."""
+    found: dict[str, list[int]] = {"state": [], "web": []}
+    for pid in served.children():
+        role = re.search('"role": "(state|web)"', Path(f"/proc/{pid}/cmdline").read_text())
+        if role is not None:
+            found[role[1]].append(pid)
+    return found
+
+
+class Load:
+    """Orders, one after the other from several clients, until `stop`: what was acknowledged, and what failed."""
+
+    def __init__(self, port: int, clients: int = 4, *, method: str = "POST", path: str = "/orders/{}") -> None:
+        self.acknowledged: list[int] = []
+        self.counts: list[int] = []
+        self.failed: list[str] = []
+        self._port = port
+        self._what = method, path
+        self._stop = threading.Event()
+        self._threads = [threading.Thread(target=self._run, args=(index, clients)) for index in range(clients)]
+
+    def __enter__(self) -> Self:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join(PATIENCE)
+
+    def _run(self, number: int, step: int) -> None:
+        method, path = self._what
+        while not self._stop.is_set():
+            number += step
+            try:
+                answer = ask(self._port, path.format(number), method)
+            except (OSError, http.client.HTTPException) as error:
+                self.failed.append(repr(error))
+                continue
+            if answer.status < 300:
+                self.acknowledged.append(number)
+                self.counts.append(answer.json() if method == "POST" else 0)
+            else:
+                self.failed.append(repr(answer))
+
+
+def test_what_exists_once_is_in_one_process_and_answers_every_other(serve: Callable[..., Command]) -> None:
+    served = serve()
+    port, health = served.ports()
+    assert ask(health).json() == {"status": "ok", "processes": {"state": "ok", "web 0": "ok", "web 1": "ok"}}
+    (state,) = processes(served)["state"]
+
+    about = ask(port).json()
+    assert about["process"] != state
+    assert about["url"] == f"http://127.0.0.1:{port}/"
+    assert about["ip"] == "127.0.0.1"
+
+    counts = [ask(port, f"/orders/{number}", "POST").json() for number in range(1, 6)]
+    assert counts == [1, 2, 3, 4, 5]
+    until(lambda: ask(port, "/kv/consumer").text, lambda said: said == str(state))
+    refused = ask(port, "/refused")
+    assert (refused.status, refused.json()) == (409, {"error": "Sold out", "code": "SOLD_OUT"})
+    assert dict(refused.headers)["x-why"] == "sold"
+    assert ask(port, "/fetched", "POST", "abc").json() == [201, str(state), ["a=1", "b=2"], "ABC"]
+
+
+@pytest.mark.parametrize("whom", ["state", "web"])
+def test_nothing_that_was_acknowledged_is_lost_when_a_process_is_killed(
+    serve: Callable[..., Command], whom: str
+) -> None:
+    served = serve()
+    port, _ = served.ports()
+    with Load(port) as load:
+        for _ in range(3):
+            time.sleep(0.7)
+            before = set(served.children())
+            os.kill(processes(served)[whom][0], signal.SIGKILL)
+            until(lambda: set(served.children()), lambda now: len(now) == 3 and now != before)  # noqa: B023
+        time.sleep(0.5)
+    assert len(load.acknowledged) > 20
+    assert len(set(load.counts)) == len(load.counts)  # no number was given twice
+    # A message that was sent is consumed, by the next process if need be.
+    missing = until(lambda: ask(port, "/have", "POST", str(load.acknowledged)).json(), lambda said: not said["queue"])
+    assert missing == {"object": [], "db": [], "kv": [], "queue": []}
+    # What was in the hands of the killed process failed, and nothing else.
+    assert len(load.failed) <= 3 * 4, load.failed
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_a_new_version_takes_over_without_a_failed_request(
+    serve: Callable[..., Command], shop: Path, server: str
+) -> None:
+    served = serve("--server", server)
+    port, _ = served.ports()
+    main = shop / "main.py"
+    text = main.read_text()
+    with Load(port) as load, Load(port, 2, method="GET", path="/slow") as slow:
+        time.sleep(0.5)
+        for version in ("second", "third"):
+            main.write_text(text.replace('VERSION = "first"', f'VERSION = "{version}"'))
+            already = len(served.lines)
+            served.process.send_signal(signal.SIGHUP)
+            served.until("replaced the processes", since=already)
+            assert {ask(port).json()["version"] for _ in range(20)} == {version}
+    assert load.failed == slow.failed == []
+    assert len(load.acknowledged) > 20
+    assert sorted(load.counts) == list(range(1, len(load.counts) + 1))
+
+    # A version that cannot be loaded does not take over.
+    main.write_text("raise RuntimeError('half a deploy')")
+    before = set(served.children())
+    served.process.send_signal(signal.SIGHUP)
+    served.until("the new version does not serve; what is there goes on")
+    served.until("half a deploy")
+    assert set(served.children()) == before
+    assert ask(port).json()["version"] == "third"
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_stopping_finishes_what_is_in_flight_and_ends_what_never_ends(
+    serve: Callable[..., Command], server: str
+) -> None:
+    served = serve("--server", server, "--stop-timeout", "2")
+    port, health = served.ports()
+    children = served.children()
+    with ThreadPoolExecutor(2) as pool:
+        slow = pool.submit(ask, port, "/slow")
+        endless = pool.submit(ask, port, "/endless")
+        time.sleep(0.3)
+        began = time.monotonic()
+        served.process.send_signal(signal.SIGTERM)
+        served.until("stopping")
+        assert ask(health).json() == {"status": "stopping"}
+        assert slow.result().text == "done"
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            endless.result()
+    assert served.finish() == 0
+    assert time.monotonic() - began < 2 + 5
+    assert not any(Path(f"/proc/{child}").exists() for child in children)
+
+
+@pytest.mark.parametrize(("server", "code"), [("granian", 1005), ("uvicorn", 1001)])
+def test_a_websocket_is_closed_when_the_server_stops(serve: Callable[..., Command], server: str, code: int) -> None:
+    from websockets.exceptions import ConnectionClosed
+    from websockets.sync.client import connect
+
+    served = serve("--server", server)
+    port, _ = served.ports()
+    with connect(f"ws://127.0.0.1:{port}/echo") as socket:
+        socket.send("hello")
+        assert socket.recv() == "hello"
+        began = time.monotonic()
+        served.process.send_signal(signal.SIGTERM)
+        with pytest.raises(ConnectionClosed):
+            socket.recv(PATIENCE)
+        assert socket.close_code == code
+        assert time.monotonic() - began < 5
+    assert served.finish() == 0
+
+
+def test_a_process_that_hangs_is_replaced(serve: Callable[..., Command]) -> None:
+    served = serve("--workers", "1", "--hang-timeout", "2")
+    port, _ = served.ports()
+    with ThreadPoolExecutor(1) as pool:
+        hanging = pool.submit(ask, port, "/hang")
+        served.until("web 0 is not well: it did not answer within 2 s; starting it again")
+        assert ask(port, "/kv/any").text == "nothing"  # it waited in the backlog
+        with pytest.raises((OSError, http.client.HTTPException)):
+            hanging.result()
+
+
+def test_a_process_that_takes_too_much_memory_is_replaced(serve: Callable[..., Command]) -> None:
+    served = serve("--workers", "1", "--memory", "10M")  # less than any Python takes
+    served.until(r"(web 0|state) takes \d+ MiB, more than --memory allows; starting it again")
+
+
+def test_the_processes_end_with_their_supervisor(serve: Callable[..., Command]) -> None:
+    served = serve()
+    served.ports()
+    children = served.children()
+    served.process.kill()
+    assert served.finish(by_itself=True) == -signal.SIGKILL
+    until(lambda: [child for child in children if Path(f"/proc/{child}").exists()], lambda left: not left)
+
+
+def test_two_never_share_a_state_folder(serve: Callable[..., Command], shop: Path) -> None:
+    first = serve()
+    first.ports()
+    second = serve()
+    second.until(f"in use by process {first.process.pid}. Two would damage what is kept there")
+    assert second.finish(by_itself=True) == 1
+    assert (shop / ".core" / "python").stat().st_mode & 0o077 == 0
+    made = [path for path in (shop / ".core" / "python").rglob("*") if path.is_file() and path.name != ".gitignore"]
+    assert made
+    assert [path for path in made if path.stat().st_mode & 0o077] == []
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_a_proxy_is_believed_as_far_as_it_was_named(serve: Callable[..., Command], server: str) -> None:
+    def asked(port: int, **headers: str) -> dict[str, Any]:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+        connection.request("GET", "/", headers={name.replace("_", "-"): value for name, value in headers.items()})
+        answer: dict[str, Any] = json.loads(connection.getresponse().read())
+        connection.close()
+        return answer
+
+    named = serve(
+        "--server", server, "--forwarded-proto-header", "X-Forwarded-Proto", "--client-address-header", "X-Real-IP"
+    )
+    port, _ = named.ports()
+    seen = asked(port, Host="shop.example", X_Forwarded_Proto="https", X_Real_IP="192.0.2.7")
+    assert (seen["url"], seen["ip"]) == ("https://shop.example/", "192.0.2.7")
+    seen = asked(port, Host="shop.example", X_Forwarded_Proto="https, http", X_Real_IP="nobody")
+    assert (seen["url"], seen["ip"]) == ("http://shop.example/", None)
+    named.finish()
+
+    port, _ = serve("--server", server, "--public-url", "https://shop.example").ports()
+    seen = asked(port, Host="elsewhere.example", X_Forwarded_Proto="ftp", X_Real_IP="192.0.2.7")
+    assert (seen["url"], seen["ip"]) == ("https://shop.example/", "127.0.0.1")
+
+
+WRONG = [
+    (["--health", "here"], "--health: here is not HOST:PORT"),
+    (["--health", "127.0.0.1:99999"], "99999 is not a port"),
+    (["--stop-timeout", "-1"], "-1 is not a time"),
+    (["--memory", "lots"], "lots is not a size"),
+    (["--public-url", "shop.example"], "shop.example is not an origin"),
+    (["--public-url", "https://a.example/path"], "is not an origin"),
+    (["--client-address-header", "X Y"], "'X Y' is not the name of a header"),
+    (["--public-url", "https://a.example", "--forwarded-proto-header", "x"], "--public-url says the scheme already"),
+    (["--cluster", "s3://b/p", "--processes", "2"], "--processes, --cluster is for a bundle in workerd alone"),
+]
+
+
+@pytest.mark.parametrize(("options", "said"), WRONG)
+def test_a_wrong_option_is_told_in_a_line(shop: Path, options: list[str], said: str) -> None:
+    done = run(shop, "serve", "--python", *options)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) <= 2
+
+
+def test_what_keeps_it_from_starting_is_told_in_a_line(shop: Path) -> None:
+    done = run(shop, "serve", "--python", "--port", "0", "--health", "192.0.2.1:1")
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert re.search("cannot listen on 192.0.2.1:1: .* with --health", done.stderr)
+    with (shop / "wrangler.toml").open("a") as file:
+        file.write('[secrets]\nrequired = ["TOKEN_A", "TOKEN_B"]\n')
+    done = run(shop, "serve", "--python", "--port", "0", "--health", "127.0.0.1:0")
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert "the environment lacks TOKEN_A, TOKEN_B" in done.stderr
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "core.cli", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=PATIENCE)
