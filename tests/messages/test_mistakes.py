@@ -129,7 +129,7 @@ async def core_dev(mistake: Mistake, folder: Path) -> str:
         write(mistake.later, folder)
     try:
         try:
-            loaded = await load(Options(folder / "wrangler.toml"), recorder)
+            loaded = await load(Options(folder / "wrangler.toml"), hook=recorder.hook)
         except Exception as error:
             failed = error
         application = DevApplication(

@@ -40,7 +40,9 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "openapi": Command("Check", "core.cli.openapi", "describe the API as OpenAPI, from its types"),
     "client": Command("Develop", "core.cli.client", "write a typed client of an API from its OpenAPI document"),
     "build": Command("Deploy", "core.cli.build", "make a bundle that workerd runs by itself"),
-    "serve": Command("Deploy", "core.cli.serve", "run a bundle in workerd"),
+    "serve": Command("Deploy", "core.cli.serve", "run a bundle in workerd, or the application on CPython"),
+    "backup": Command("Deploy", "core.cli.backup", "copy a node's state while it runs"),
+    "restore": Command("Deploy", "core.cli.restore", "make a state folder from a backup"),
     "completion": Command("Begin", "core.cli.completion", "print the completion script of a shell"),
 }
 

@@ -100,8 +100,8 @@ def run_text(text: str, where: str, execute: Execute) -> int:
 @contextmanager
 def opened(args: argparse.Namespace) -> Generator[tuple[str, Execute]]:
     """The name of the database that the options mean, and the function that runs statements on it. Raises UsageError."""
+    from core.assembly.project import read_configuration
     from core.dev.options import Options
-    from core.dev.project import read_configuration
 
     options = Options(
         config=find_configuration(args.config),
@@ -122,7 +122,7 @@ def opened(args: argparse.Namespace) -> Generator[tuple[str, Execute]]:
 def _embedded(options: Options, configuration: Configuration, name: str) -> Generator[Execute]:
     import asyncio
 
-    from core.dev.project import open_bindings
+    from core.assembly.project import open_bindings
 
     store, bindings = open_bindings(options, configuration)
     database: Any = bindings.values[name]

@@ -1,0 +1,236 @@
+"""A copy of a state folder, made while a node writes in it, and the way back.
+
+A database is copied by SQLite's own backup, in one step and so as it was at one moment. Large values are files beside a
+database, named by its rows, and a file is removed only after a write: so no write comes between the copy of such a database
+and the links that keep its files. workerd keeps those of KV in a folder whose rows only it can read: what is there before
+or after the databases are copied comes along.
+What else lies there (locks, a configuration with a key in it) belongs to the node and stays.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import sqlite3
+import tarfile
+import tempfile
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+
+from core.errors import DeveloperError
+from core.runtime.state_folder import lock_state
+
+__all__ = ["Copied", "back_up", "restore"]
+
+_MANIFEST: Final = "backup.json"
+_FORMAT: Final = 1
+# What a node has for itself, and makes anew.
+_OWN: Final = frozenset({"node.lock", "workerd.capnp", ".gitignore", _MANIFEST})
+
+
+@attrs.frozen
+class Copied:
+    """The numbers of a copy: databases, other files, and bytes of both."""
+
+    databases: int
+    files: int
+    size: int
+
+
+def back_up(state: Path, target: Path) -> Copied:
+    """Copy `state` to `target`, which is new. Raises DeveloperError."""
+    if not state.is_dir():
+        raise DeveloperError(f"{state} is not a state folder. Name the folder that --state of `core serve` names")
+    if target.exists():
+        raise DeveloperError(f"{target} is there already. Name a new folder, or a new file that ends in .tar.gz")
+    if state.resolve() in [target.resolve(), *target.resolve().parents]:
+        raise DeveloperError(f"{target} is inside of {state}, which it is to be a copy of. Name another place")
+    os.umask(0o077)
+    with tempfile.TemporaryDirectory(prefix=".core-backup-", dir=_made(target.parent)) as scratch:
+        folder = Path(scratch) / "copy"
+        folder.mkdir()
+        copied = _copy(state, folder)
+        if target.name.endswith((".tar.gz", ".tgz")):
+            packed = Path(scratch) / "packed"
+            with tarfile.open(packed, "w:gz") as archive:
+                archive.add(folder, arcname=".")
+            packed.rename(target)
+        else:
+            folder.rename(target)
+    return copied
+
+
+def restore(backup: Path, state: Path, *, replace: bool = False) -> tuple[Copied, Path | None]:
+    """Make the folder `state` from `backup`: the numbers, and where the state that was there is now. Raises DeveloperError."""
+    if not backup.exists():
+        raise DeveloperError(f"{backup} is not there. Name what `core backup` made")
+    there = state.is_dir() and any(path.name not in _OWN for path in state.iterdir())
+    if there and not replace:
+        raise DeveloperError(f"{state} has a state already. Name a new folder, or move it aside with --replace")
+    os.umask(0o077)
+    with tempfile.TemporaryDirectory(prefix=".core-restore-", dir=_made(state.parent)) as scratch:
+        folder = Path(scratch) / "copy"
+        if backup.is_dir():
+            shutil.copytree(backup, folder)
+        else:
+            _unpack(backup, folder)
+        copied = _check(folder, backup)
+        (folder / _MANIFEST).unlink()
+        aside = None
+        if state.exists():
+            lock = lock_state(state)
+            try:
+                aside = state.with_name(f"{state.name}.{time.strftime('%Y%m%dT%H%M%S')}")
+                state.rename(aside)
+            finally:
+                os.close(lock)
+        folder.rename(state)
+    if aside is not None and not there:
+        shutil.rmtree(aside)
+        aside = None
+    return copied, aside
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+# Copying --------------------------------------------------------------------------------------------------------------
+
+
+def _copy(state: Path, folder: Path) -> Copied:
+    copies: list[Path] = []
+    _copy_others(state, folder, copies)
+    for source in sorted(state.rglob("*.sqlite")):
+        copies += _database_and_values(source, folder / source.relative_to(state))
+    _copy_others(state, folder, copies)
+    databases = sum(copy.suffix == ".sqlite" for copy in copies)
+    files = len(copies) - databases
+    hashes = {copy.relative_to(folder).as_posix(): _hash(copy) for copy in copies}
+    manifest = {"format": _FORMAT, "made": time.time(), "databases": databases, "files": files, "hashes": hashes}
+    (folder / _MANIFEST).write_text(json.dumps(manifest), "utf-8")
+    return Copied(databases, files, sum(copy.stat().st_size for copy in copies))
+
+
+def _copy_others(state: Path, folder: Path, copies: list[Path]) -> None:
+    """Copy what is neither a database, nor of one, nor of the node itself, and not copied yet."""
+    for path in sorted(state.rglob("*")):
+        of_database = ".sqlite" in path.suffix or path.parent.suffix == ".files" or path.suffix in (".lock", ".tmp")
+        copy = folder / path.relative_to(state)
+        if of_database or path.name in _OWN or not path.is_file() or copy.exists():
+            continue
+        _made(copy.parent)
+        with contextlib.suppress(FileNotFoundError):  # removed meanwhile
+            shutil.copyfile(path, copy)
+            copies.append(copy)
+
+
+def _database_and_values(source: Path, copy: Path) -> list[Path]:
+    """Copy a database, and the large values beside it that its rows name."""
+    values = source.with_suffix(".files")
+    if not values.is_dir():
+        _copy_database(source, copy)
+        return [copy]
+    with (
+        tempfile.TemporaryDirectory(prefix=".backup-", dir=values.parent) as links,
+        closing(sqlite3.connect(source, timeout=30, isolation_level=None)) as lock,
+    ):
+        try:
+            lock.execute("BEGIN IMMEDIATE")
+            _copy_database(source, copy)
+            names = sorted(_named(copy))
+            for name in names:
+                os.link(values / name, Path(links) / name)
+            lock.execute("ROLLBACK")
+        except (sqlite3.Error, OSError) as error:
+            raise DeveloperError(f"{source} cannot be copied: {error}") from error
+        twins = [_made(copy.with_suffix(".files")) / name for name in names]
+        for twin in twins:
+            shutil.copyfile(Path(links) / twin.name, twin)
+    return [copy, *twins]
+
+
+def _copy_database(source: Path, copy: Path) -> None:
+    _made(copy.parent)
+    copy.unlink(missing_ok=True)
+    try:
+        with (
+            closing(sqlite3.connect(f"{source.resolve().as_uri()}?mode=ro", uri=True, timeout=30)) as reading,
+            closing(sqlite3.connect(copy)) as writing,
+        ):
+            # In one step: no writer comes between two pages, and in WAL mode none waits.
+            reading.backup(writing)
+            writing.execute("PRAGMA journal_mode=DELETE")
+    except sqlite3.Error as error:
+        raise DeveloperError(f"{source} cannot be copied: {error}") from error
+
+
+def _named(database: Path) -> set[str]:
+    """The files that rows of a database name: those of a column `file`, in any table."""
+    with closing(sqlite3.connect(database)) as connection:
+        tables = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        names: set[str] = set()
+        for table in tables:
+            columns = [row[1] for row in connection.execute("SELECT * FROM pragma_table_info(?)", (table,))]
+            if "file" in columns and not table.endswith("_garbage"):
+                quoted = table.replace('"', '""')
+                names |= {row[0] for row in connection.execute(f'SELECT file FROM "{quoted}" WHERE file IS NOT NULL')}
+        return names
+
+
+def _hash(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+# The way back ---------------------------------------------------------------------------------------------------------
+
+
+def _unpack(backup: Path, folder: Path) -> None:
+    try:
+        with tarfile.open(backup) as archive:
+            for member in archive:
+                path = folder / member.name
+                if member.isdir():
+                    continue
+                if not member.isfile() or not path.resolve().is_relative_to(folder.resolve()):
+                    raise DeveloperError(f"{backup} has {member.name} in it, which no backup has")
+                _made(path.parent)
+                content = archive.extractfile(member)
+                assert content is not None
+                with content, path.open("wb") as file:
+                    shutil.copyfileobj(content, file)
+    except (tarfile.TarError, OSError, EOFError) as error:
+        raise DeveloperError(f"{backup} cannot be unpacked: {error}") from error
+
+
+def _check(folder: Path, backup: Path) -> Copied:
+    """Compare everything with the manifest, and have SQLite check each database. Raises DeveloperError."""
+    try:
+        manifest: dict[str, Any] = json.loads((folder / _MANIFEST).read_bytes())
+    except (OSError, ValueError):
+        manifest = {}
+    if manifest.get("format") != _FORMAT:
+        raise DeveloperError(
+            f"{backup} is not a backup of this version of core: it has no {_MANIFEST} that can be read"
+        )
+    size = 0
+    for name, digest in manifest["hashes"].items():
+        path = folder / name
+        if not path.is_file() or _hash(path) != digest:
+            raise DeveloperError(f"{backup}: {name} is missing or damaged. Take another backup")
+        size += path.stat().st_size
+        if path.suffix == ".sqlite":
+            with closing(sqlite3.connect(path)) as connection:
+                (said,) = connection.execute("PRAGMA quick_check").fetchone()
+            if said != "ok":
+                raise DeveloperError(f"{backup}: {name} is damaged: {said}. Take another backup")
+    return Copied(manifest["databases"], manifest["files"], size)
