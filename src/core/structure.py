@@ -4,7 +4,7 @@ cattrs does the work; what is decided here is what counts as a mistake. JSON has
 nothing is converted that only looks alike: no "no" to True, no 1 to "1", no 1.5 to 1. Texts
 that JSON has no type for (dates, UUIDs, decimals, enums) are read from their standard form.
 With `strings=True`, for query strings, every scalar comes as a text and is read from it. A row of a
-SQL database has no booleans, but 0 and 1, and has bytes.
+SQL database has no booleans, but 0 and 1, and has bytes; its lists and objects are JSON text.
 
 A field of an attrs class has the name of its alias, except in a row, whose names are the columns'. Its validators
 say their mistakes beside those of other fields. After `MOST_ISSUES` mistakes nothing more is looked at, so that a
@@ -254,7 +254,8 @@ def _build(source: _Source, detailed: bool) -> Converter:
         return list_structure_factory(list[element], converter)  # type: ignore[valid-type]  # made at run time
 
     def guarded(inner: Callable[[Any, Any], Any], kind: type, wording: str) -> Callable[[Any, Any], Any]:
-        return _guard(_counting(inner) if detailed else inner, kind, wording)
+        hook = _guard(_counting(inner) if detailed else inner, kind, wording)
+        return partial(_of_json_text, hook, detailed, wording) if rows else hook
 
     def sequences(type_: Any) -> Callable[[Any, Any], Any]:
         return guarded(members(type_), list, "must be an array")
@@ -323,6 +324,19 @@ def _refuse_shared_defaults(cls: Any) -> None:
                 f"{cls.__name__}.{field.name}: all instances share its default, a {kind}. Write "
                 f"{field.name}: … = attrs.field(factory={kind})"
             )
+
+
+def _of_json_text(inner: Callable[[Any, Any], Any], detailed: bool, wording: str, value: Any, type_: Any) -> Any:
+    """A list, an object or a class in a row: from the JSON that its text is."""
+    if value.__class__ is not str:
+        return inner(value, type_)
+    import json
+
+    try:
+        parsed = json.loads(value)
+    except ValueError:
+        raise _Mismatch(f"{wording}, as JSON text") from None
+    return _converter("json", detailed=detailed).get_structure_hook(type_)(parsed, type_)
 
 
 def _guard(inner: Callable[[Any, Any], Any], kind: type, wording: str) -> Callable[[Any, Any], Any]:

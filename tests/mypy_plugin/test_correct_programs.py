@@ -498,8 +498,9 @@ class Stats:
     first: datetime
 async def f(env: Env) -> None:
     await env.DB.prepare(
-        "SELECT max(score) AS most, group_concat(name, ', ') AS names, 1 AS flag, min(created_at) AS first FROM users"
-    ).first(Stats)
+        "SELECT max(score) AS most, group_concat(name, ', ') AS names, 1 AS flag, min(created_at) AS first FROM users "
+        "GROUP BY manager_id"
+    ).all(Stats)
 
 ### sql_with
 @attrs.frozen

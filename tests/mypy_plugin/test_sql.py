@@ -93,6 +93,115 @@ async def counted(env: Env, values: list[str]) -> None:
     project.check()
 
 
+def test_values_are_checked_against_the_columns_beside_them(project: Project) -> None:
+    project.usual().write(
+        "app.py",
+        HEAD
+        + """
+import json
+
+async def bound(env: Env, key: str, age: int, nick: str | None, when: bytes) -> None:
+    insert = env.DB.prepare("INSERT INTO users (id, name, email) VALUES (?, ?, ?)")
+    await insert.bind(None, None, None).run()
+    #^ core-sql: DB: users.name is NOT NULL, but the value is None. Bind another
+    await insert.bind("abc", "a", None).run()
+    #^ core-sql: DB: users.id is an INTEGER, but the value is the text "abc". Bind a number
+    await insert.bind("12", "a", nick).run()
+    await insert.bind(key, key, key).run()
+    await insert.bind(1, age, "x").run()
+    #^ core-sql: DB: users.name is TEXT, where a number arrives as "5.0". Bind its text: str()
+    by = env.DB.prepare("SELECT id FROM users WHERE id IN (?) AND email = ?2 LIMIT ?3")
+    await by.bind(1, None, 10).all()
+    #^ core-sql: DB: nothing is equal to NULL, users.email neither. Write IS NULL in place of the comparison with None
+    await by.bind([1, 2], "x", 10).all()
+    #^ core-sql: DB: a list is bound as one blob. Write a ? for each of its values, or IN (SELECT value FROM json_each(?)) and bind json.dumps() of it
+    await by.bind(1, "x", "many").all()
+    #^ core-sql: DB: LIMIT takes an integer, but the value is the text "many". Bind a number
+    await by.bind(1, nick or "", -1).all()
+    await by.bind(when, when, 5).all()
+    #^ core-sql: DB: users.id holds no blobs, but the value is bytes. Bind a text or a number
+    several = env.DB.prepare("SELECT id FROM users WHERE id IN (SELECT value FROM json_each(?))")
+    await several.bind(json.dumps([1, 2])).all()
+    await several.bind([1, 2]).all()
+    #^ core-sql: DB: json_each reads JSON text, but the value is a list or an object. Bind json.dumps() of it
+    await env.DB.prepare("UPDATE posts SET title = coalesce(?, title) WHERE id = ?").bind(None, 1).run()
+    await env.DB.prepare("UPDATE posts SET title = ? WHERE id IS ?").bind("x", None).run()
+""",
+    )
+    project.check()
+
+
+def test_a_type_that_can_be_none_does_not_fit_a_column_that_cannot(project: Project) -> None:
+    """mypy alone: it knows where None was ruled out."""
+    project.usual().write(
+        "app.py",
+        HEAD
+        + """
+async def bound(env: Env, name: str | None) -> None:
+    insert = env.DB.prepare("INSERT INTO users (name) VALUES (?)")
+    await insert.bind(name).run()
+    #^ core-sql: DB: users.name is NOT NULL, but the value may be None. Bind another
+    if name is not None:
+        await insert.bind(name).run()
+""",
+    )
+    project.check()
+
+
+def test_what_an_insert_leaves_out_or_writes_null_into_is_told(project: Project) -> None:
+    project.usual().write(
+        "app.py",
+        HEAD
+        + """
+async def written(env: Env) -> None:
+    await env.DB.prepare("INSERT INTO users (email) VALUES ('x')").run()
+    #^ core-sql: DB: users.name is NOT NULL and has no default, but the INSERT leaves it out. Give it a value
+    await env.DB.prepare("UPDATE users SET name = NULL WHERE id = 1").run()
+    #^ core-sql: DB: users.name is NOT NULL, but NULL is written into it. Write a value
+    await env.DB.prepare("INSERT OR IGNORE INTO users (email) VALUES ('x')").run()
+    await env.DB.prepare("INSERT INTO users (name) VALUES ('x')").run()
+    await env.DB.prepare("INSERT INTO posts SELECT NULL, id, name FROM users").run()
+""",
+    )
+    project.check()
+
+
+def test_a_statement_says_what_its_rows_become(project: Project) -> None:
+    project.usual().write(
+        "app.py",
+        HEAD
+        + """
+@attrs.frozen
+class User:
+    id: int
+    email: str
+
+@attrs.frozen
+class Tags:
+    name: list[str]
+
+async def rows(env: Env) -> None:
+    by_id = env.DB.prepare("SELECT id, email FROM users WHERE id = ?")
+    await by_id.as_(User).bind(1).first()
+    #^ core-sql: DB: User.email: str cannot hold NULL, but users.email can be NULL. Make it str | None
+    await by_id.bind(1).one(User)
+    #^ core-sql: DB: User.email: str cannot hold NULL, but users.email can be NULL. Make it str | None
+    await by_id.bind(1).one("nmae")
+    #^ core-sql: DB: the result has no column "nmae". It has id, email
+    await by_id.one()
+    #^ core-sql: DB: the statement takes 1 value, and nothing was bound. Call bind() with it
+    await env.DB.prepare("SELECT name FROM users").as_(Tags).all()
+    await env.DB.batch((by_id.bind(1), by_id))
+    #^ core-sql: DB: the statement takes 1 value, and nothing was bound. Call bind() with it
+    await env.DB.batch([by_id.bind(1), by_id.bind(1, 2)])
+    #^ core-sql: DB: the statement takes 1 value, but bind() gives 2. Give one for each ? of the statement
+    await env.DB.prepare("SELECT count(*) AS id, max(email) AS email FROM users").first(User)
+    #^ core-sql: DB: User.email: str cannot hold NULL, but max(email) is NULL where no row is found. Make it str | None
+""",
+    )
+    project.check()
+
+
 def test_rows_are_checked_against_the_class_they_become(project: Project) -> None:
     project.usual().write(
         "rows.py",

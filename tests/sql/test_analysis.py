@@ -259,7 +259,7 @@ def test_columns_have_their_names_and_where_they_come_from(schema: Schema) -> No
 def test_an_expression_over_a_column_is_not_the_column(schema: Schema) -> None:
     assert shape(schema.analyse("SELECT coalesce(email, '') AS email, email || '' AS e FROM users")) == {
         "email": ("", ""),
-        "e": ("", ""),
+        "e": ("", "can be NULL"),
     }
 
 
@@ -279,8 +279,8 @@ def test_an_expression_over_a_column_is_not_the_column(schema: Schema) -> None:
         ("WITH w AS (SELECT id, email FROM users) SELECT email FROM w", "can be NULL"),
         ("SELECT email FROM users UNION SELECT name FROM users", "can be NULL"),
         ("SELECT email FROM users EXCEPT SELECT NULL", ""),
-        ("SELECT email FROM authors", ""),
-        ("SELECT email FROM users NATURAL JOIN posts", ""),
+        ("SELECT email FROM authors", "can be NULL"),
+        ("SELECT email FROM users NATURAL JOIN posts", "can be NULL"),
         ("INSERT INTO users (name, email) VALUES (?, ?) RETURNING email", ""),
         ("UPDATE users SET email = ? RETURNING email", ""),
         ("UPDATE users SET name = ? RETURNING email", "can be NULL"),
@@ -388,7 +388,7 @@ def test_every_field_that_a_row_cannot_fill_is_told(schema: Schema) -> None:
 
 
 def test_what_a_column_can_fill_is_not_told(schema: Schema) -> None:
-    rows = schema.analyse("SELECT id, name, email, score, is_admin, born, count(*) AS n FROM users")
+    rows = schema.analyse("SELECT id, name, email, score, is_admin, born, count(*) AS n FROM users GROUP BY id")
     fields = [
         of("id", "float", "float"),
         of("name", "datetime", "date"),
@@ -396,7 +396,7 @@ def test_what_a_column_can_fill_is_not_told(schema: Schema) -> None:
         of("score", "int | float", "int", "float"),
         of("is_admin", "bool", "bool"),
         of("born", "Any", "any"),
-        of("n", "list[str]", "json"),
+        of("n", "int", "int"),
     ]
     assert check_row(rows, "UserRow", fields) == []
 

@@ -19,11 +19,12 @@ from core.analysis.nodes import (
     request_parameter,
 )
 from core.analysis.queries import RUNS, batch_problems, bind_problems, prepare_problems, run_problems
-from core.analysis.rows import row_fields, row_kinds
+from core.analysis.rows import given_value, row_fields, row_kinds
 from core.analysis.sources import Sources
 from core.analysis.syntax import REQUESTS, Node, SyntaxTrees
 from core.config.model import Binding, Configuration
 from core.sql.analysis import Statement
+from core.sql.parameters import Given
 from core.sql.rows import Kind, RowField
 from core.sql.schema import Schema, blank_schema, schema_of
 
@@ -94,6 +95,10 @@ class Databases:
     def row_of(self, node: Node, /) -> tuple[str, Sequence[RowField]] | None:
         """The class that rows become and its fields."""
         return row_fields(self.reader, node.node, node.scope) if isinstance(node.node, ast.expr) else None
+
+    def given_of(self, node: Node, /) -> Given | None:
+        """What an argument of `bind` may be: as a literal, or as a parameter is annotated."""
+        return given_value(self.reader, node.node, node.scope) if isinstance(node.node, ast.expr) else None
 
     def scalar_of(self, node: Node, /) -> tuple[str, frozenset[Kind]] | None:
         """Another type that a column becomes."""

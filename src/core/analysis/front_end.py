@@ -17,6 +17,7 @@ from core.config.checks import Code
 
 if TYPE_CHECKING:
     from core.sql.analysis import Statement
+    from core.sql.parameters import Given
     from core.sql.rows import Kind, RowField
 
 __all__ = [
@@ -153,6 +154,10 @@ class QueryFrontEnd(Calls[NodeT], Protocol[NodeT]):
 
     def row_of(self, node: NodeT, /) -> tuple[str, Sequence[RowField]] | None:
         """The class that rows become and its fields."""
+        ...
+
+    def given_of(self, node: NodeT, /) -> Given | None:
+        """What an argument of `bind` may be."""
         ...
 
     def scalar_of(self, node: NodeT, /) -> tuple[str, frozenset[Kind]] | None:

@@ -12,6 +12,7 @@ from typing import Final, Generic, NamedTuple, TypeVar
 from core.analysis.front_end import Calls, Problem, QueryFrontEnd
 from core.analysis.sources import Sources
 from core.sql.analysis import Statement
+from core.sql.parameters import check_parameter
 from core.sql.rows import check_column, check_row, check_scalar, check_values
 
 __all__ = [
@@ -26,7 +27,8 @@ __all__ = [
 ]
 
 NodeT = TypeVar("NodeT")
-RUNS: Final = frozenset(["first", "all", "run", "raw"])
+RUNS: Final = frozenset(["first", "one", "all", "run", "raw", "as_"])
+_TYPED: Final = frozenset(["first", "one", "all", "as_"])
 _LONGEST: Final = 50
 
 
@@ -56,6 +58,8 @@ def chain_of(front_end: Calls[NodeT], expression: NodeT) -> Chain[NodeT] | None:
             if values is None:
                 values = len(call.arguments) if call.counted else -1
             expression = call.receiver
+        elif call.name == "as_":
+            expression = call.receiver
         else:
             return None
     return None
@@ -76,13 +80,20 @@ def prepare_problems(front_end: QueryFrontEnd[NodeT], call: NodeT, sources: Sour
 
 
 def bind_problems(front_end: QueryFrontEnd[NodeT], call: NodeT) -> Iterator[Problem[NodeT]]:
-    """`.bind(…)`: as many values as the statement takes."""
+    """`.bind(…)`: as many values as the statement takes, each one that can be where it is."""
     chain = chain_of(front_end, call)
     found = front_end.statement_of(chain.prepare) if chain is not None else None
     if chain is not None and found is not None and chain.values not in (None, -1):
         message = check_values(found[1], chain.values)
         if message is not None:
             yield Problem("core-sql", f"{found[0]}: {message}", call)
+            return
+        parts = front_end.method_call(call)
+        for number, argument in enumerate(parts.arguments if parts is not None and found[1].takes else (), 1):
+            given = front_end.given_of(argument)
+            message = check_parameter(number, found[1].slots, given) if given is not None else None
+            if message is not None:
+                yield Problem("core-sql", f"{found[0]}: {message}", argument)
 
 
 def batch_problems(front_end: QueryFrontEnd[NodeT], given: NodeT) -> Iterator[Problem[NodeT]]:
@@ -92,13 +103,15 @@ def batch_problems(front_end: QueryFrontEnd[NodeT], given: NodeT) -> Iterator[Pr
 
 
 def run_problems(front_end: QueryFrontEnd[NodeT], call: NodeT) -> Iterator[Problem[NodeT]]:
-    """`.first(T)`, `.all(T)`, `.run()` and `.raw()`: values are bound, and the rows fit `T`."""
+    """`.first(T)`, `.all(T)`, `.run()` and their like: values are bound, and the rows fit `T`."""
     parts = front_end.method_call(call)
     if parts is None:
         return
     found, problems = _unbound(front_end, parts.receiver, call)
+    if parts.name == "as_":
+        problems = []  # they may be bound behind it
     yield from problems
-    if found is not None and not problems and parts.arguments and parts.name in ("first", "all"):
+    if found is not None and not problems and parts.arguments and parts.name in _TYPED:
         label, statement = found
         for message in row_messages(front_end, statement, parts.arguments[0]):
             yield Problem("core-sql", f"{label}: {message}", parts.arguments[0])

@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from typing import Final
 
 from core.analysis.annotations import WRAPPERS, Reader
-from core.analysis.classes import TYPING, class_at, parsed_string
+from core.analysis.classes import TYPING, ClassRef, class_at, parsed_string
 from core.analysis.modules import External, Local, Scope
+from core.sql.parameters import Given
 from core.sql.rows import Kind, RowField
 
-__all__ = ["row_fields", "row_kinds"]
+__all__ = ["given_value", "row_fields", "row_kinds"]
 
 _ROW_KINDS: Final[Mapping[str, Kind]] = {
     "builtins.str": "str",
@@ -106,12 +107,55 @@ def row_kinds(reader: Reader, expression: ast.expr, scope: Scope, *, depth: int 
             return anything
 
 
+_ENUMS: Final = frozenset(["enum.Enum", "enum.Flag"])
+_DISPLAYS: Final = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.ListComp, ast.DictComp)
+
+
+def given_value(reader: Reader, expression: ast.expr, scope: Scope) -> Given | None:
+    """What an argument of `bind` may be; None where that is not certain."""
+    if isinstance(expression, ast.Attribute) and isinstance(expression.value, ast.Name | ast.Attribute):
+        class_ = reader.class_of(expression.value, scope)
+        if class_ is not None:
+            return _member(reader, class_, expression.attr)
+    value, where = reader.modules.value(expression, scope)
+    match value:
+        case ast.Constant(value=kind):
+            known = _literal_kind(value)
+            return Given(known, kind if isinstance(kind, str) else None)
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as number)):
+            return Given(frozenset(["int" if isinstance(number, int) else "float"]))
+        case _ if isinstance(value, _DISPLAYS):
+            return Given(frozenset(["json"]))
+        case ast.Name():
+            resolved = reader.modules.resolve(value, where)
+            if not isinstance(resolved, Local) or not isinstance(resolved.definition.node, ast.arg):
+                return None
+            annotation = resolved.definition.annotation
+            if annotation is None or len(resolved.scope.names.get(value.id, ())) != 1:
+                return None
+            # None may have been ruled out before.
+            kinds = row_kinds(reader, annotation, resolved.scope) - _NONE
+            return Given(kinds) if kinds and not kinds & {"any", "json"} else None
+        case _:
+            return None
+
+
+def _member(reader: Reader, class_: ClassRef, name: str) -> Given | None:
+    """A member of an Enum that is no number and no text, as `bind` refuses it."""
+    bases = reader.outside(class_)
+    if not bases or not bases <= _ENUMS or name not in class_.body.names:
+        return None
+    return Given(frozenset(), enum=class_.node.name)
+
+
 def _literal_kind(expression: ast.expr) -> frozenset[Kind]:
     match expression:
         case ast.Constant(value=bool()):
             return frozenset(["bool"])
         case ast.Constant(value=int()):
             return frozenset(["int"])
+        case ast.Constant(value=float()):
+            return frozenset(["float"])
         case ast.Constant(value=str()):
             return frozenset(["str"])
         case ast.Constant(value=bytes()):

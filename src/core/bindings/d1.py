@@ -29,10 +29,11 @@ __all__ = [
 T = TypeVar("T")
 R = TypeVar("R", default=dict[str, Any])
 
-# What the mypy plugin carries along: the text of the statement and the name of its
-# database, as Literals. They are `str` for everyone else.
-SQL_co = TypeVar("SQL_co", bound=str, covariant=True, default=str)
-DB_co = TypeVar("DB_co", bound=str, covariant=True, default=str)
+R1 = TypeVar("R1")
+R2 = TypeVar("R2")
+R3 = TypeVar("R3")
+R4 = TypeVar("R4")
+R5 = TypeVar("R5")
 
 D1Value: TypeAlias = bool | int | float | str | bytes | bytearray | memoryview | Sequence[int] | None
 """A value that can be bound. A sequence of numbers from 0 to 255 is a blob."""
@@ -98,8 +99,10 @@ class D1ExecResult:
 
 
 @runtime_checkable
-class D1PreparedStatement(Protocol[SQL_co, DB_co]):
+class D1PreparedStatement(Protocol[R]):
     """A statement with the values bound to it. It can be run any number of times, and changes by nothing.
+
+    `R` is what its rows become: a dict by column name, until `as_(T)` says otherwise.
 
     Nothing is checked before it runs. Then everything raises `D1Error`, with SQLite's own message:
     `D1_ERROR: UNIQUE constraint failed: users.email: SQLITE_CONSTRAINT (extended: SQLITE_CONSTRAINT_UNIQUE)`.
@@ -107,7 +110,7 @@ class D1PreparedStatement(Protocol[SQL_co, DB_co]):
     Limits: 100 parameters, 100 columns, 100 000 bytes of SQL, 2 000 000 bytes a text or blob.
     """
 
-    def bind(self, *values: D1Value) -> D1PreparedStatement[SQL_co, DB_co]:
+    def bind(self, *values: D1Value) -> D1PreparedStatement[R]:
         """Return a new statement with `values` for `?`, `?1`, `?2`, ... in place of any bound before.
 
         Every number is bound as SQLite's REAL, bool included, as on the platform: `7 / ?` with 2 is 3.5, and a TEXT
@@ -118,8 +121,15 @@ class D1PreparedStatement(Protocol[SQL_co, DB_co]):
         """
         ...
 
+    def as_(self, type_: TypeForm[T], /) -> D1PreparedStatement[T]:
+        """Return a new statement whose rows become `T`: in `first()`, `one()`, `all()`, `run()`, and in a `batch`.
+
+        users, count = await db.batch((db.prepare("SELECT id, name FROM users").as_(User), counted.as_(Count)))
+        """
+        ...
+
     @overload
-    async def first(self, /) -> D1Row | None: ...
+    async def first(self, /) -> R | None: ...
     @overload
     async def first(self, column: str, /) -> Any: ...
     @overload
@@ -133,18 +143,33 @@ class D1PreparedStatement(Protocol[SQL_co, DB_co]):
         ...
 
     @overload
-    async def all(self, /) -> D1Result[D1Row]: ...
+    async def one(self, /, *, error: Exception | None = None) -> R: ...
+    @overload
+    async def one(self, column: str, /, *, error: Exception | None = None) -> Any: ...
+    @overload
+    async def one(self, type_: TypeForm[T], /, *, error: Exception | None = None) -> T: ...
+    async def one(self, what: Any = None, /, *, error: Exception | None = None) -> Any:
+        """Return what `first` does, of a row that has to be there.
+
+        Without rows it raises `error`, by default `CoreError(404, "Not Found")`, which answers the client; else as
+        `first`.
+        """
+        ...
+
+    @overload
+    async def all(self, /) -> D1Result[R]: ...
     @overload
     async def all(self, type_: TypeForm[T], /) -> D1Result[T]: ...
     async def all(self, type_: Any = None, /) -> Any:
         """Return every row, each a dict or a `T`. Of columns of one name, the last one is in the dict.
 
-        In a `T`, whole numbers may fill a bool or a float, and text a datetime. Raises `StructureError` for a row
-        that is not a `T`, with `results[3].email` as the path.
+        In a `T`, 0 and 1 may fill a bool, whole numbers a float, text a datetime, and JSON text a list, a dict, a
+        class or a TypedDict, as `json()` and `json_group_array()` make it. Raises `StructureError` for a row that is
+        not a `T`, with `results[3].email` as the path.
         """
         ...
 
-    async def run(self) -> D1Result[D1Row]:
+    async def run(self) -> D1Result[R]:
         """Run the statement. The same as `all()`: a statement with rows gives them here too."""
         ...
 
@@ -161,7 +186,39 @@ class D1DatabaseSession(Protocol):
         """Return a statement of this session."""
         ...
 
-    async def batch(self, statements: Sequence[D1PreparedStatement], /) -> list[D1Result[D1Row]]:
+    @overload
+    async def batch(self, statements: tuple[D1PreparedStatement[R1]], /) -> tuple[D1Result[R1]]: ...
+    @overload
+    async def batch(
+        self, statements: tuple[D1PreparedStatement[R1], D1PreparedStatement[R2]], /
+    ) -> tuple[D1Result[R1], D1Result[R2]]: ...
+    @overload
+    async def batch(
+        self, statements: tuple[D1PreparedStatement[R1], D1PreparedStatement[R2], D1PreparedStatement[R3]], /
+    ) -> tuple[D1Result[R1], D1Result[R2], D1Result[R3]]: ...
+    @overload
+    async def batch(
+        self,
+        statements: tuple[
+            D1PreparedStatement[R1], D1PreparedStatement[R2], D1PreparedStatement[R3], D1PreparedStatement[R4]
+        ],
+        /,
+    ) -> tuple[D1Result[R1], D1Result[R2], D1Result[R3], D1Result[R4]]: ...
+    @overload
+    async def batch(
+        self,
+        statements: tuple[
+            D1PreparedStatement[R1],
+            D1PreparedStatement[R2],
+            D1PreparedStatement[R3],
+            D1PreparedStatement[R4],
+            D1PreparedStatement[R5],
+        ],
+        /,
+    ) -> tuple[D1Result[R1], D1Result[R2], D1Result[R3], D1Result[R4], D1Result[R5]]: ...
+    @overload
+    async def batch(self, statements: list[D1PreparedStatement[R]], /) -> list[D1Result[R]]: ...
+    async def batch(self, statements: Any, /) -> Any:
         """Run statements in one transaction, as `D1Database.batch` does."""
         ...
 
@@ -186,8 +243,43 @@ class D1Database(Protocol):
         """
         ...
 
-    async def batch(self, statements: Sequence[D1PreparedStatement], /) -> list[D1Result[D1Row]]:
-        """Run statements in one transaction and return their results, in order.
+    @overload
+    async def batch(self, statements: tuple[D1PreparedStatement[R1]], /) -> tuple[D1Result[R1]]: ...
+    @overload
+    async def batch(
+        self, statements: tuple[D1PreparedStatement[R1], D1PreparedStatement[R2]], /
+    ) -> tuple[D1Result[R1], D1Result[R2]]: ...
+    @overload
+    async def batch(
+        self, statements: tuple[D1PreparedStatement[R1], D1PreparedStatement[R2], D1PreparedStatement[R3]], /
+    ) -> tuple[D1Result[R1], D1Result[R2], D1Result[R3]]: ...
+    @overload
+    async def batch(
+        self,
+        statements: tuple[
+            D1PreparedStatement[R1], D1PreparedStatement[R2], D1PreparedStatement[R3], D1PreparedStatement[R4]
+        ],
+        /,
+    ) -> tuple[D1Result[R1], D1Result[R2], D1Result[R3], D1Result[R4]]: ...
+    @overload
+    async def batch(
+        self,
+        statements: tuple[
+            D1PreparedStatement[R1],
+            D1PreparedStatement[R2],
+            D1PreparedStatement[R3],
+            D1PreparedStatement[R4],
+            D1PreparedStatement[R5],
+        ],
+        /,
+    ) -> tuple[D1Result[R1], D1Result[R2], D1Result[R3], D1Result[R4], D1Result[R5]]: ...
+    @overload
+    async def batch(self, statements: list[D1PreparedStatement[R]], /) -> list[D1Result[R]]: ...
+    async def batch(self, statements: Any, /) -> Any:
+        """Run statements in one transaction and return their results, in order: a list of a list, a tuple of a tuple.
+
+        In a tuple, of five at most for a type checker, each result has the rows of its own statement, as `as_` says; in
+        a list all have rows of one type.
 
         A failure undoes all of them, and raises the failing statement's `D1Error`. A statement of another database
         runs on this one. Raises `D1Error` for an empty list.

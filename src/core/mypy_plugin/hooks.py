@@ -58,8 +58,10 @@ TARGETS: Final = (
     "core.bindings.d1.D1DatabaseSession.prepare",
     "core.bindings.d1.D1PreparedStatement",
     "core.bindings.d1.D1PreparedStatement.all",
+    "core.bindings.d1.D1PreparedStatement.as_",
     "core.bindings.d1.D1PreparedStatement.bind",
     "core.bindings.d1.D1PreparedStatement.first",
+    "core.bindings.d1.D1PreparedStatement.one",
     "core.bindings.d1.D1PreparedStatement.raw",
     "core.bindings.d1.D1PreparedStatement.run",
     "core.bindings.durable_object.DurableObject",
@@ -83,9 +85,10 @@ _FIXED: Final = ("builtins.", "typing.", "collections.", "core.")
 """The prefixes of names of classes that a daemon does not see change."""
 
 _OWN: Final = frozenset(f"core.bindings.durable_object.DurableObject.{name}" for name in ("ctx", "env"))
-_RUNS: Final = frozenset(["first", "all", "run", "raw"])
+_RUNS: Final = frozenset(["first", "one", "all", "run", "raw"])
+_SIGNED: Final = _RUNS | {"batch"}
 _REGISTERS: Final = METHODS | {"on", "use"}
-_METHODS: Final = _REGISTERS | {"prepare", "bind", "batch", "__getitem__", "queue"}
+_METHODS: Final = _REGISTERS | {"prepare", "bind", "as_", "__getitem__", "queue"}
 
 
 AttributeHook: TypeAlias = Callable[[AttributeContext], Type]
@@ -189,11 +192,11 @@ class CorePlugin(Plugin):
                 from core.mypy_plugin import statements
 
                 return partial(statements.bound, self.project)
-        elif name == "batch":
-            if self._is_database(owner):
+        elif name == "as_":
+            if self._is(owner, "core.bindings.d1.D1PreparedStatement"):
                 from core.mypy_plugin import statements
 
-                return partial(statements.batched, self.project)
+                return partial(statements.typed, self.project)
         elif name == "__getitem__":
             if self._is(owner, "core.request.Params"):
                 from core.mypy_plugin import params
@@ -217,7 +220,11 @@ class CorePlugin(Plugin):
             from core.mypy_plugin import statements
 
             hook = partial(statements.run, self.project)
-        if self._lasts or name not in _RUNS or owner.startswith(_FIXED):
+        elif name == "batch" and self._is_database(owner):
+            from core.mypy_plugin import statements
+
+            hook = partial(statements.batched, self.project)
+        if self._lasts or name not in _SIGNED or owner.startswith(_FIXED):
             self._signatures[fullname] = hook
         return hook
 

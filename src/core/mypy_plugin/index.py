@@ -69,7 +69,7 @@ from core.sql.analysis import Statement
 __all__ = ["Index", "index_of"]
 
 _WALRUS: Final = re.compile(rb"(\w+)\s*:=")
-_ASKS = frozenset(["all", "first"])
+_ASKS = frozenset(["all", "first", "one"])
 
 
 class Index:

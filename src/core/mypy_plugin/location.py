@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Any, cast
 
 from mypy.nodes import (
@@ -27,7 +29,7 @@ from core.mypy_plugin.codes import ERROR_CODES
 from core.mypy_plugin.index import Index, index_of
 from core.mypy_plugin.types import instance_of
 
-__all__ = ["at", "env_of", "index_here", "tell", "type_of"]
+__all__ = ["at", "env_of", "index_here", "tell", "type_of", "unwatched"]
 
 
 def index_here(api: CheckerPluginInterface) -> Index:
@@ -56,6 +58,20 @@ def tell(
             cast("Any", api).note(message, node, code=ERROR_CODES[code])  # neither interface names it, and both have it
         case _:
             pass
+
+
+@contextmanager
+def unwatched(api: CheckerPluginInterface) -> Generator[None]:
+    """Report what is said inside to the reader alone.
+
+    While mypy tries the overloads of a call, an error in an argument would count against each of them, and add its own.
+    """
+    errors = cast("Any", api).msg.errors
+    watchers, errors._watchers = errors._watchers, []
+    try:
+        yield
+    finally:
+        errors._watchers = watchers
 
 
 def at(line: int, column: int = 0) -> Context:

@@ -28,13 +28,14 @@ from core.analysis.front_end import Problem
 from core.analysis.queries import batch_problems, bind_problems, chain_of, prepare_problems, run_problems
 from core.analysis.settings import Project
 from core.mypy_plugin.index import Index
-from core.mypy_plugin.location import index_here, tell, type_of
-from core.mypy_plugin.types import BINDINGS, has_base, kinds_of, row_fields, shown
+from core.mypy_plugin.location import index_here, tell, type_of, unwatched
+from core.mypy_plugin.types import BINDINGS, given_value, has_base, kinds_of, row_fields, shown
 from core.sql.analysis import Statement
+from core.sql.parameters import Given
 from core.sql.rows import Kind, RowField
 from core.sql.schema import blank_schema
 
-__all__ = ["asked", "batched", "bound", "prepared", "run"]
+__all__ = ["asked", "batched", "bound", "prepared", "run", "typed"]
 
 
 class _Queries:
@@ -48,11 +49,13 @@ class _Queries:
         self.value_of = index.value_of
         self.method_call = index.method_call
         self.items_of = index.items_of
+        self.given: dict[Node, Type] = {}
 
     def report(self, problems: Iterable[Problem[Node]]) -> None:
         """Report what was found."""
         for code, message, node in problems:
-            tell(self.project, self.api, message, node, code)
+            with unwatched(self.api):
+                tell(self.project, self.api, message, node, code)
 
     def statement_of(self, prepare: Node, /) -> tuple[str, Statement] | None:
         """The label of a database and the statement given to it."""
@@ -79,6 +82,11 @@ class _Queries:
         type_ = _type(node)
         return row_fields(type_) if type_ is not None else None
 
+    def given_of(self, node: Node, /) -> Given | None:
+        """What an argument of `bind` may be, as mypy knows it."""
+        type_ = self.given.get(node)
+        return given_value(type_) if type_ is not None else None
+
     def scalar_of(self, node: Node, /) -> tuple[str, frozenset[Kind]] | None:
         """Another type that an expression names."""
         type_ = _type(node)
@@ -94,19 +102,32 @@ def prepared(project: Project, ctx: MethodContext) -> Type:
 
 
 def bound(project: Project, ctx: MethodContext) -> Type:
-    """`.bind(…)`: as many values as the statement takes."""
+    """`.bind(…)`: as many values as the statement takes, each one that can be where it is."""
     if isinstance(ctx.context, CallExpr):
         queries = _Queries(project, ctx.api)
+        for expressions, types in zip(ctx.args, ctx.arg_types, strict=True):
+            queries.given |= zip(expressions, types, strict=True)
         queries.report(bind_problems(queries, ctx.context))
     return ctx.default_return_type
 
 
-def batched(project: Project, ctx: MethodContext) -> Type:
+def batched(project: Project, ctx: MethodSigContext) -> FunctionLike:
     """`.batch([…])`: every statement that stands in it was bound, if it takes values."""
-    queries = _Queries(project, ctx.api)
-    for expressions in ctx.args:
-        for expression in expressions:
-            queries.report(batch_problems(queries, expression))
+    given = [get_proper_type(type_) for type_ in ctx.default_signature.arg_types]
+    # Each overload is asked for by itself; the one for lists stands for the call.
+    if any(isinstance(type_, Instance) for type_ in given):
+        queries = _Queries(project, ctx.api)
+        for expressions in ctx.args:
+            for expression in expressions:
+                queries.report(batch_problems(queries, expression))
+    return ctx.default_signature
+
+
+def typed(project: Project, ctx: MethodContext) -> Type:
+    """`.as_(T)`: the rows fit `T`."""
+    if isinstance(ctx.context, CallExpr):
+        queries = _Queries(project, ctx.api)
+        queries.report(run_problems(queries, ctx.context))
     return ctx.default_return_type
 
 

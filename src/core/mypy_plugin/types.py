@@ -30,12 +30,14 @@ from core.analysis.extensions import declared
 from core.analysis.findings import Location
 from core.analysis.variables import UNKNOWN, JsonType
 from core.config.model import KINDS
+from core.sql.parameters import Given
 from core.sql.rows import Kind, RowField
 
 __all__ = [
     "attrs_fields",
     "env_shape",
     "full_name",
+    "given_value",
     "has_base",
     "instance_of",
     "kinds_of",
@@ -395,6 +397,16 @@ def kinds_of(type_: Type) -> frozenset[Kind]:
             return kinds_of(proper.type.bases[0])
         case _:
             return _ANY
+
+
+def given_value(type_: Type) -> Given | None:
+    """What an argument of `bind` may be; None where that is not known, and for what mypy refuses by itself."""
+    proper = get_proper_type(type_)
+    literal = proper.last_known_value if isinstance(proper, Instance) else proper
+    if isinstance(literal, LiteralType) and not literal.fallback.type.is_enum:
+        return Given(kinds_of(literal.fallback), literal.value if isinstance(literal.value, str) else None)
+    kinds = kinds_of(proper)
+    return Given(kinds) if kinds - {"date"} or not kinds else None
 
 
 def required_arguments(type_: Type) -> int | None:

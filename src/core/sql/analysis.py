@@ -30,9 +30,10 @@ from core.sql.rules import (
     refusal,
 )
 from core.sql.tokens import StatementText, Token, quoted, statements_of
+from core.sql.values import Slot, Value, Values, values_of
 from core.values import frozen
 
-__all__ = ["SqlProblem", "Statement", "StatementAnalysis"]
+__all__ = ["SqlProblem", "Statement", "StatementAnalysis", "null_mistakes", "with_values"]
 
 
 @frozen
@@ -52,12 +53,14 @@ class Statement:
     """The facts about a text given to `prepare`.
 
     `takes` is the number of values to bind, None where that is not known. `columns` are those of its rows: none at
-    all for a statement without rows, None where that is not known.
+    all for a statement without rows, None where that is not known. `slots` are the places of its parameters, as far as
+    they are understood.
     """
 
     problems: tuple[SqlProblem, ...] = ()
     takes: int | None = None
     columns: tuple[Column, ...] | None = None
+    slots: tuple[Slot, ...] = ()
 
     def column(self, name: str) -> Column | None:
         """The column of that name; of several, the last one, as in a row."""
@@ -143,7 +146,12 @@ class StatementAnalysis:
             return self._finish(takes if not self.problems else None)
         if word in _SCHEMA_WORDS or word == "EXPLAIN" or not self.known:
             return Statement(takes=takes, columns=None if word == "EXPLAIN" or not self.known else ())
-        return Statement(takes=takes, columns=self._columns())
+        values = values_of(self.part.text, self.tokens, self.migrated.tables)
+        for message in null_mistakes(values):
+            self._say(message, first)
+        if self.problems:
+            return self._finish(takes)
+        return Statement(takes=takes, columns=with_values(self._columns(), values), slots=values.slots)
 
     def _judge_run(self) -> None:
         """Find what SQLite only refuses when it runs: long patterns, and pragmas read as tables."""
@@ -363,6 +371,46 @@ class StatementAnalysis:
         finally:
             gate.open = False
         return column_names([row[1] for row in rows])
+
+
+def null_mistakes(values: Values) -> Iterator[str]:
+    """The NOT NULL columns that a statement gives no value."""
+    for column in values.missing:
+        yield f"{column} is NOT NULL and has no default, but the INSERT leaves it out. Give it a value"
+    for column in values.nulls:
+        yield f"{column} is NOT NULL, but NULL is written into it. Write a value"
+
+
+def with_values(columns: tuple[Column, ...] | None, values: Values) -> tuple[Column, ...] | None:
+    """The columns of a result, with what is known of their values."""
+    if columns is None or values.columns is None or len(columns) != len(values.columns):
+        return columns
+    return tuple(_with_value(column, value) for column, value in zip(columns, values.columns, strict=True))
+
+
+def _with_value(column: Column, value: Value) -> Column:
+    if value.arms:
+        arms = tuple(_with_value(Column(column.name), arm) for arm in value.arms)
+        reason = next((arm for arm in arms if arm.null), None)
+        null, about = (reason.null, reason.about) if reason is not None and value.null else ("", "")
+        return attrs.evolve(
+            column, storage=value.storage or frozenset(), null=null, about=about, never=value.never, arms=arms
+        )
+    null, about = (column.null, column.source) if column.null else (value.null, value.about)
+    if value.never:
+        null = about = ""
+    if column.source:
+        return attrs.evolve(column, null=null, about=about, never=value.never)
+    return attrs.evolve(
+        column,
+        source=value.source,
+        declared=value.declared,
+        storage=value.storage or frozenset(),
+        null=null,
+        about=about,
+        never=value.never,
+        text=value.text,
+    )
 
 
 def _analysis_of(schema: SchemaReader, text: str) -> StatementAnalysis:

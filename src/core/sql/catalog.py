@@ -7,6 +7,7 @@ schema one that cannot be relied on.
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping
@@ -62,13 +63,25 @@ def problem_text(problem: MigrationProblem, directory: Path) -> str:
 
 @frozen
 class TableColumn:
-    """A column as its table declares it. `nullable` is False where it cannot be told."""
+    """A column as its table declares it.
+
+    `nullable` and `filled` are both False where it cannot be told whether it holds NULL. `key` says that it is the key of
+    its rows, an integer that the database gives where nobody does; `generated` that nobody may give it.
+    """
 
     name: str
     declared: str
     nullable: bool
     has_default: bool
     strict: bool
+    filled: bool = False
+    key: bool = False
+    generated: bool = False
+
+    @property
+    def required(self) -> bool:
+        """Whether an INSERT has to give it a value."""
+        return self.filled and not (self.has_default or self.key or self.generated)
 
 
 def _places(table: TableInfo) -> Mapping[str, int]:
@@ -77,7 +90,11 @@ def _places(table: TableInfo) -> Mapping[str, int]:
 
 @frozen
 class TableInfo:
-    """A table or view. Where it was created is told by `file` and `line`, as far as it is known."""
+    """A table or view. Where it was created is told by `file` and `line`, as far as it is known.
+
+    `foreign` has its foreign keys of one column: the column, the other table and its column, in lower case. `guarded` says
+    that a trigger or a conflict clause may keep what would break a constraint from it.
+    """
 
     name: str
     columns: tuple[TableColumn, ...]
@@ -85,6 +102,8 @@ class TableInfo:
     sql: str
     file: Path | None = None
     line: int = 0
+    foreign: frozenset[tuple[str, str, str]] = frozenset()
+    guarded: bool = False
     places: Mapping[str, int] = attrs.field(
         default=attrs.Factory(_places, takes_self=True), init=False, eq=False, repr=False
     )
@@ -279,6 +298,10 @@ def _describe(
     rows = connection.execute(
         "SELECT name, type, sql FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY rowid"
     ).fetchall()
+    triggers = connection.execute(
+        "SELECT lower(tbl_name) FROM sqlite_master WHERE type = 'trigger' AND upper(sql) LIKE '%BEFORE%'"
+    ).fetchall()
+    triggered = {str(row[0]) for row in triggers}
     for name, kind, sql in rows:
         file, line = places.get(str(name).lower(), (None, 0))
         try:
@@ -290,17 +313,53 @@ def _describe(
         strict = _is_strict(text)
         virtual = text[:30].upper().split()[:2] == ["CREATE", "VIRTUAL"]
         checked = "CHECK" in text.upper() and "NOT NULL" in _checks(text)
+        plain = kind == "table" and not virtual
+        keyed = "WITHOUTROWID" in "".join(text.rpartition(")")[2].upper().replace(",", " ").split())
+        keys = sum(row[5] > 0 for row in columns)
         described = tuple(
             TableColumn(
                 str(column),
                 str(declared or ""),
-                kind == "table" and not virtual and not not_null and not key and hidden == 0 and not checked,
+                plain and not not_null and not key and hidden == 0 and not checked,
                 default is not None,
                 strict,
+                plain and bool(not_null or (key and (keyed or strict or _is_rowid(declared, keys, text)))),
+                plain and bool(key) and not keyed and _is_rowid(declared, keys, text),
+                hidden != 0,
             )
             for _, column, declared, not_null, default, key, hidden in columns
         )
-        yield str(name).lower(), TableInfo(str(name), described, kind == "view", text, file, line)
+        foreign = _foreign_keys(connection, str(name), kind == "view")
+        guarded = bool(_CONFLICT.search(text)) or str(name).lower() in triggered
+        yield (
+            str(name).lower(),
+            TableInfo(str(name), described, kind == "view", text, file, line, foreign, guarded),
+        )
+
+
+_CONFLICT: Final = re.compile(r"\bON\s+CONFLICT\b", re.IGNORECASE)
+
+
+def _is_rowid(declared: object, keys: int, sql: str) -> bool:
+    """Whether a column of the primary key is the rowid: the only one, an INTEGER, and not the oddity `INTEGER PRIMARY KEY DESC`."""
+    return keys == 1 and str(declared or "").upper() == "INTEGER" and " DESC" not in sql.upper()
+
+
+def _foreign_keys(connection: sqlite3.Connection, name: str, view: bool) -> frozenset[tuple[str, str, str]]:
+    """The foreign keys of one column: column, table and its column."""
+    if view:
+        return frozenset()
+    rows = connection.execute('SELECT id, "table", "from", "to" FROM pragma_foreign_key_list(?)', (name,)).fetchall()
+    several = [row[0] for row in rows]
+    found: set[tuple[str, str, str]] = set()
+    for number, table, column, to in rows:
+        if several.count(number) > 1:
+            continue
+        if to is None:
+            keys = connection.execute("SELECT name FROM pragma_table_info(?) WHERE pk > 0", (table,)).fetchall()
+            to = keys[0][0] if len(keys) == 1 else ""
+        found.add((str(column).lower(), str(table).lower(), str(to).lower()))
+    return frozenset(found)
 
 
 def _is_strict(sql: str) -> bool:

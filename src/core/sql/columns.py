@@ -23,6 +23,7 @@ __all__ = [
     "MissingRows",
     "SchemaReader",
     "Storage",
+    "affinity",
     "column_names",
     "storage_of",
     "view_columns",
@@ -38,8 +39,9 @@ Storage = Literal["integer", "real", "text", "blob"]
 class Column:
     """A column of a result.
 
-    `source` is the table's column that it is, as `users.email`, or "" for an expression. `storage` holds the storage
-    classes that it may have, or nothing where that is not known. `null` says why it may be NULL, or nothing.
+    `source` is the table's column that it is, as `users.email`, or "" for an expression, which is `text`. `storage` holds
+    the storage classes that it may have, or nothing where that is not known. `null` says why `about` may be NULL, or
+    nothing; `never` that it is proven not to be. `arms` has the columns of a UNION's parts that it is one of.
     """
 
     name: str
@@ -47,6 +49,10 @@ class Column:
     declared: str = ""
     storage: frozenset[Storage] = frozenset()
     null: str = ""
+    about: str = ""
+    never: bool = False
+    text: str = ""
+    arms: tuple[Column, ...] = ()
 
 
 class MissingRows:
@@ -201,7 +207,7 @@ class _Shadow:
         if not table.columns:
             return
         columns = ", ".join(
-            f"{quoted(column.name)} {_affinity(column.declared)} core_{self.index[key]}_{index}_{item}"
+            f"{quoted(column.name)} {affinity(column.declared)} core_{self.index[key]}_{index}_{item}"
             for index, column in enumerate(table.columns)
         )
         self.connection.execute(f"CREATE TABLE {quoted(as_name)} ({columns})")
@@ -240,7 +246,7 @@ class _Shadow:
         return column_names([row[1] for row in rows]), tags
 
 
-def _affinity(declared: str) -> str:
+def affinity(declared: str) -> str:
     """SQLite's rules (https://www.sqlite.org/datatype3.html#determination_of_column_affinity), as a word for each."""
     upper = declared.upper()
     if "INT" in upper:
@@ -257,7 +263,7 @@ def _affinity(declared: str) -> str:
 def storage_of(column: TableColumn) -> frozenset[Storage]:
     """The storage classes that a column's values have, where its declared type says so; else nothing."""
     upper = column.declared.upper()
-    match _affinity(upper):
+    match affinity(upper):
         case "INT":
             return frozenset(["integer"])
         case "TEXT":

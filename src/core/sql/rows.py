@@ -24,10 +24,11 @@ _FROM: Final[dict[str, frozenset[Storage]]] = {
     "str": frozenset(["text"]),
     "date": frozenset(["text"]),
     "bytes": frozenset(["blob"]),
-    "json": frozenset(),
+    "json": frozenset(["text"]),
     "none": frozenset(),
 }
 _FITS: Final[dict[Storage, str]] = {"integer": "int", "real": "float", "text": "str", "blob": "bytes"}
+_SHOWN: Final[dict[Storage, str]] = {"integer": "an integer", "real": "a real", "text": "a text", "blob": "a blob"}
 
 
 class RowField(NamedTuple):
@@ -98,15 +99,17 @@ def check_scalar(statement: Statement, shown: str, kinds: frozenset[Kind]) -> st
 
 def _mismatch(title: str, column: Column, field: RowField) -> str | None:
     kinds = field.kinds
-    if column.storage and "any" not in kinds and not any(_FROM[kind] & column.storage for kind in kinds):
-        fits = " or ".join(_FITS[storage] for storage in sorted(column.storage))
-        return (
-            f"{title}.{field.name}: {field.shown} cannot hold {column.source}, which is {column.declared}. "
-            f"Make it {_optional(fits, column)}"
-        )
+    for part in column.arms or (column,):
+        if part.storage and "any" not in kinds and not any(_FROM[kind] & part.storage for kind in kinds):
+            fits = " or ".join(_FITS[storage] for storage in sorted(column.storage or part.storage))
+            what = part.declared if part.source else " or ".join(_SHOWN[storage] for storage in sorted(part.storage))
+            return (
+                f"{title}.{field.name}: {field.shown} cannot hold {part.source or part.text}, which is {what}. "
+                f"Make it {_optional(fits, column)}"
+            )
     if column.null and not field.optional:
         return (
-            f"{title}.{field.name}: {field.shown} cannot hold NULL, but {column.source} {column.null}. "
+            f"{title}.{field.name}: {field.shown} cannot hold NULL, but {column.about} {column.null}. "
             f"Make it {field.shown} | None"
         )
     return None

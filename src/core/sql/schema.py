@@ -7,13 +7,14 @@ from typing import Final
 
 import attrs
 
-from core.sql.analysis import SqlProblem, Statement, StatementAnalysis
+from core.sql.analysis import SqlProblem, Statement, StatementAnalysis, with_values
 from core.sql.catalog import Migrated, MigrationProblem, migrate
 from core.sql.columns import Column, MissingRows, SchemaReader
 from core.sql.migrations import migration_digest
 from core.sql.rules import MAX_PARAMETERS, MAX_SQL_BYTES
 from core.sql.simple import read_simple
-from core.sql.tokens import statements_of
+from core.sql.tokens import statements_of, tokens_of
+from core.sql.values import values_of
 
 __all__ = ["Schema", "blank_schema", "schema_of"]
 
@@ -79,6 +80,9 @@ class Schema(SchemaReader):
             return None
         if self.refusal(f"EXPLAIN {sql}", () if read.numbered else (None,) * read.takes) is not None:
             return None
+        values = values_of(sql, tokens_of(sql), self.migrated.tables)
+        if values.missing or values.nulls:
+            return None
         why = MissingRows(read.clauses, self.migrated.tables)
         columns: list[Column] = []
         for name, number, at in read.columns:
@@ -88,7 +92,7 @@ class Schema(SchemaReader):
                 item = read.clauses.items[number]
                 table = self.migrated.tables[item.name]
                 columns.append(self.column(name, table, at, why.null(name, table, table.columns[at], item)))
-        return Statement(takes=read.takes, columns=tuple(columns))
+        return Statement(takes=read.takes, columns=with_values(tuple(columns), values), slots=values.slots)
 
     def analyse_fully(self, sql: str) -> Statement:
         """Return all that can be said about any text."""

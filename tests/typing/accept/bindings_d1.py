@@ -31,9 +31,9 @@ class Named(TypedDict):
 
 async def statements(db: D1Database) -> None:
     statement = db.prepare("SELECT id, name FROM users WHERE id = ?")
-    assert_type(statement, D1PreparedStatement[str, str])
+    assert_type(statement, D1PreparedStatement[dict[str, Any]])
     bound = statement.bind(1, 1.5, "text", True, None, b"blob", bytearray(b"blob"), memoryview(b"blob"), [0, 255])
-    assert_type(bound, D1PreparedStatement[str, str])
+    assert_type(bound, D1PreparedStatement[dict[str, Any]])
     assert_type(await bound.first(), dict[str, Any] | None)
     assert_type(await bound.first("name"), Any)
     assert_type(await bound.first(User), User | None)
@@ -43,6 +43,38 @@ async def statements(db: D1Database) -> None:
     assert_type(await bound.run(), D1Result[dict[str, Any]])
     assert_type(await bound.raw(), list[list[Any]])
     assert_type(await bound.raw(column_names=True), list[list[Any]])
+
+
+async def rows_have_a_type(db: D1Database) -> None:
+    users = db.prepare("SELECT id, name FROM users WHERE id = ?").as_(User)
+    assert_type(users, D1PreparedStatement[User])
+    assert_type(users.bind(1), D1PreparedStatement[User])
+    assert_type(await users.first(), User | None)
+    assert_type(await users.first("name"), Any)
+    assert_type(await users.first(Named), Named | None)
+    assert_type(await users.one(), User)
+    assert_type(await users.one(error=KeyError("user")), User)
+    assert_type((await users.all()).results, list[User])
+    assert_type(await users.run(), D1Result[User])
+    plain = db.prepare("SELECT id, name FROM users WHERE id = ?")
+    assert_type(await plain.one(), dict[str, Any])
+    assert_type(await plain.one(User), User)
+    assert_type(await plain.one("name"), Any)
+
+
+async def a_batch_has_types(db: D1Database) -> None:
+    users = db.prepare("SELECT id, name FROM users").as_(User)
+    named = db.prepare("SELECT name FROM users").as_(Named)
+    plain = db.prepare("DELETE FROM users")
+    assert_type(await db.batch((users, named)), tuple[D1Result[User], D1Result[Named]])
+    first, second, third = await db.batch((users, plain, named.bind(1)))
+    assert_type(first.results, list[User])
+    assert_type(second.results, list[dict[str, Any]])
+    assert_type(third.results[0], Named)
+    assert_type(await db.batch([users, users.bind(1)]), list[D1Result[User]])
+    fourth, _, _, last = await db.with_session().batch((users, plain, plain, named))
+    assert_type(fourth, D1Result[User])
+    assert_type(last, D1Result[Named])
 
 
 async def results(db: D1Database) -> None:
@@ -76,7 +108,7 @@ async def several(db: D1Database) -> None:
 async def sessions(db: D1Database) -> None:
     session = db.with_session("first-primary")
     assert_type(session, D1DatabaseSession)
-    assert_type(session.prepare("SELECT 1"), D1PreparedStatement[str, str])
+    assert_type(session.prepare("SELECT 1"), D1PreparedStatement[dict[str, Any]])
     assert_type(await session.batch([session.prepare("SELECT 1")]), list[D1Result[dict[str, Any]]])
     assert_type(session.get_bookmark(), str | None)
     db.with_session(session.get_bookmark())

@@ -7,7 +7,9 @@ JavaScript arrays of numbers there, the only arrays a row can have, and become b
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, cast
+
+from typing_extensions import TypeVar
 
 from core.backends.workerd.conversion import (
     bridge,
@@ -20,37 +22,49 @@ from core.backends.workerd.conversion import (
     translated,
     unwrap,
 )
-from core.bindings.d1 import D1ExecResult, D1Meta, D1Result, D1Row, D1Value
+from core.bindings.d1 import D1ExecResult, D1Meta, D1PreparedStatement, D1Result, D1Row, D1Value
 from core.bindings.numbers import MAX_SAFE_INTEGER
 from core.calls import BoundHook, Hookable, binding_call
-from core.errors import BindingError, D1Error, D1TypeError
+from core.errors import BindingError, CoreError, D1Error, D1TypeError
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeForm
 
 __all__ = ["WorkerdD1Database", "WorkerdD1PreparedStatement", "WorkerdD1Session"]
 
 T = TypeVar("T")
+R = TypeVar("R", default=dict[str, Any])
 
 
-class WorkerdD1PreparedStatement(Hookable):
+class WorkerdD1PreparedStatement(Hookable, Generic[R]):
     """`D1PreparedStatement` over the runtime's."""
 
-    __slots__ = ("_hook", "_statement", "sql", "values")
+    __slots__ = ("_hook", "_statement", "sql", "type", "values")
 
-    def __init__(self, statement: Any, sql: str, values: tuple[D1Value, ...], hook: BoundHook | None) -> None:
+    def __init__(
+        self, statement: Any, sql: str, values: tuple[D1Value, ...], hook: BoundHook | None, type_: Any = None
+    ) -> None:
         self._statement = statement
         self._hook = hook
         self.sql: str = sql
         self.values: tuple[D1Value, ...] = values
+        self.type: Any = type_
 
     def _call_target(self) -> tuple[Any, ...]:
         return self.sql, *self.values
 
-    def bind(self, *values: D1Value) -> WorkerdD1PreparedStatement:
+    def bind(self, *values: D1Value) -> WorkerdD1PreparedStatement[R]:
         """Return a new statement with `values`. See `D1PreparedStatement.bind`."""
         outgoing = [_bindable(value) for value in values]
         try:
-            return WorkerdD1PreparedStatement(self._statement.bind(*outgoing), self.sql, values, self._hook)
+            bound = self._statement.bind(*outgoing)
         except bridge().JsException as error:
             raise translated(error, _error) from None
+        return WorkerdD1PreparedStatement(bound, self.sql, values, self._hook, self.type)
+
+    def as_(self, type_: TypeForm[T], /) -> D1PreparedStatement[T]:
+        """Return a new statement whose rows become `T`. See `D1PreparedStatement.as_`."""
+        return WorkerdD1PreparedStatement(self._statement, self.sql, self.values, self._hook, type_)
 
     @binding_call
     async def first(self, what: Any = None, /) -> Any:
@@ -59,29 +73,38 @@ class WorkerdD1PreparedStatement(Hookable):
             value = await call_js(_error, self._statement.first, what)
             return _cell(rows_of(value) if not is_null(value) else None)
         row = await call_js(_error, self._statement.first)
+        return None if is_null(row) else self._read(_row(rows_of(row)), what)
+
+    @binding_call
+    async def one(self, what: Any = None, /, *, error: Exception | None = None) -> Any:
+        """Return the first row, which has to be there. See `D1PreparedStatement.one`."""
+        row = await call_js(_error, self._statement.first)
         if is_null(row):
-            return None
+            raise CoreError(404, "Not Found") if error is None else error
         found = _row(rows_of(row))
-        if what is None:
-            return found
+        if not isinstance(what, str):
+            return self._read(found, what)
+        if what not in found:
+            raise _error("Error", f"D1_COLUMN_NOTFOUND: Column not found ({what})")
+        return found[what]
+
+    def _read(self, row: D1Row, what: Any) -> Any:
+        type_ = self.type if what is None else what
+        if type_ is None:
+            return row
         from core.structure import structure_row
 
-        return structure_row(found, what)
+        return structure_row(row, type_)
 
     @binding_call
     async def all(self, type_: Any = None, /) -> Any:
         """Return every row. See `D1PreparedStatement.all`."""
-        result = _result(await call_js(_error, self._statement.all))
-        if type_ is None:
-            return result
-        from core.structure import structure_rows
-
-        return D1Result(structure_rows(result.results, type_), result.meta, result.success)
+        return _result(await call_js(_error, self._statement.all), self.type if type_ is None else type_)
 
     @binding_call
-    async def run(self) -> D1Result[D1Row]:
+    async def run(self) -> D1Result[R]:
         """Run the statement. See `D1PreparedStatement.run`."""
-        return _result(await call_js(_error, self._statement.run))
+        return _result(await call_js(_error, self._statement.run), self.type)
 
     @binding_call
     async def raw(self, column_names: bool = False) -> list[list[Any]]:
@@ -105,15 +128,21 @@ class WorkerdD1Session(Hookable):
         return WorkerdD1PreparedStatement(self._database.prepare(sql), sql, (), self._hook)
 
     @binding_call
-    async def batch(self, statements: Sequence[Any], /) -> list[D1Result[D1Row]]:
+    async def batch(self, statements: Sequence[Any], /) -> Any:
         """Run statements in one transaction. See `D1Database.batch`."""
         outgoing: list[Any] = []
+        types: list[Any] = []
         for statement in statements:
             if not isinstance(statement, WorkerdD1PreparedStatement):
                 raise D1TypeError(f"batch() takes statements, as prepare() gives them, not {type(statement).__name__}")
             outgoing.append(statement._statement)
-        results = await call_js(_error, self._database.batch, bridge().to_js(outgoing))
-        return [_result_of(result) for result in rows_of(results)]
+            if statement.sql.strip():
+                types.append(statement.type)
+        found = rows_of(await call_js(_error, self._database.batch, bridge().to_js(outgoing)))
+        # The platform leaves blank statements out.
+        typed = types if len(types) == len(found) else [None] * len(found)
+        results = [_result_of(result, type_) for result, type_ in zip(found, typed, strict=True)]
+        return tuple(results) if isinstance(statements, tuple) else results
 
     def get_bookmark(self) -> str | None:
         """Return where the session is, or None. See `D1DatabaseSession.get_bookmark`."""
@@ -191,12 +220,17 @@ def _row(row: Mapping[str, Any]) -> D1Row:
     return {name: bytes(cast("list[int]", value)) if type(value) is list else value for name, value in row.items()}
 
 
-def _result(result: Any) -> D1Result[D1Row]:
-    return _result_of(rows_of(result))
+def _result(result: Any, type_: Any) -> D1Result[Any]:
+    return _result_of(rows_of(result), type_)
 
 
-def _result_of(result: Mapping[str, Any]) -> D1Result[D1Row]:
-    return D1Result([_row(row) for row in result["results"] or ()], _meta(result["meta"]), result["success"])
+def _result_of(result: Mapping[str, Any], type_: Any) -> D1Result[Any]:
+    rows: list[Any] = [_row(row) for row in result["results"] or ()]
+    if type_ is not None:
+        from core.structure import structure_rows
+
+        rows = structure_rows(rows, type_)
+    return D1Result(rows, _meta(result["meta"]), result["success"])
 
 
 _META: Final = (

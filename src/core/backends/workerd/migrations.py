@@ -45,7 +45,7 @@ async def apply(
         try:
             await db.batch([*(db.prepare(statement) for statement in statements), *records])
         except D1Error as error:
-            if "UNIQUE constraint failed: " + table in str(error):
+            if error.constraint == "UNIQUE" and error.columns == (f"{table}.name",):
                 continue  # another node was quicker
             raise D1Error(f"{name}: {error}") from None
         applied.append(name)

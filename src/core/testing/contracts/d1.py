@@ -11,7 +11,7 @@ from typing import Any, cast
 import attrs
 
 from core.bindings.d1 import D1Database, D1PreparedStatement
-from core.errors import D1Error, D1TypeError
+from core.errors import CoreError, D1Error, D1TypeError
 from core.structure import StructureError
 from core.testing.contracts.contract import Contract, refused
 
@@ -44,6 +44,24 @@ class User:
     id: int
     name: str
     email: str | None = None
+
+
+@attrs.frozen
+class Place:
+    """A part of a JSON text."""
+
+    city: str
+    open: bool = False
+
+
+@attrs.frozen
+class Document:
+    """A row with JSON texts in it."""
+
+    tags: list[str]
+    counts: dict[str, int]
+    place: Place
+    places: list[Place] | None
 
 
 @attrs.frozen
@@ -118,6 +136,55 @@ async def rows_are_structured_strictly(db: D1Database) -> None:
     wrong = db.prepare("SELECT 1 AS id, 'Ann' AS name UNION ALL SELECT 'x', NULL")
     error = await refused(wrong.all(User), StructureError)
     assert sorted(issue["path"] for issue in error.issues) == ["results[1].id", "results[1].name"]
+
+
+@contract.case()
+async def one_gives_a_row_that_has_to_be_there(db: D1Database) -> None:
+    await with_users(db)
+    by_id = db.prepare("SELECT id, name, email FROM users WHERE id = ?")
+    assert await by_id.bind(1).one() == {"id": 1, "name": "Ann", "email": "ann@x.test"}
+    assert await by_id.bind(3).one("email") is None
+    assert await by_id.bind(3).one(User) == User(3, "Cyd")
+    error = await refused(by_id.bind(4).one(User), CoreError, "Not Found")
+    assert error.status == 404
+    await refused(by_id.bind(4).one("email"), CoreError)
+    await refused(by_id.bind(4).one(error=KeyError("user 4")), KeyError, "'user 4'")
+    await refused(by_id.bind(1).one("nope"), D1Error, "D1_COLUMN_NOTFOUND: Column not found (nope)")
+
+
+@contract.case()
+async def a_statement_says_what_its_rows_become(db: D1Database) -> None:
+    await with_users(db)
+    by_id = db.prepare("SELECT id, name FROM users WHERE id = ?").as_(User)
+    assert await by_id.bind(1).first() == User(1, "Ann")
+    assert await by_id.bind(1).first("name") == "Ann"
+    assert await by_id.bind(9).first() is None
+    assert await by_id.bind(2).one() == User(2, "Bob")
+    assert (await by_id.bind(2).all()).results == [User(2, "Bob")]
+    assert (await by_id.bind(2).run()).results == [User(2, "Bob")]
+    assert await by_id.bind(2).raw() == [[2, "Bob"]]
+    count = db.prepare("SELECT count(*) AS n FROM users")
+    users, counted = await db.batch((db.prepare("SELECT id, name FROM users WHERE id < 3").as_(User), count))
+    assert users.results == [User(1, "Ann"), User(2, "Bob")]
+    assert counted.results == [{"n": 3}]
+    assert [result.results for result in await db.batch([by_id.bind(1), by_id.bind(9)])] == [[User(1, "Ann")], []]
+    error = await refused(db.batch([db.prepare("SELECT 'x' AS id, 'y' AS name").as_(User)]), StructureError)
+    assert [issue["path"] for issue in error.issues] == ["results[0].id"]
+
+
+@contract.case()
+async def json_text_fills_lists_and_classes(db: D1Database) -> None:
+    statement = db.prepare(
+        "SELECT json_array('a', 'b') AS tags, '{\"a\": 1}' AS counts, json_object('city', 'Bonn', 'open', json('true'))"
+        " AS place, ? AS places"
+    )
+    expected = Document(["a", "b"], {"a": 1}, Place("Bonn", True), None)
+    assert await statement.bind(None).one(Document) == expected
+    assert await statement.bind('[{"city": "Ulm"}]').one(Document) == attrs.evolve(expected, places=[Place("Ulm")])
+    error = await refused(statement.bind('[{"city": 1}, {}]').one(Document), StructureError)
+    assert [issue["path"] for issue in error.issues] == ["places[0].city", "places[1].city"]
+    error = await refused(statement.bind("not JSON").one(Document), StructureError)
+    assert error.issues == [{"path": "places", "message": "must be an array, as JSON text"}]
 
 
 @contract.case()
@@ -414,7 +481,7 @@ async def an_empty_batch_is_refused_and_blank_statements_left_out(db: D1Database
     await refused(db.batch([]), D1Error, "D1_ERROR: No SQL statements detected.")
     results = await db.batch([db.prepare("  "), db.prepare("SELECT 1 AS a")])
     assert [result.results for result in results] == [[{"a": 1}]]
-    await refused(db.batch(cast("Any", ["SELECT 1"])), D1TypeError)
+    await refused(cast("Any", db).batch(["SELECT 1"]), D1TypeError)
 
 
 @contract.case(paired=True)

@@ -14,7 +14,7 @@ from core.backends.embedded.store import Database, Store, StoreError, is_busy, s
 from core.bindings.d1 import D1ExecResult, D1Meta, D1Result, D1Row, D1Value
 from core.bindings.numbers import MAX_SAFE_INTEGER
 from core.calls import Hookable, binding_call
-from core.errors import D1TypeError
+from core.errors import CoreError, D1TypeError
 
 __all__ = ["EmbeddedD1Database", "EmbeddedD1PreparedStatement", "EmbeddedD1Session"]
 
@@ -30,7 +30,7 @@ _put: Final = object.__setattr__
 class EmbeddedD1PreparedStatement(Hookable):
     """A statement of an embedded database. See `D1PreparedStatement`."""
 
-    __slots__ = ("_database", "_hook", "_session", "sql", "values")
+    __slots__ = ("_database", "_hook", "_session", "sql", "type", "values")
 
     def __init__(
         self,
@@ -38,12 +38,14 @@ class EmbeddedD1PreparedStatement(Hookable):
         sql: str,
         values: tuple[Any, ...] = (),
         session: EmbeddedD1Session | None = None,
+        type_: Any = None,
     ) -> None:
         self._database = database
         self._hook = database._hook
         self._session = session
         self.sql: str = sql
         self.values: tuple[Any, ...] = values
+        self.type: Any = type_
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.sql!r} {self.values!r}>"
@@ -64,17 +66,33 @@ class EmbeddedD1PreparedStatement(Hookable):
                 bound.append(float(value))
             else:
                 bound.append(to_sqlite(value))
-        return EmbeddedD1PreparedStatement(self._database, self.sql, tuple(bound), self._session)
+        return EmbeddedD1PreparedStatement(self._database, self.sql, tuple(bound), self._session, self.type)
+
+    def as_(self, type_: Any, /) -> EmbeddedD1PreparedStatement:
+        """Return a new statement whose rows become `T`. See `D1PreparedStatement.as_`."""
+        return EmbeddedD1PreparedStatement(self._database, self.sql, self.values, self._session, type_)
 
     @binding_call
     async def first(self, what: Any = None, /) -> Any:
         """Return the first row, its column, or the row as a `T`. See `D1PreparedStatement.first`."""
+        return await self._first(what, None)
+
+    @binding_call
+    async def one(self, what: Any = None, /, *, error: Exception | None = None) -> Any:
+        """Return the first row, which has to be there. See `D1PreparedStatement.one`."""
+        return await self._first(what, CoreError(404, "Not Found") if error is None else error)
+
+    async def _first(self, what: Any, missing: Exception | None) -> Any:
         columns, rows, _ = await self._database._answer(self)
         if not rows:
+            if missing is not None:
+                raise missing
             return None
         row = dict(zip(columns, rows[0], strict=True))
         if what is None:
-            return row
+            what = self.type
+            if what is None:
+                return row
         if isinstance(what, str):
             if what not in row:
                 message = f"D1_COLUMN_NOTFOUND: Column not found ({what})"
@@ -87,7 +105,9 @@ class EmbeddedD1PreparedStatement(Hookable):
     @binding_call
     async def all(self, type_: Any = None, /) -> Any:
         """Return every row. See `D1PreparedStatement.all`."""
-        answer = await self._database._answer(self)
+        return self._result(await self._database._answer(self), self.type if type_ is None else type_)
+
+    def _result(self, answer: Answer, type_: Any) -> D1Result[Any]:
         result = _to_result(answer)
         if type_ is None:
             return result
@@ -96,7 +116,7 @@ class EmbeddedD1PreparedStatement(Hookable):
         return D1Result(structure_rows(result.results, type_), result.meta)
 
     @binding_call
-    async def run(self) -> D1Result[D1Row]:
+    async def run(self) -> D1Result[Any]:
         """Run the statement. See `D1PreparedStatement.run`."""
         database = self._database
         # As `_answer` has it, without a coroutine more: most writes are runs, and most end here.
@@ -106,7 +126,7 @@ class EmbeddedD1PreparedStatement(Hookable):
             answer = await database._failed(self, error)
         if self._session is not None:
             self._session._moved()
-        return _to_result(answer)
+        return self._result(answer, self.type)
 
     @binding_call
     async def raw(self, column_names: bool = False) -> list[list[Any]]:
@@ -129,7 +149,7 @@ class EmbeddedD1Session:
         """Return a statement of this session."""
         return EmbeddedD1PreparedStatement(self._database, check_sql(sql), session=self)
 
-    async def batch(self, statements: Sequence[Any], /) -> list[D1Result[D1Row]]:
+    async def batch(self, statements: Sequence[Any], /) -> Any:
         """Run statements in one transaction. See `D1Database.batch`."""
         results = await self._database.batch(statements)
         self._moved()
@@ -159,11 +179,13 @@ class EmbeddedD1Database(Hookable):
         return EmbeddedD1PreparedStatement(self, sql if sql.__class__ is str else check_sql(sql))
 
     @binding_call
-    async def batch(self, statements: Sequence[Any], /) -> list[D1Result[D1Row]]:
+    async def batch(self, statements: Sequence[Any], /) -> Any:
         """Run statements in one transaction. See `D1Database.batch`."""
-        queries = [(statement.sql, statement.values) for statement in _check_statements(statements)]
+        given = [statement for statement in _check_statements(statements) if not self.engine.is_blank(statement.sql)]
+        queries = [(statement.sql, statement.values) for statement in given]
         answers = await self._perform(lambda: self.engine.transaction(queries))
-        return [_to_result(answer) for answer in answers]
+        results = [statement._result(answer, statement.type) for statement, answer in zip(given, answers, strict=True)]
+        return tuple(results) if isinstance(statements, tuple) else results
 
     @binding_call
     async def exec(self, sql: str, /) -> D1ExecResult:

@@ -146,6 +146,10 @@ class Engine:
             if write:
                 self._schema += 1
 
+    def is_blank(self, sql: str) -> bool:
+        """Return whether a text has nothing to run, so that a batch leaves it out."""
+        return self._plan(sql).blank
+
     def inside(self, sql: str, values: tuple[Any, ...]) -> Answer:
         """Run one text inside a transaction of the caller's. What was done before a statement that fails stays done."""
         plan = self._plan(sql)

@@ -1,0 +1,90 @@
+"""The values bound to a statement against the columns beside its parameters.
+
+Every number is bound as a REAL (`D1PreparedStatement.bind`), and a column's affinity converts what it is compared with and
+what it is given (https://www.sqlite.org/datatype3.html), so that only what can never work is told.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from core.sql.columns import Storage
+from core.sql.values import Slot
+
+if TYPE_CHECKING:
+    from core.sql.rows import Kind
+
+__all__ = ["Given", "check_parameter"]
+
+_NONE: Final[frozenset[Kind]] = frozenset(["none"])
+_DATE: Final[frozenset[Kind]] = frozenset(["date"])
+_JSON: Final[frozenset[Kind]] = frozenset(["json"])
+_BYTES: Final[frozenset[Kind]] = frozenset(["bytes"])
+_TEXTS: Final[frozenset[Storage]] = frozenset(["text"])
+_INTEGERS: Final[frozenset[Storage]] = frozenset(["integer"])
+_NUMBER: Final = re.compile(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*")
+
+
+class Given(NamedTuple):
+    """An argument of `bind`: what it may be, and its text where that is a literal. `enum` names an Enum that is no int and no str."""
+
+    kinds: frozenset[Kind]
+    text: str | None = None
+    enum: str = ""
+
+
+def check_parameter(number: int, slots: Iterable[Slot], given: Given) -> str | None:
+    """Return the mistake in the value of a parameter, by its number from 1, or None."""
+    if given.enum:
+        return f"bind() takes no {given.enum}. Bind its value: .value"
+    if given.kinds == _DATE:
+        return "bind() takes no dates, times and UUIDs. Bind their text: str()"
+    slots = list(slots)
+    # A statement that asks whether a value is NULL does not count on it elsewhere.
+    asks = any(slot.use == "null" for slot in slots)
+    for slot in slots:
+        if slot.number == number and not (asks and given.kinds == _NONE and slot.use in ("compare", "list")):
+            message = _mistake(slot, given)
+            if message is not None:
+                return message
+    return None
+
+
+def _mistake(slot: Slot, given: Given) -> str | None:
+    kinds = given.kinds
+    column = slot.column
+    if kinds == _JSON:
+        return _list(slot)
+    if "any" in kinds or not kinds:
+        return None
+    if "none" in kinds:
+        if slot.use == "store" and slot.full:
+            may = "is" if kinds == _NONE else "may be"
+            return f"{column} is NOT NULL, but the value {may} None. Bind another"
+        if kinds == _NONE and slot.use in ("compare", "list"):
+            return f"nothing is equal to NULL, {column} neither. Write IS NULL in place of the comparison with None"
+        if kinds == _NONE and slot.use == "limit":
+            return "LIMIT takes a number, but the value is None. Bind -1 for no limit"
+    if slot.storage == _TEXTS and kinds <= {"int", "bool"}:
+        return f'{column} is TEXT, where a number arrives as "5.0". Bind its text: str()'
+    if slot.exact and slot.storage == _INTEGERS and given.text is not None and not _NUMBER.fullmatch(given.text):
+        what = "takes an integer" if slot.use == "limit" else "is an INTEGER"
+        return f'{column} {what}, but the value is the text "{given.text}". Bind a number'
+    if slot.exact and kinds == _BYTES and slot.storage and "blob" not in slot.storage:
+        return f"{column} holds no blobs, but the value is bytes. Bind a text or a number"
+    return None
+
+
+def _list(slot: Slot) -> str | None:
+    if slot.use == "json":
+        return f"{slot.column} reads JSON text, but the value is a list or an object. Bind json.dumps() of it"
+    if not slot.storage or "blob" in slot.storage:
+        return None
+    if slot.use == "list":
+        return (
+            "a list is bound as one blob. Write a ? for each of its values, or IN (SELECT value FROM json_each(?)) and "
+            "bind json.dumps() of it"
+        )
+    return f"a list is bound as one blob, which {slot.column} is not. Bind json.dumps() of it, or one of its values"

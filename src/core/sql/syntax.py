@@ -1,0 +1,810 @@
+"""SQLite's queries and expressions as trees, read from tokens (https://www.sqlite.org/lang_select.html, lang_expr.html).
+
+Only statements that SQLite has compiled are read, so nothing is judged here: what is not understood raises `Unclear`, and
+then nothing is said about the statement's values. Longer than 400 lines, because it is one grammar: expressions hold queries,
+and queries expressions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, Literal, NamedTuple, TypeAlias, TypeVar
+
+import attrs
+
+from core.sql.clauses import NOT_ALIASES
+from core.sql.tokens import Token, words
+
+__all__ = [
+    "Between",
+    "Call",
+    "Case",
+    "Cast",
+    "Change",
+    "Common",
+    "Constant",
+    "Core",
+    "Derived",
+    "Exists",
+    "Expression",
+    "From",
+    "In",
+    "Insert",
+    "Join",
+    "Name",
+    "Operator",
+    "Parameter",
+    "Query",
+    "Returned",
+    "Row",
+    "Star",
+    "Subquery",
+    "Table",
+    "Unclear",
+    "read_statement",
+]
+
+
+T = TypeVar("T")
+
+
+class Unclear(Exception):
+    """A statement that is not understood."""
+
+
+# Expressions --------------------------------------------------------------------------------------------------------
+
+
+class Constant(NamedTuple):
+    """A literal. `kind` is its storage class, or `null`."""
+
+    kind: Literal["integer", "real", "text", "blob", "null"]
+    text: str
+
+
+class Parameter(NamedTuple):
+    """A `?`, with the number of its value, from 1."""
+
+    number: int
+
+
+class Name(NamedTuple):
+    """A column, in lower case; `qualifier` is the `u` of `u.id`."""
+
+    qualifier: str | None
+    name: str
+
+
+class Operator(NamedTuple):
+    """An operator in capitals with its operands: one, two, or three for LIKE with ESCAPE."""
+
+    name: str
+    operands: tuple[Expression, ...]
+
+
+class Call(NamedTuple):
+    """A function, in lower case. `window` says that it has OVER, `framed` that a frame or a named window goes with it."""
+
+    name: str
+    arguments: tuple[Expression, ...]
+    filter: Expression | None = None
+    window: bool = False
+    framed: bool = False
+    others: tuple[Expression, ...] = ()
+    """Expressions of its window, and of an ORDER BY among its arguments."""
+
+
+class Case(NamedTuple):
+    """CASE: `base` is what the WHENs are compared with, where there is one."""
+
+    base: Expression | None
+    branches: tuple[tuple[Expression, Expression], ...]
+    otherwise: Expression | None
+
+
+class Cast(NamedTuple):
+    """CAST(operand AS type)."""
+
+    operand: Expression
+    type: str
+
+
+class Between(NamedTuple):
+    """operand BETWEEN low AND high."""
+
+    operand: Expression
+    low: Expression
+    high: Expression
+
+
+class In(NamedTuple):
+    """operand IN (items) or IN (query); neither for a table."""
+
+    operand: Expression
+    items: tuple[Expression, ...] | None
+    query: Query | None
+
+
+class Subquery(NamedTuple):
+    """A query in the place of a value."""
+
+    query: Query
+
+
+class Exists(NamedTuple):
+    """EXISTS (query)."""
+
+    query: Query
+
+
+class Row(NamedTuple):
+    """Several values in parentheses."""
+
+    items: tuple[Expression, ...]
+
+
+Expression: TypeAlias = (
+    "Constant | Parameter | Name | Operator | Call | Case | Cast | Between | In | Subquery | Exists | Row"
+)
+
+# Queries ------------------------------------------------------------------------------------------------------------
+
+
+class Star(NamedTuple):
+    """`*`, or `u.*`."""
+
+    qualifier: str | None
+
+
+class Returned(NamedTuple):
+    """An entry of a result list: its alias in lower case, and its text."""
+
+    value: Expression | Star
+    alias: str | None
+    text: str
+
+
+class Table(NamedTuple):
+    """A table, view or WITH query of a FROM clause, in lower case; `arguments` for a function: json_each(…)."""
+
+    name: str
+    alias: str
+    arguments: tuple[Expression, ...] | None
+
+
+class Derived(NamedTuple):
+    """A query in a FROM clause."""
+
+    query: Query
+    alias: str
+
+
+class Join(NamedTuple):
+    """Two sources side by side. `using` holds the columns of USING, None in it stands for NATURAL."""
+
+    left: From
+    right: From
+    kind: Literal["inner", "left", "right", "full"]
+    on: Expression | None
+    using: tuple[str | None, ...]
+
+
+From: TypeAlias = "Table | Derived | Join"
+
+
+Common: TypeAlias = "dict[str, tuple[tuple[str, ...], Query | None]]"
+"""The queries that WITH names: their columns, and the query; None for one that changes rows."""
+
+
+def _no_queries() -> Common:
+    return {}
+
+
+@attrs.frozen
+class Core:
+    """One SELECT, or VALUES with its `rows`."""
+
+    columns: tuple[Returned, ...] = ()
+    source: From | None = None
+    where: Expression | None = None
+    group: tuple[Expression, ...] = ()
+    having: Expression | None = None
+    rows: tuple[tuple[Expression, ...], ...] = ()
+    windows: tuple[Expression, ...] = ()
+
+
+@attrs.frozen
+class Query:
+    """SELECTs with what stands between them, and the queries that WITH names: (their columns, the query)."""
+
+    cores: tuple[Core, ...]
+    compound: tuple[str, ...] = ()
+    common: Common = attrs.field(factory=_no_queries)
+    order: tuple[Expression, ...] = ()
+    limit: tuple[Expression, ...] = ()
+
+
+@attrs.frozen
+class Change:
+    """UPDATE or DELETE, and what an INSERT does ON CONFLICT: columns and their values, sources and conditions.
+
+    `action` is the word of OR IGNORE and the like.
+    """
+
+    table: str
+    alias: str
+    sets: tuple[tuple[tuple[str, ...], Expression], ...] = ()
+    source: From | None = None
+    where: Expression | None = None
+    returning: tuple[Returned, ...] = ()
+    common: Common = attrs.field(factory=_no_queries)
+    others: tuple[Expression, ...] = ()
+    action: str = ""
+
+
+@attrs.frozen
+class Insert:
+    """INSERT or REPLACE: `columns` as listed, None for all; `query` is None for DEFAULT VALUES."""
+
+    change: Change
+    columns: tuple[str, ...] | None
+    query: Query | None
+
+
+# Reading ------------------------------------------------------------------------------------------------------------
+
+_COMPOUND: Final = words("UNION EXCEPT INTERSECT")
+_ENDS: Final = NOT_ALIASES | words(
+    "WHEN THEN ELSE END AND OR IS IN LIKE BETWEEN COLLATE ISNULL NOTNULL ASC DESC FILTER OVER"
+)
+_COMPARED: Final = words("= == <> != IS IN LIKE GLOB MATCH REGEXP BETWEEN ISNULL NOTNULL NOT")
+_LEVELS: Final[Sequence[frozenset[str]]] = (
+    words("< <= > >="),
+    words("& | << >>"),
+    words("+ -"),
+    words("* / %"),
+    words("|| -> ->>"),
+)
+_UNARY: Final = words("- + ~")
+_MOMENTS: Final = words("CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP")
+
+
+def read_statement(text: str, tokens: Sequence[Token]) -> Query | Insert | Change:
+    """Read one statement. Raises `Unclear` for what is not understood."""
+    reader = _Reader(text, tokens)
+    try:
+        statement = reader.statement()
+    except (IndexError, RecursionError):
+        raise Unclear from None
+    if not reader.at_end:
+        raise Unclear
+    return statement
+
+
+class _Reader:
+    """A reading of tokens from left to right."""
+
+    def __init__(self, text: str, tokens: Sequence[Token]) -> None:
+        self.text = text
+        self.tokens = tokens
+        self.marks: list[str] = [token.word or token.text for token in tokens]
+        self.marks.append("")
+        self.at = 0
+        self.numbers: dict[int, int] = {}
+        highest = 0
+        for token in tokens:
+            if token.kind == "parameter":
+                number = highest + 1 if token.text == "?" else int(token.text[1:] or 0) if token.text[0] == "?" else 0
+                if not number:
+                    raise Unclear
+                highest = max(highest, number)
+                self.numbers[token.start] = number
+
+    # -- the tokens
+
+    @property
+    def at_end(self) -> bool:
+        return self.at >= len(self.tokens)
+
+    @property
+    def mark(self) -> str:
+        return self.marks[self.at]
+
+    def skip(self, *expected: str) -> bool:
+        """Go past the words given, if they come next."""
+        if all(self.marks[self.at + i : self.at + i + 1] == [word] for i, word in enumerate(expected)):
+            self.at += len(expected)
+            return True
+        return False
+
+    def expect(self, *expected: str) -> None:
+        if not self.skip(*expected):
+            raise Unclear
+
+    def identifier(self) -> str:
+        """The name that comes next, in lower case."""
+        token = self.tokens[self.at]
+        name = token.text[1:-1] if token.kind == "string" else token.name
+        if name is None:
+            raise Unclear
+        self.at += 1
+        return name.lower()
+
+    def several(self, read: Callable[[], T]) -> tuple[T, ...]:
+        """Things with commas between them."""
+        found = [read()]
+        while self.skip(","):
+            found.append(read())
+        return tuple(found)
+
+    # -- statements
+
+    def statement(self) -> Query | Insert | Change:
+        common = self.common()
+        if self.mark in ("SELECT", "VALUES"):
+            return self.query(common)
+        if self.mark in ("INSERT", "REPLACE"):
+            return self.insert(common)
+        if self.mark == "UPDATE":
+            return self.update(common)
+        self.expect("DELETE", "FROM")
+        table, alias = self.target()
+        where = self.expression() if self.skip("WHERE") else None
+        returning = self.returning()
+        others = self.tail()
+        return Change(table, alias, where=where, returning=returning, common=common, others=others)
+
+    def target(self) -> tuple[str, str]:
+        """The table that is changed, and its alias."""
+        table = self.identifier()
+        if self.skip("."):
+            table = self.identifier()
+        alias = self.identifier() if self.skip("AS") else table
+        if self.skip("INDEXED", "BY"):
+            self.at += 1
+        self.skip("NOT", "INDEXED")
+        return table, alias
+
+    def action(self) -> str:
+        if not self.skip("OR"):
+            return ""
+        self.at += 1
+        return self.marks[self.at - 1]
+
+    def insert(self, common: Common) -> Insert:
+        word = self.mark
+        self.at += 1
+        action = self.action() if word == "INSERT" else "REPLACE"
+        self.expect("INTO")
+        table, alias = self.target()
+        columns: tuple[str, ...] | None = None
+        if self.skip("("):
+            columns = self.several(self.identifier)
+            self.expect(")")
+        query = None if self.skip("DEFAULT", "VALUES") else self.query(self.common())
+        sets: list[tuple[tuple[str, ...], Expression]] = []
+        others: list[Expression] = []
+        while self.skip("ON", "CONFLICT"):
+            if self.skip("("):
+                others += self.several(self.ordered)
+                self.expect(")")
+                if self.skip("WHERE"):
+                    others.append(self.expression())
+            self.expect("DO")
+            if not self.skip("NOTHING"):
+                self.expect("UPDATE", "SET")
+                sets += self.several(self.assignment)
+                if self.skip("WHERE"):
+                    others.append(self.expression())
+        returning = self.returning()
+        change = Change(
+            table, alias, tuple(sets), returning=returning, common=common, others=tuple(others), action=action
+        )
+        return Insert(change, columns, query)
+
+    def update(self, common: Common) -> Change:
+        self.expect("UPDATE")
+        action = self.action()
+        table, alias = self.target()
+        self.expect("SET")
+        sets = self.several(self.assignment)
+        source = self.source() if self.skip("FROM") else None
+        where = self.expression() if self.skip("WHERE") else None
+        returning = self.returning()
+        return Change(table, alias, sets, source, where, returning, common, self.tail(), action)
+
+    def assignment(self) -> tuple[tuple[str, ...], Expression]:
+        if self.skip("("):
+            names = self.several(self.identifier)
+            self.expect(")")
+        else:
+            names = (self.identifier(),)
+        self.expect("=")
+        return names, self.expression()
+
+    def returning(self) -> tuple[Returned, ...]:
+        return self.several(self.returned) if self.skip("RETURNING") else ()
+
+    def tail(self) -> tuple[Expression, ...]:
+        """ORDER BY and LIMIT: their expressions."""
+        order = self.order()
+        return (*order, *self.limit())
+
+    # -- queries
+
+    def common(self) -> Common:
+        found: dict[str, tuple[tuple[str, ...], Query | None]] = {}
+        if not self.skip("WITH"):
+            return found
+        self.skip("RECURSIVE")
+        while True:
+            name = self.identifier()
+            columns: tuple[str, ...] = ()
+            if self.skip("("):
+                columns = self.several(self.identifier)
+                self.expect(")")
+            self.expect("AS")
+            self.skip("NOT")
+            self.skip("MATERIALIZED")
+            self.expect("(")
+            found[name] = (
+                columns,
+                None if self.mark not in ("SELECT", "VALUES", "WITH") else self.query(self.common()),
+            )
+            self.expect(")")
+            if not self.skip(","):
+                return found
+
+    def query(self, common: Common) -> Query:
+        cores = [self.core()]
+        compound: list[str] = []
+        while self.mark in _COMPOUND:
+            compound.append(self.mark)
+            self.at += 1
+            self.skip("ALL")
+            cores.append(self.core())
+        order = self.order()
+        return Query(tuple(cores), tuple(compound), common, order, self.limit())
+
+    def core(self) -> Core:
+        if self.skip("VALUES"):
+            return Core(rows=self.several(self.row))
+        self.expect("SELECT")
+        _ = self.skip("DISTINCT") or self.skip("ALL")
+        columns = self.several(self.returned)
+        source = self.source() if self.skip("FROM") else None
+        where = self.expression() if self.skip("WHERE") else None
+        group = self.several(self.expression) if self.skip("GROUP", "BY") else ()
+        having = self.expression() if self.skip("HAVING") else None
+        windows: list[Expression] = []
+        if self.skip("WINDOW"):
+            for others, _ in self.several(self.named_window):
+                windows += others
+        return Core(columns, source, where, group, having, windows=tuple(windows))
+
+    def row(self) -> tuple[Expression, ...]:
+        self.expect("(")
+        items = self.several(self.expression)
+        self.expect(")")
+        return items
+
+    def returned(self) -> Returned:
+        begin = self.tokens[self.at]
+        if self.skip("*"):
+            return Returned(Star(None), None, "*")
+        if self.marks[self.at + 1 : self.at + 3] == [".", "*"]:
+            qualifier = self.identifier()
+            self.at += 2
+            return Returned(Star(qualifier), None, "*")
+        value = self.expression()
+        text = self.text[begin.start : self.tokens[self.at - 1].end]
+        alias: str | None = None
+        if self.skip("AS") or (not self.at_end and self._is_alias()):
+            alias = self.identifier()
+        return Returned(value, alias, text)
+
+    def _is_alias(self) -> bool:
+        token = self.tokens[self.at]
+        return token.kind in ("quoted", "string") or (token.kind == "word" and token.word not in _ENDS)
+
+    def order(self) -> tuple[Expression, ...]:
+        return self.several(self.ordered) if self.skip("ORDER", "BY") else ()
+
+    def ordered(self) -> Expression:
+        value = self.expression()
+        _ = self.skip("ASC") or self.skip("DESC")
+        _ = self.skip("NULLS", "FIRST") or self.skip("NULLS", "LAST")
+        return value
+
+    def limit(self) -> tuple[Expression, ...]:
+        if not self.skip("LIMIT"):
+            return ()
+        first = self.expression()
+        return (first, self.expression()) if self.skip("OFFSET") or self.skip(",") else (first,)
+
+    # -- sources
+
+    def source(self) -> From:
+        left = self.item()
+        while True:
+            kind: Literal["inner", "left", "right", "full"] = "inner"
+            natural = False
+            if not self.skip(","):
+                natural = self.skip("NATURAL")
+                if self.mark in ("LEFT", "RIGHT", "FULL"):
+                    kind = {"LEFT": "left", "RIGHT": "right", "FULL": "full"}[self.mark]  # type: ignore[assignment]  # the values are of the kinds
+                    self.at += 1
+                    self.skip("OUTER")
+                else:
+                    _ = self.skip("INNER") or self.skip("CROSS")
+                if not self.skip("JOIN"):
+                    if natural or kind != "inner":
+                        raise Unclear
+                    return left
+            right = self.item()
+            on = self.expression() if self.skip("ON") else None
+            using: tuple[str | None, ...] = (None,) if natural else ()
+            if self.skip("USING", "("):
+                using = self.several(self.identifier)
+                self.expect(")")
+            left = Join(left, right, kind, on, using)
+
+    def item(self) -> From:
+        if self.skip("("):
+            if self.mark in ("SELECT", "WITH", "VALUES"):
+                query = self.query(self.common())
+                self.expect(")")
+                return Derived(query, self.alias(""))
+            inner = self.source()
+            self.expect(")")
+            if self.alias(""):
+                raise Unclear
+            return inner
+        name = self.identifier()
+        if self.skip("."):
+            name = self.identifier()
+        arguments: tuple[Expression, ...] | None = None
+        if self.skip("("):
+            arguments = () if self.mark == ")" else self.several(self.expression)
+            self.expect(")")
+        alias = self.alias(name)
+        if self.skip("INDEXED", "BY"):
+            self.at += 1
+        self.skip("NOT", "INDEXED")
+        return Table(name, alias, arguments)
+
+    def alias(self, otherwise: str) -> str:
+        if self.skip("AS"):
+            return self.identifier()
+        if not self.at_end and self.tokens[self.at].name is not None and self.tokens[self.at].word not in NOT_ALIASES:
+            return self.identifier()
+        return otherwise
+
+    # -- expressions, from what binds least
+
+    def expression(self) -> Expression:
+        left = self.conjunction()
+        while self.skip("OR"):
+            left = Operator("OR", (left, self.conjunction()))
+        return left
+
+    def conjunction(self) -> Expression:
+        left = self.negation()
+        while self.skip("AND"):
+            left = Operator("AND", (left, self.negation()))
+        return left
+
+    def negation(self) -> Expression:
+        if self.mark == "NOT" and self.marks[self.at + 1] != "EXISTS":
+            self.at += 1
+            return Operator("NOT", (self.negation(),))
+        return self.comparison()
+
+    def comparison(self) -> Expression:
+        left = self.binary(0)
+        while self.mark in _COMPARED:
+            if self.skip("ISNULL") or self.skip("NOTNULL") or self.skip("NOT", "NULL"):
+                left = Operator("ISNULL", (left,))
+            elif self.skip("IS"):
+                self.skip("NOT")
+                self.skip("DISTINCT", "FROM")
+                left = Operator("IS", (left, self.binary(0)))
+            else:
+                negated = self.skip("NOT")
+                left = self.compared(left, negated)
+        return left
+
+    def compared(self, left: Expression, negated: bool) -> Expression:
+        word = self.mark
+        self.at += 1
+        match word:
+            case "IN":
+                return self.inside(left)
+            case "BETWEEN":
+                low = self.binary(0)
+                self.expect("AND")
+                return Between(left, low, self.binary(0))
+            case "LIKE" | "GLOB" | "MATCH" | "REGEXP":
+                operands = (left, self.binary(0))
+                return Operator(word, (*operands, self.binary(0)) if self.skip("ESCAPE") else operands)
+            case "=" | "==" | "<>" | "!=" if not negated:
+                return Operator("=", (left, self.binary(0)))
+            case _:
+                raise Unclear
+
+    def inside(self, left: Expression) -> Expression:
+        if not self.skip("("):
+            self.item()
+            return In(left, None, None)
+        if self.mark in ("SELECT", "WITH", "VALUES"):
+            query = self.query(self.common())
+            self.expect(")")
+            return In(left, None, query)
+        items = () if self.mark == ")" else self.several(self.expression)
+        self.expect(")")
+        return In(left, items, None)
+
+    def binary(self, level: int) -> Expression:
+        if level == len(_LEVELS):
+            return self.unary()
+        left = self.binary(level + 1)
+        while self.mark in _LEVELS[level] and self.tokens[self.at].kind == "symbol":
+            word = self.mark
+            self.at += 1
+            left = Operator(word, (left, self.binary(level + 1)))
+        return left
+
+    def unary(self) -> Expression:
+        if self.mark in _UNARY:
+            word = self.mark
+            self.at += 1
+            return Operator(word, (self.unary(),))
+        value = self.primary()
+        while self.skip("COLLATE"):
+            self.at += 1
+        return value
+
+    def primary(self) -> Expression:
+        token = self.tokens[self.at]
+        match token.kind:
+            case "number":
+                self.at += 1
+                hexadecimal = token.text[:2].lower() == "0x"
+                real = not hexadecimal and any(mark in token.text for mark in ".eE")
+                return Constant("real" if real else "integer", token.text)
+            case "string":
+                self.at += 1
+                return Constant("text" if token.text[0] == "'" else "blob", token.text)
+            case "parameter":
+                self.at += 1
+                return Parameter(self.numbers[token.start])
+            case _:
+                pass
+        if token.text == "(":
+            return self.parentheses()
+        if token.kind == "word":
+            known = self.keyword(token.word)
+            if known is not None:
+                return known
+            if self.marks[self.at + 1] == "(":
+                return self.call()
+        elif self.marks[self.at + 1] == "(" and token.kind == "quoted":
+            return self.call()
+        name = self.identifier()
+        qualifier: str | None = None
+        while self.skip("."):
+            qualifier, name = name, self.identifier()
+        return Name(qualifier, name)
+
+    def keyword(self, word: str) -> Expression | None:
+        """What a keyword begins, if it is one that begins a value."""
+        after = self.marks[self.at + 1]
+        if after == ".":
+            return None
+        self.at += 1
+        match word:
+            case "NULL":
+                return Constant("null", word)
+            case "TRUE" | "FALSE":
+                return Constant("integer", word)
+            case word if word in _MOMENTS:
+                return Constant("text", word)
+            case "CASE":
+                return self.case()
+            case "CAST" if after == "(":
+                self.at += 1
+                operand = self.expression()
+                self.expect("AS")
+                begin = self.at
+                while self.mark != ")" or self.marks[begin : self.at].count("(") > self.marks[begin : self.at].count(
+                    ")"
+                ):
+                    self.at += 1
+                    if self.at_end:
+                        raise Unclear
+                declared = " ".join(self.marks[begin : self.at])
+                self.expect(")")
+                return Cast(operand, declared)
+            case "NOT" | "EXISTS":
+                if word == "NOT":
+                    self.expect("EXISTS")
+                self.expect("(")
+                query = self.query(self.common())
+                self.expect(")")
+                return Exists(query)
+            case "RAISE":
+                raise Unclear
+            case _:
+                self.at -= 1
+                return None
+
+    def case(self) -> Expression:
+        base = None if self.mark == "WHEN" else self.expression()
+        branches: list[tuple[Expression, Expression]] = []
+        while self.skip("WHEN"):
+            condition = self.expression()
+            self.expect("THEN")
+            branches.append((condition, self.expression()))
+        otherwise = self.expression() if self.skip("ELSE") else None
+        self.expect("END")
+        return Case(base, tuple(branches), otherwise)
+
+    def parentheses(self) -> Expression:
+        self.expect("(")
+        if self.mark in ("SELECT", "WITH", "VALUES"):
+            query = self.query(self.common())
+            self.expect(")")
+            return Subquery(query)
+        items = self.several(self.expression)
+        self.expect(")")
+        return items[0] if len(items) == 1 else Row(items)
+
+    def call(self) -> Expression:
+        name = self.identifier()
+        self.expect("(")
+        others: list[Expression] = []
+        arguments: tuple[Expression, ...] = ()
+        if not self.skip("*") and self.mark != ")":
+            _ = self.skip("DISTINCT") or self.skip("ALL")
+            arguments = self.several(self.expression)
+            others += self.order()
+        self.expect(")")
+        condition: Expression | None = None
+        if self.skip("FILTER", "(", "WHERE"):
+            condition = self.expression()
+            self.expect(")")
+        window = framed = False
+        if self.skip("OVER"):
+            window = True
+            if self.mark == "(":
+                found, framed = self.window()
+                others += found
+            else:
+                self.identifier()
+                framed = True
+        return Call(name, arguments, condition, window, framed, tuple(others))
+
+    def named_window(self) -> tuple[tuple[Expression, ...], bool]:
+        self.identifier()
+        self.expect("AS")
+        return self.window()
+
+    def window(self) -> tuple[tuple[Expression, ...], bool]:
+        """The expressions of a window, and whether it has a frame or builds on another window."""
+        self.expect("(")
+        others: list[Expression] = []
+        framed = False
+        if self.mark not in ("PARTITION", "ORDER", "ROWS", "RANGE", "GROUPS", ")"):
+            self.identifier()
+            framed = True
+        if self.skip("PARTITION", "BY"):
+            others += self.several(self.expression)
+        others += self.order()
+        if self.mark != ")":
+            framed = True
+        while self.mark != ")":
+            self.at += 1
+            if self.at_end or self.mark == "(":
+                raise Unclear
+        self.expect(")")
+        return tuple(others), framed

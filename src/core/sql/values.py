@@ -1,0 +1,1020 @@
+"""The values of a statement: the storage class of each column of its rows, when it is NULL, and what its parameters stand beside.
+
+Follows https://www.sqlite.org/lang_select.html and lang_expr.html. Three answers are possible about NULL: it is proven that
+a value never is, it is known why it can be, or neither; then nothing is said. A column that any condition names counts as
+not known, since the condition may be there to leave its NULLs out. Longer than 400 lines, because expressions and queries are
+evaluated by each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+import attrs
+
+from core.sql.catalog import TableColumn, TableInfo
+from core.sql.columns import Storage, affinity, storage_of
+from core.sql.functions import AGGREGATES, FUNCTIONS, OPERATORS, WINDOWS, Rule, storages
+from core.sql.syntax import (
+    Between,
+    Call,
+    Case,
+    Cast,
+    Change,
+    Common,
+    Constant,
+    Core,
+    Derived,
+    Exists,
+    Expression,
+    From,
+    In,
+    Insert,
+    Join,
+    Name,
+    Operator,
+    Parameter,
+    Query,
+    Returned,
+    Row,
+    Star,
+    Subquery,
+    Table,
+    Unclear,
+    read_statement,
+)
+from core.sql.tokens import Token, statements_of, words
+
+__all__ = ["Slot", "Value", "Values", "values_of"]
+
+NO_ROW: Final = "is NULL where no row is found"
+_MISSING: Final = "is NULL where the outer join"
+_NUMBERS: Final[frozenset[Storage]] = frozenset(["integer", "real"])
+_INTEGER: Final[frozenset[Storage]] = frozenset(["integer"])
+_REAL: Final[frozenset[Storage]] = frozenset(["real"])
+_ROWIDS: Final = words("rowid oid _rowid_")
+_JSON: Final[Mapping[str, tuple[str, bool]]] = {
+    "key": ("?", False),
+    "value": ("?", False),
+    "type": ("t", True),
+    "atom": ("?", False),
+    "id": ("i", True),
+    "parent": ("i", False),
+    "fullkey": ("t", True),
+    "path": ("t", True),
+}
+"""The columns of json_each and json_tree: the letters of their storage, and whether they are never NULL."""
+
+
+class Value(NamedTuple):
+    """What is known of an expression.
+
+    `storage` is None where it is not known, and empty for NULL alone. `null` says why it can be NULL, of `about`; `never`
+    that it is not. `source` is the table's column that it is, as `users.email`, and `declared` that column's type; `text`
+    is the expression. `arms` has the values of a UNION one by one.
+    """
+
+    storage: frozenset[Storage] | None = None
+    null: str = ""
+    about: str = ""
+    never: bool = False
+    source: str = ""
+    declared: str = ""
+    text: str = ""
+    arms: tuple[Value, ...] = ()
+
+
+class Slot(NamedTuple):
+    """A place of a parameter: beside a column that it is compared with or stored in, in LIMIT, given to json_each, or where
+    it is asked whether it is NULL (`null`).
+
+    `exact` says that the column holds its own storage class alone: in a STRICT table, or as the key of one.
+    """
+
+    number: int
+    use: str
+    column: str = ""
+    storage: frozenset[Storage] = frozenset()
+    full: bool = False
+    exact: bool = False
+
+
+@attrs.frozen
+class Values:
+    """What is known of a statement. `columns` is None where its rows are not understood; `missing` and `nulls` are the NOT
+    NULL columns that it leaves out, and that it writes NULL into."""
+
+    columns: tuple[Value, ...] | None = None
+    slots: tuple[Slot, ...] = ()
+    missing: tuple[str, ...] = ()
+    nulls: tuple[str, ...] = ()
+
+
+_UNKNOWN: Final = Value()
+_NOTHING: Final = Values()
+
+
+def values_of(text: str, tokens: Sequence[Token], tables: Mapping[str, TableInfo]) -> Values:
+    """Return what is known of a statement that SQLite compiles; nothing where it is not understood."""
+    try:
+        return _Evaluation(tables).statement(read_statement(text, tokens))
+    except (Unclear, RecursionError):
+        return _NOTHING
+
+
+# What conditions name ------------------------------------------------------------------------------------------------
+
+
+class _Named:
+    """The names in the conditions of a statement."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+        self.dropping: set[tuple[str | None, str]] = set()
+        """Those of conditions that may drop rows: any but the ON of an outer join."""
+
+    def condition(self, expression: Expression, *, drops: bool = True) -> None:
+        for name in _names_in(expression):
+            self.names.add(name.name)
+            if drops:
+                self.dropping.add((name.qualifier, name.name))
+
+    def query(self, query: Query) -> None:
+        for _, inner in query.common.values():
+            if inner is not None:
+                self.query(inner)
+        for core in query.cores:
+            self.source(core.source)
+            for condition in (core.where, core.having):
+                if condition is not None:
+                    self.condition(condition)
+            for column in core.columns:
+                if not isinstance(column.value, Star):
+                    self.expression(column.value)
+
+    def source(self, source: From | None) -> None:
+        if isinstance(source, Derived):
+            self.query(source.query)
+        elif isinstance(source, Join):
+            self.source(source.left)
+            self.source(source.right)
+            if source.on is not None:
+                self.condition(source.on, drops=source.kind == "inner")
+                self.expression(source.on)
+            for name in source.using:
+                if name is not None:
+                    self.names.add(name)
+                    if source.kind == "inner":
+                        self.dropping.add((None, name))
+
+    def expression(self, expression: Expression) -> None:
+        """What stands in the conditions inside an expression: of CASE, of iif(), of FILTER and of queries."""
+        for inner in _inside(expression):
+            match inner:
+                case Case(base=base, branches=branches):
+                    for condition in ([base] if base is not None else []) + [condition for condition, _ in branches]:
+                        self.condition(condition)
+                case Call(name="iif" | "if", arguments=arguments) if arguments:
+                    self.condition(arguments[0])
+                case Call(filter=condition) if condition is not None:
+                    self.condition(condition)
+                case Subquery(query=query) | Exists(query=query) | In(query=Query() as query):
+                    self.query(query)
+                case _:
+                    pass
+
+
+def _parts(expression: Expression) -> Iterable[Expression]:
+    match expression:
+        case Operator(operands=parts) | Row(items=parts):
+            return parts
+        case Call(arguments=arguments, filter=condition, others=others):
+            return (*arguments, *others, *(() if condition is None else (condition,)))
+        case Case(base=base, branches=branches, otherwise=otherwise):
+            inner = [one for branch in branches for one in branch]
+            return [one for one in (base, *inner, otherwise) if one is not None]
+        case Cast(operand=operand):
+            return (operand,)
+        case Between():
+            return expression
+        case In(operand=operand, items=items):
+            return (operand, *(items or ()))
+        case _:
+            return ()
+
+
+def _inside(expression: Expression) -> Iterator[Expression]:
+    """An expression and those inside it, without those of queries."""
+    yield expression
+    for part in _parts(expression):
+        yield from _inside(part)
+
+
+def _names_in(expression: Expression) -> Iterator[Name]:
+    """The names in an expression, those of queries in it too."""
+    for inner in _inside(expression):
+        match inner:
+            case Name():
+                yield inner
+            case Subquery(query=query) | Exists(query=query) | In(query=Query() as query):
+                for core in query.cores:
+                    conditions = [core.where, core.having, *_conditions_on(core.source)]
+                    listed = [column.value for column in core.columns if not isinstance(column.value, Star)]
+                    for one in (*conditions, *listed):
+                        if one is not None:
+                            yield from _names_in(one)
+            case _:
+                pass
+
+
+def _conditions_on(source: From | None) -> Iterator[Expression | None]:
+    if isinstance(source, Join):
+        yield source.on
+        yield from _conditions_on(source.left)
+        yield from _conditions_on(source.right)
+
+
+def _aggregates(expression: Expression) -> bool:
+    """Whether an expression has an aggregate in it: then a SELECT without GROUP BY gives one row."""
+    return any(
+        isinstance(inner, Call)
+        and not inner.window
+        and inner.name in AGGREGATES
+        and (inner.name not in ("min", "max") or len(inner.arguments) == 1)
+        for inner in _inside(expression)
+    )
+
+
+# What names stand for ------------------------------------------------------------------------------------------------
+
+
+@attrs.define
+class _Entry:
+    """A source of a FROM clause: its columns by name. `missing` says why it may have no row; `hidden` columns are not in `*`."""
+
+    alias: str
+    columns: dict[str, Value]
+    table: TableInfo | None = None
+    missing: str = ""
+    hidden: frozenset[str] = frozenset()
+    inner: bool = False
+    """It is a query, whose outer joins a condition outside may narrow."""
+
+
+@attrs.define
+class _Scope:
+    """The sources that a name may be of, with those around. `empty`: all are without a row where no row is found."""
+
+    entries: list[_Entry] = attrs.field(factory=lambda: list[_Entry]())
+    parent: _Scope | None = None
+    empty: bool = False
+    merged: set[str] = attrs.field(factory=lambda: set[str]())
+    """The columns that USING and NATURAL make one of two."""
+
+
+def _together(known: Iterable[frozenset[Storage] | None]) -> frozenset[Storage]:
+    found: frozenset[Storage] = frozenset()
+    for some in known:
+        found |= some or frozenset()
+    return found
+
+
+def _either(values: Sequence[Value]) -> Value:
+    """A value that is one of several."""
+    first = values[0]
+    if all(value == first for value in values[1:]):
+        return first
+    known = [value.storage for value in values]
+    storage = None if None in known else _together(known)
+    reason = next((value for value in values if value.null), _UNKNOWN)
+    return Value(storage, reason.null, reason.about, all(value.never for value in values))
+
+
+class _Evaluation:
+    """One statement, being read."""
+
+    def __init__(self, tables: Mapping[str, TableInfo], views: frozenset[str] = frozenset()) -> None:
+        self.tables = tables
+        self.views = views
+        self.named = _Named()
+        self.slots: dict[Slot, None] = {}
+        self.action = ""
+        self.common: list[Mapping[str, list[tuple[str, Value]] | None]] = []
+
+    # -- statements
+
+    def statement(self, statement: Query | Insert | Change) -> Values:
+        if isinstance(statement, Query):
+            self.named.query(statement)
+            columns = self.query(statement, None)
+            return Values(tuple(value for _, value in columns), tuple(self.slots))
+        insert = statement if isinstance(statement, Insert) else None
+        change = statement.change if isinstance(statement, Insert) else statement
+        return self.change(change, insert)
+
+    def change(self, change: Change, insert: Insert | None) -> Values:
+        table = self.tables.get(change.table)
+        if table is None or table.view:
+            raise Unclear
+        named = self.named
+        for _, inner in change.common.values():
+            if inner is not None:
+                named.query(inner)
+        named.source(change.source)
+        if change.where is not None:
+            named.condition(change.where)
+        if insert is not None and insert.query is not None:
+            named.query(insert.query)
+        self.define(change.common, None)
+        for listed in change.returning:
+            if not isinstance(listed.value, Star):
+                named.expression(listed.value)
+        self.action = change.action
+        missing: tuple[str, ...] = ()
+        nulls: list[str] = []
+        if insert is not None:
+            missing, nulls = self.insert(insert, table)
+        entry = self.entry(Table(change.table, change.alias, None), None)
+        scope = _Scope([entry])
+        if insert is not None:
+            scope.entries.append(attrs.evolve(entry, alias="excluded", hidden=frozenset(entry.columns)))
+        if change.source is not None:
+            self.source(change.source, scope)
+        for names, value in change.sets:
+            self.evaluate(value, scope)
+            for name, part in zip(names, value.items if isinstance(value, Row) else (value,), strict=False):
+                nulls += self.store(table, name, part)
+        for condition in (change.where, *change.others):
+            if condition is not None:
+                self.evaluate(condition, scope)
+        written = {name for names, _ in change.sets for name in names}
+        returned = None
+        if change.returning:
+            # What was just written is not NULL because the column can be: only where nothing else names it.
+            unsure = set(entry.columns) if insert is not None else written
+            entry.columns = {
+                name: value if value.never or name not in unsure else value._replace(null="", about="")
+                for name, value in entry.columns.items()
+            }
+            returned = tuple(value for _, value in self.listed(change.returning, _Scope([entry])))
+        return Values(returned if change.returning else (), tuple(self.slots), missing, tuple(nulls))
+
+    def insert(self, insert: Insert, table: TableInfo) -> tuple[tuple[str, ...], list[str]]:
+        """Read what is inserted: the columns that are left out, and those that NULL is written into."""
+        columns = insert.columns
+        if columns is None:
+            columns = tuple(
+                name for name, column in zip(table.places, table.columns, strict=True) if not column.generated
+            )
+        given = columns if insert.query is not None else ()
+        nulls: list[str] = []
+        query = insert.query
+        if query is not None and len(query.cores) == 1 and query.cores[0].rows:
+            for row in query.cores[0].rows:
+                for name, value in zip(columns, row, strict=False):
+                    self.evaluate(value, _Scope())
+                    nulls += self.store(table, name, value)
+        elif query is not None:
+            self.query(query, None)
+            if len(query.cores) == 1:
+                for name, listed in zip(columns, query.cores[0].columns, strict=False):
+                    if isinstance(listed.value, Star):
+                        break
+                    if isinstance(listed.value, Parameter | Constant):
+                        nulls += self.store(table, name, listed.value)
+        if self.action == "IGNORE" or table.guarded:
+            return (), nulls
+        missing = [
+            f"{table.name}.{column.name}"
+            for name, column in zip(table.places, table.columns, strict=True)
+            if column.required and name not in given
+        ]
+        return tuple(missing), nulls
+
+    def store(self, table: TableInfo, name: str, value: Expression) -> list[str]:
+        """Note that a value is stored in a column; gives the column where it is NULL and must not be."""
+        column = table.column(name)
+        if column is None:
+            return []
+        shown = f"{table.name}.{column.name}"
+        full = column.filled and not column.key and not table.guarded and self.action != "IGNORE"
+        if column.has_default and self.action == "REPLACE":
+            full = False  # it takes the default then
+        if isinstance(value, Parameter):
+            self.slots[Slot(value.number, "store", shown, storage_of(column), full, column.strict or column.key)] = None
+        return [shown] if full and isinstance(value, Constant) and value.kind == "null" else []
+
+    # -- queries
+
+    def define(self, common: Common, scope: _Scope | None) -> None:
+        known: dict[str, list[tuple[str, Value]] | None] = {}
+        self.common.append(known)
+        for name, (columns, query) in common.items():
+            if query is None:
+                known[name] = None
+                continue
+            found: list[tuple[str, Value]] = []
+            recursive = len(query.cores) > 1 and any(_uses(core.source, name) for core in query.cores[1:])
+            if recursive:
+                before = self.query(attrs.evolve(query, cores=query.cores[:1], compound=(), order=(), limit=()), scope)
+                known[name] = _renamed(before, columns)
+                for _ in range(3):
+                    found = _renamed(self.query(query, scope), columns)
+                    if found == known[name]:
+                        break
+                    known[name] = found
+                else:
+                    known[name] = [(name, _UNKNOWN) for name, _ in found]
+            else:
+                known[name] = _renamed(self.query(query, scope), columns)
+
+    def query(self, query: Query, parent: _Scope | None) -> list[tuple[str, Value]]:
+        """The columns of a query: the name and the value of each."""
+        depth = len(self.common)
+        if query.common:
+            self.define(query.common, parent)
+        parts: list[list[tuple[str, Value]]] = []
+        for core in query.cores:
+            columns, scope = self.core(core, parent)
+            parts.append(columns)
+            if len(query.cores) == 1:
+                for one in query.order:
+                    self.evaluate(one, scope)
+        for one in query.limit:
+            if isinstance(one, Parameter):
+                self.slots[Slot(one.number, "limit", "LIMIT", _INTEGER, True, True)] = None
+        del self.common[depth:]
+        if len({len(part) for part in parts}) != 1:
+            raise Unclear
+        if len(parts) == 1:
+            return parts[0]
+        result: list[tuple[str, Value]] = []
+        for rows in zip(*parts, strict=True):
+            name = rows[0][0]
+            arms = tuple(value for _, value in rows)
+            value = _either(arms)._replace(text="", arms=arms)
+            if set(query.compound) & {"EXCEPT", "INTERSECT"}:
+                value = rows[0][1]._replace(null="", about="")
+            result.append((name, value))
+        return result
+
+    def core(self, core: Core, parent: _Scope | None) -> tuple[list[tuple[str, Value]], _Scope]:
+        if core.rows:
+            scope = _Scope(parent=parent)
+            rows = [[self.evaluate(value, scope) for value in row] for row in core.rows]
+            return [(f"column{at}", _either(values)) for at, values in enumerate(zip(*rows, strict=True), 1)], scope
+        scope = _Scope(parent=parent)
+        if core.source is not None:
+            self.source(core.source, scope)
+        for condition in (core.where, core.having, *core.group, *core.windows):
+            if condition is not None:
+                self.evaluate(condition, scope)
+        scope.empty = self.may_be_empty(core)
+        columns = self.listed(core.columns, scope)
+        if core.having is not None and not core.group:
+            columns = [(name, value._replace(null="", about="", never=False)) for name, value in columns]
+        return columns, scope
+
+    def may_be_empty(self, core: Core) -> bool:
+        """Whether a SELECT gives its one row also where it finds none: it aggregates all there is, and there may be nothing."""
+        values = [column.value for column in core.columns if not isinstance(column.value, Star)]
+        if core.group or core.having is not None or not any(_aggregates(value) for value in values):
+            return False
+        return core.where is not None or not _has_row(core.source)
+
+    def listed(self, columns: Sequence[Returned], scope: _Scope) -> list[tuple[str, Value]]:
+        found: list[tuple[str, Value]] = []
+        for value, alias, text in columns:
+            if isinstance(value, Star):
+                found += self.all(value.qualifier, scope)
+                continue
+            known = self.evaluate(value, scope)
+            if known.null and not known.about:
+                known = known._replace(about=_short(text))
+            name = alias or (value.name if isinstance(value, Name) else text.lower())
+            if not known.source:
+                known = known._replace(text=_short(text))
+            if alias in self.named.names:
+                known = known._replace(null="", about="")
+            found.append((name, known))
+        return found
+
+    def all(self, qualifier: str | None, scope: _Scope) -> list[tuple[str, Value]]:
+        found: list[tuple[str, Value]] = []
+        seen: set[str] = set()
+        for entry in scope.entries:
+            if qualifier is None or entry.alias == qualifier:
+                for name in entry.columns:
+                    if name not in entry.hidden and not (qualifier is None and name in scope.merged and name in seen):
+                        found.append((name, self.column(entry, name, scope)))
+                        seen.add(name)
+        return found
+
+    # -- sources
+
+    def source(self, source: From, scope: _Scope) -> None:
+        """Add the sources of a FROM clause."""
+        if not isinstance(source, Join):
+            scope.entries.append(self.entry(source, scope))
+            return
+        begin = len(scope.entries)
+        self.source(source.left, scope)
+        middle = len(scope.entries)
+        self.source(source.right, scope)
+        optional: list[_Entry] = []
+        if source.kind in ("left", "full"):
+            optional += scope.entries[middle:]
+        if source.kind in ("right", "full"):
+            optional += scope.entries[begin:middle]
+        for entry in optional:
+            join = "" if entry.table is not None and entry.alias == entry.table.name.lower() else f" of {entry.alias}"
+            entry.missing = f"{_MISSING}{join} finds no row"
+        if source.kind == "left" and self.always_found(source, scope.entries[begin:middle], scope.entries[middle:]):
+            scope.entries[middle].missing = ""
+        for name in source.using:
+            if name is not None:
+                scope.merged.add(name)
+            else:
+                left = {name for entry in scope.entries[begin:middle] for name in entry.columns}
+                scope.merged |= {name for entry in scope.entries[middle:] for name in entry.columns if name in left}
+        if source.on is not None:
+            self.evaluate(source.on, scope)
+
+    def always_found(self, join: Join, left: Sequence[_Entry], right: Sequence[_Entry]) -> bool:
+        """Whether an outer join goes along a foreign key that is never NULL, so that there is always a row."""
+        if len(right) != 1 or right[0].table is None or not isinstance(join.on, Operator) or join.on.name != "=":
+            return False
+        return any(
+            entry.table is not None and not entry.missing and self.along_key(join.on, entry, right[0]) for entry in left
+        )
+
+    def along_key(self, on: Operator, child: _Entry, parent: _Entry) -> bool:
+        """Whether a condition is `child.key = parent.id`, along a foreign key of the child's that is never NULL."""
+        if child.table is None or parent.table is None:
+            return False
+        for one, other in (on.operands, on.operands[::-1]):
+            if not isinstance(one, Name) or not isinstance(other, Name):
+                return False
+            if one.qualifier in (None, child.alias) and other.qualifier in (None, parent.alias):
+                key = child.table.column(one.name)
+                link = (one.name, parent.table.name.lower(), other.name)
+                if key is not None and key.filled and link in child.table.foreign:
+                    return True
+        return False
+
+    def entry(self, source: Table | Derived, scope: _Scope | None) -> _Entry:
+        if isinstance(source, Derived):
+            return _Entry(source.alias, dict(_unique(self.query(source.query, None))), inner=True)
+        if source.arguments is not None:
+            if source.name not in ("json_each", "json_tree"):
+                raise Unclear
+            for argument in source.arguments:
+                if isinstance(argument, Parameter):
+                    self.slots[Slot(argument.number, "json", source.name)] = None
+                elif scope is not None:
+                    self.evaluate(argument, scope)
+            columns = {n: Value(storages(letters), never=never) for n, (letters, never) in _JSON.items()}
+            return _Entry(source.alias, columns)
+        for known in reversed(self.common):
+            if source.name in known:
+                columns_of = known[source.name]
+                if columns_of is None:
+                    raise Unclear
+                return _Entry(source.alias, dict(_unique(columns_of)), inner=True)
+        table = self.tables.get(source.name)
+        if table is None:
+            raise Unclear
+        if table.view:
+            return self.view(table, source.alias)
+        columns = {name: _of_column(table, at) for name, at in table.places.items()}
+        return _Entry(source.alias, columns, table)
+
+    def view(self, table: TableInfo, alias: str) -> _Entry:
+        """A view: what its query gives, read by itself."""
+        key = table.name.lower()
+        if key in self.views:
+            raise Unclear
+        tokens = statements_of(table.sql)[0].tokens
+        begin = next((at + 1 for at, token in enumerate(tokens) if token.word == "AS"), None)
+        if begin is None:
+            raise Unclear
+        read = read_statement(table.sql, tokens[begin:])
+        if not isinstance(read, Query):
+            raise Unclear
+        inner = _Evaluation(self.tables, self.views | {key})
+        inner.named.query(read)
+        found = inner.query(read, None)
+        if len(found) != len(table.columns):
+            raise Unclear
+        columns = {column.name.lower(): value for column, (_, value) in zip(table.columns, found, strict=True)}
+        return _Entry(alias, columns, table, inner=True)
+
+    # -- names
+
+    def name(self, name: Name, scope: _Scope | None) -> tuple[Value, TableColumn | None, TableInfo | None]:
+        """What a name stands for, and the table's column where it is one."""
+        while scope is not None:
+            entries = [
+                entry
+                for entry in scope.entries
+                if name.qualifier in (None, entry.alias) and (name.name in entry.columns or _is_rowid(entry, name.name))
+            ]
+            if name.qualifier is None:
+                entries = [entry for entry in entries if not (entry.alias == "excluded" and len(entries) > 1)]
+            if entries:
+                entry = entries[0]
+                if len(entries) > 1:
+                    if name.name not in scope.merged:
+                        return _UNKNOWN, None, None
+                    outer = any(one.missing for one in entries)
+                    value = self.column(entry, name.name, scope)
+                    return value._replace(null="", about="", never=value.never and not outer), None, None
+                column = entry.table.column(name.name) if entry.table is not None else None
+                return self.column(entry, name.name, scope), column, entry.table
+            scope = scope.parent
+        return _UNKNOWN, None, None
+
+    def column(self, entry: _Entry, name: str, scope: _Scope) -> Value:
+        """A column of a source, with what its join and the conditions say of it."""
+        value = entry.columns.get(name)
+        if value is None:
+            value = Value(_INTEGER, never=True, source=f"{entry.alias}.{name}")
+        about = value.about or value.source or f"{entry.alias}.{name}"
+        if value.null and self.conditioned(entry, name, value):
+            value = value._replace(null="", about="")
+        if entry.missing:
+            value = value._replace(never=False)
+            if not self.narrowed(entry) and not value.null:
+                value = value._replace(null=entry.missing, about=about)
+            elif not value.null:
+                value = value._replace(about="")
+        if scope.empty and not value.null:
+            value = value._replace(null=NO_ROW, about=about, never=False)
+        elif scope.empty:
+            value = value._replace(never=False)
+        return value if not value.null else value._replace(about=about)
+
+    def conditioned(self, entry: _Entry, name: str, value: Value) -> bool:
+        """Whether a condition may drop the rows in which a column is NULL."""
+        if name in self.named.names:
+            return True
+        if not entry.inner:
+            return False
+        # In a query the same column may have another name, and an outer join is narrowed by any of its columns.
+        others = (other for given, other in entry.columns.items() if given in self.named.names)
+        return any(other.source == value.source for other in others) or (
+            value.null.startswith(_MISSING) and self.narrowed(entry)
+        )
+
+    def narrowed(self, entry: _Entry) -> bool:
+        """Whether a condition may drop the rows in which a source is missing."""
+        return any(
+            qualifier == entry.alias or (qualifier is None and name in entry.columns)
+            for qualifier, name in self.named.dropping
+        )
+
+    # -- expressions
+
+    def evaluate(self, expression: Expression, scope: _Scope) -> Value:
+        """What is known of an expression; the parameters in it are noted."""
+        match expression:
+            case Constant(kind=kind):
+                if kind == "null":
+                    return Value(frozenset(), "stands in the result", "NULL")
+                return Value(frozenset([kind]), never=True)
+            case Parameter():
+                return _UNKNOWN
+            case Name():
+                return self.name(expression, scope)[0]
+            case Operator(name=name, operands=operands):
+                return self.operator(name, operands, scope)
+            case Call():
+                return self.call(expression, scope)
+            case Case():
+                return self.case(expression, scope)
+            case Cast(operand=operand, type=declared):
+                value = self.evaluate(operand, scope)
+                storage = {"INT": "i", "TEXT": "t", "BLOB": "b", "REAL": "r", "NUM": "ir"}[affinity(declared)]
+                return value._replace(storage=storages(storage), source="", declared="", text="", arms=())
+            case Between(operand=operand):
+                self.beside(operand, expression[1:], scope)
+                values = [self.evaluate(part, scope) for part in expression]
+                return Value(_INTEGER, never=all(value.never for value in values))
+            case In():
+                return self.inside(expression, scope)
+            case Subquery(query=query):
+                return self.subquery(query, scope)
+            case Exists(query=query):
+                self.query(query, scope)
+                return Value(_INTEGER, never=True)
+            case Row(items=items):
+                for item in items:
+                    self.evaluate(item, scope)
+                return _UNKNOWN
+
+    def operator(self, name: str, operands: Sequence[Expression], scope: _Scope) -> Value:
+        if len(operands) == 2 and name in ("=", "<", "<=", ">", ">=", "IS"):
+            use = "is" if name == "IS" else "compare"
+            self.beside(operands[0], operands[1:], scope, use)
+            self.beside(operands[1], operands[:1], scope, use)
+        if name == "ISNULL" or (name == "IS" and any(_is_null(operand) for operand in operands)):
+            for operand in operands:
+                if isinstance(operand, Parameter):
+                    self.slots[Slot(operand.number, "null")] = None
+        values = [self.evaluate(operand, scope) for operand in operands]
+        if name == "+" and len(values) == 1:
+            return values[0]._replace(source="", declared="", text="", arms=())
+        rule = OPERATORS[name]
+        if name in ("AND", "OR"):
+            return Value(_INTEGER, never=all(value.never for value in values))
+        value = self.applied(rule, values)
+        if name in ("LIKE", "GLOB") and any(one.storage is None or "blob" in one.storage for one in values):
+            return Value(_INTEGER, never=value.never)  # SQLite may be built so that no blob is like anything
+        divisor = operands[-1]
+        if name in ("/", "%") and isinstance(divisor, Constant) and divisor.text.strip("0._") and not value.null:
+            # Only a divisor of 0 makes NULL of two numbers.
+            value = value._replace(never=values[0].never and _are_numbers(values[:1]) and divisor.kind in _NUMBERS)
+        return value
+
+    def beside(self, column: Expression, others: Sequence[Expression], scope: _Scope, use: str = "compare") -> None:
+        """Note the parameters that a column is compared with."""
+        if not isinstance(column, Name) or not any(isinstance(other, Parameter) for other in others):
+            return
+        _, declared, table = self.name(column, scope)
+        if declared is None or table is None or table.view:
+            return
+        for other in others:
+            if isinstance(other, Parameter):
+                exact = declared.strict or declared.key
+                slot = Slot(
+                    other.number, use, f"{table.name}.{declared.name}", storage_of(declared), declared.filled, exact
+                )
+                self.slots[slot] = None
+
+    def applied(self, rule: Rule, values: Sequence[Value]) -> Value:
+        """What a function or an operator makes of its arguments."""
+        match rule.storage:
+            case "1":
+                storage = values[0].storage if values else None
+            case "#":
+                storage = values[0].storage if _are_numbers(values[:1]) else None
+            case "*":
+                known = [value.storage for value in values]
+                storage = _INTEGER if all(one == _INTEGER for one in known) else _NUMBERS
+                if _are_numbers(values) and _REAL in known:
+                    storage = _REAL
+            case letters:
+                storage = storages(letters)
+        given = values[:1] if rule.nulls == "first" else values
+        reason = next((value for value in given if value.null), _UNKNOWN)
+        if rule.nulls in ("never", "unknown"):
+            return Value(storage, never=rule.nulls == "never")
+        never = rule.nulls != "some" and bool(given) and all(value.never for value in given)
+        return Value(storage, reason.null, reason.about, never)
+
+    def call(self, call: Call, scope: _Scope) -> Value:
+        name = call.name
+        alone = len(call.arguments) == 1
+        aggregate = name in AGGREGATES and (name not in ("min", "max") or alone or call.window)
+        inner = _without_aggregate(scope) if aggregate and not call.window else scope
+        values = [self.evaluate(argument, inner) for argument in call.arguments]
+        for other in (*call.others, *(() if call.filter is None else (call.filter,))):
+            self.evaluate(other, inner)
+        if aggregate or name in WINDOWS:
+            return self.aggregate(call, values, scope)
+        match name:
+            case "coalesce" | "ifnull":
+                return _coalesced(values)
+            case "iif" | "if" if len(values) == 3:
+                return _either(values[1:])._replace(source="", declared="", text="", arms=())
+            case "nullif" if len(values) == 2:
+                reason = values[0] if values[0].null else Value(null="is NULL where both of its values are equal")
+                return Value(values[0].storage, reason.null, reason.about)
+            case _:
+                rule = FUNCTIONS.get(name)
+        if rule is None:
+            return _UNKNOWN
+        if name in ("min", "max"):
+            either = _either(values)
+            return self.applied(rule, values)._replace(storage=either.storage)
+        if name in ("substr", "substring"):
+            text = values[0].storage is not None and "blob" not in values[0].storage
+            return self.applied(Rule("t" if text else "?", "any"), values)
+        if name in ("date", "time", "datetime", "julianday", "unixepoch", "strftime"):
+            return self.applied(rule, values)._replace(
+                never=_is_now(name, call.arguments), storage=_NUMBERS if name == "unixepoch" else storages(rule.storage)
+            )
+        return self.applied(rule, values)
+
+    def aggregate(self, call: Call, values: Sequence[Value], scope: _Scope) -> Value:
+        """An aggregate, or a function of a window."""
+        rule = AGGREGATES.get(call.name) or WINDOWS[call.name]
+        value = self.applied(rule, values[:1])
+        if rule.nulls == "never":
+            return value
+        if call.name in ("lag", "lead"):
+            missing = values[2] if len(values) > 2 else Value(null="is NULL where there is no such row")
+            return _either([value._replace(never=values[0].never), missing])._replace(storage=value.storage)
+        if call.framed or call.name == "nth_value":
+            return value._replace(null="", about="", never=False)
+        if not call.window and call.filter is not None:
+            return Value(value.storage, "is NULL where the filter leaves no row", "")
+        if call.filter is not None:
+            return value._replace(null="", about="", never=False)
+        if not call.window and scope.empty:
+            return Value(value.storage, NO_ROW, "")
+        # NULLs are left out, so that a column which can be NULL makes a NULL only where all of its values are.
+        return value if call.name in WINDOWS else value._replace(null="", about="")
+
+    def case(self, case: Case, scope: _Scope) -> Value:
+        if case.base is not None:
+            self.beside(case.base, [condition for condition, _ in case.branches], scope)
+            self.evaluate(case.base, scope)
+        for condition, _ in case.branches:
+            self.evaluate(condition, scope)
+        values = [self.evaluate(value, scope) for _, value in case.branches]
+        if case.otherwise is not None:
+            values.append(self.evaluate(case.otherwise, scope))
+            return _either(values)._replace(source="", declared="", text="", arms=())
+        # The WHENs may be all there is.
+        value = _either(values)
+        return Value(value.storage, value.null, value.about)
+
+    def inside(self, expression: In, scope: _Scope) -> Value:
+        operand = self.evaluate(expression.operand, scope)
+        if expression.query is not None:
+            self.query(expression.query, scope)
+            return Value(_INTEGER)
+        if expression.items is None:
+            return Value(_INTEGER)
+        self.beside(expression.operand, expression.items, scope, "list" if len(expression.items) == 1 else "compare")
+        values = [operand, *(self.evaluate(item, scope) for item in expression.items)]
+        if not expression.items:
+            return Value(_INTEGER, never=True)
+        return Value(_INTEGER, operand.null, operand.about, all(value.never for value in values))
+
+    def subquery(self, query: Query, scope: _Scope) -> Value:
+        """A query as a value: NULL where it has no row."""
+        columns = self.query(query, scope)
+        if len(columns) != 1:
+            return _UNKNOWN
+        value = columns[0][1]._replace(source="", declared="", text="", arms=())
+        if not value.null:
+            value = value._replace(about="")
+        if _gives_row(query):
+            return value
+        value = value._replace(never=False)
+        if value.null:
+            return value
+        if any(core.having is not None or core.group for core in query.cores) or len(query.cores) != 1:
+            return value
+        if self.finds_parent(query.cores[0], scope):
+            return columns[0][1]._replace(source="", declared="", text="", arms=())
+        return value._replace(null=NO_ROW, about="")
+
+    def finds_parent(self, core: Core, scope: _Scope) -> bool:
+        """Whether a query looks for the row that a foreign key around it is of; True also where that cannot be told."""
+        where, source = core.where, core.source
+        if not isinstance(source, Table) or source.name not in self.tables or not isinstance(where, Operator):
+            return where is not None and not isinstance(source, Table)
+        parent = self.entry(source, None)
+        around: _Scope | None = scope
+        while around is not None:
+            for entry in around.entries:
+                if entry.missing or entry.table is None:
+                    continue
+                if where.name == "=" and self.along_key(where, entry, parent):
+                    return True
+            around = around.parent
+        return False
+
+
+# Helpers ------------------------------------------------------------------------------------------------------------
+
+
+def _is_null(expression: Expression) -> bool:
+    return isinstance(expression, Constant) and expression.kind == "null"
+
+
+def _of_column(table: TableInfo, at: int) -> Value:
+    column = table.columns[at]
+    null = "can be NULL" if column.nullable else ""
+    source = f"{table.name}.{column.name}"
+    return Value(storage_of(column) or None, null, source if null else "", column.filled, source, column.declared)
+
+
+def _without_aggregate(scope: _Scope) -> _Scope:
+    return attrs.evolve(scope, empty=False) if scope.empty else scope
+
+
+def _is_rowid(entry: _Entry, name: str) -> bool:
+    return name in _ROWIDS and entry.table is not None and not entry.table.view
+
+
+def _are_numbers(values: Sequence[Value]) -> bool:
+    return all(value.storage is not None and value.storage <= _NUMBERS for value in values)
+
+
+def _coalesced(values: Sequence[Value]) -> Value:
+    taken: list[Value] = []
+    for value in values:
+        taken.append(value)
+        if value.never:
+            break
+    never = taken[-1].never
+    known = [value.storage for value in taken]
+    storage = None if None in known else _together(known)
+    if never or not all(value.null for value in taken):
+        return Value(storage, never=never)
+    return Value(storage, taken[-1].null, taken[-1].about)
+
+
+def _renamed(columns: list[tuple[str, Value]], names: Sequence[str]) -> list[tuple[str, Value]]:
+    if not names:
+        return columns
+    if len(names) != len(columns):
+        raise Unclear
+    return [(name, value) for name, (_, value) in zip(names, columns, strict=True)]
+
+
+def _unique(columns: Iterable[tuple[str, Value]]) -> Iterator[tuple[str, Value]]:
+    """Columns by their names. Of two of one name the second has another, as SQLite gives it."""
+    seen: set[str] = set()
+    for given, value in columns:
+        name = given
+        while name in seen:
+            name = f"{given}:{len(seen)}"
+        seen.add(name)
+        yield name, value
+
+
+def _uses(source: From | None, name: str) -> bool:
+    match source:
+        case Table(name=other):
+            return other == name
+        case Join(left=left, right=right):
+            return _uses(left, name) or _uses(right, name)
+        case Derived(query=query):
+            return any(_uses(core.source, name) for core in query.cores)
+        case None:
+            return False
+
+
+def _has_row(source: From | None) -> bool:
+    """Whether a FROM clause gives a row for certain."""
+    match source:
+        case None:
+            return True
+        case Derived(query=query):
+            return _gives_row(query)
+        case Join(left=left, kind="left"):
+            return _has_row(left)
+        case Join(left=left, right=right, kind="inner", on=None, using=using) if not using:
+            return _has_row(left) and _has_row(right)
+        case _:
+            return False
+
+
+def _gives_row(query: Query) -> bool:
+    """Whether a query gives a row for certain: it aggregates all there is, or reads from nowhere."""
+    if query.limit or set(query.compound) - {"UNION"}:
+        return False
+    for core in query.cores:
+        if core.rows:
+            return True
+        values = [column.value for column in core.columns if not isinstance(column.value, Star)]
+        if core.group or core.having is not None:
+            continue
+        if any(_aggregates(value) for value in values) or (core.where is None and _has_row(core.source)):
+            return True
+    return False
+
+
+_MODIFIERS: Final = words("utc localtime subsec subsecond")
+_UNITS: Final = words("day days hour hours minute minutes second seconds month months year years")
+_STARTS: Final = words("day month year")
+
+
+def _is_now(name: str, arguments: Sequence[Expression]) -> bool:
+    """Whether a function of dates is asked for the time that it is, in words that it takes for certain."""
+    texts = [argument.text[1:-1].lower() if isinstance(argument, Constant) else "" for argument in arguments]
+    if name == "strftime":
+        if not texts or texts[0].count("%") != sum(texts[0].count(f"%{code}") for code in "dfhjmswy") or not texts[0]:
+            return False
+        texts = texts[1:]
+    if texts and texts[0] != "now":
+        return False
+    for text in texts[1:]:
+        parts = text.split(" ")
+        if text in _MODIFIERS or (len(parts) == 3 and parts[:2] == ["start", "of"] and parts[2] in _STARTS):
+            continue
+        if len(parts) == 2 and parts[1] in _UNITS and parts[0].lstrip("+-").isdigit() and len(parts[0]) < 6:
+            continue
+        return False
+    return True
+
+
+def _short(text: str) -> str:
+    plain = " ".join(text.split())
+    return plain if len(plain) <= 60 else f"{plain[:57]}..."
