@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from core.analysis.annotations import ClassRef, Reader
+from core.analysis.findings import is_wanted
 from core.analysis.front_end import MethodCall, Problem
 from core.analysis.modules import External, Local, Modules, Scope
 from core.analysis.nodes import (
@@ -47,6 +48,8 @@ class Databases:
         self.method_call: Callable[[Node], MethodCall[Node] | None] = trees.method_call
         self.items_of: Callable[[Node], Sequence[Node]] = trees.items_of
         self._schemas: dict[Path, Schema] = {}
+        self._texts: dict[Node, tuple[str, tuple[Configuration, Binding]]] = {}
+        """The texts given to `prepare` of a database that the configuration has."""
         self._statements: dict[Node, tuple[str, Statement] | None] = {}
 
     @property
@@ -88,9 +91,19 @@ class Databases:
         if sql is None or not known:
             return None
         found = self.database(name)
+        if found is not None:
+            self._texts[prepare] = sql, found
         if found is None:
             return name or "SQL", blank_schema().analyse(sql)
         return found[1].name, self.schema(*found).analyse(sql)
+
+    def scans_of(self, prepare: Node, /) -> Sequence[str]:
+        """What a statement reads without an index."""
+        known = self._texts.get(prepare)
+        if known is None or not is_wanted("core-scan", self.configurations):
+            return ()
+        sql, found = known
+        return self.schema(*found).scans(sql)
 
     def row_of(self, node: Node, /) -> tuple[str, Sequence[RowField]] | None:
         """The class that rows become and its fields."""

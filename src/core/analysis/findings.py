@@ -16,7 +16,7 @@ from core.config.model import Configuration
 from core.errors import ConfigurationError
 from core.values import frozen
 
-__all__ = ["Finding", "Location", "configuration_findings", "level_of", "sort_findings"]
+__all__ = ["Finding", "Location", "configuration_findings", "is_wanted", "level_of", "sort_findings"]
 
 
 @attrs.frozen(order=True)
@@ -64,6 +64,13 @@ def level_of(code: Code, configurations: Sequence[Configuration], file: str = ""
         path = os.path.relpath(os.path.abspath(file), configurations[0].directory.resolve()).replace(os.sep, "/")
         level = next((table[code] for pattern, table in reversed(tables) if _matches(path, pattern)), level)
     return level if isinstance(level, str) else CHECKS[code].level
+
+
+def is_wanted(code: Code, configurations: Sequence[Configuration]) -> bool:
+    """Return whether a code is on anywhere in the project, so that what is costly to find has to be looked for."""
+    checks: Mapping[str, str | Mapping[str, str]] = configurations[0].worker.core.checks if configurations else {}
+    levels = [table.get(code, "off") for table in checks.values() if not isinstance(table, str)]
+    return any(level != "off" for level in (level_of(code, configurations), *levels))
 
 
 def _matches(path: str, pattern: str) -> bool:

@@ -152,6 +152,10 @@ class QueryFrontEnd(Calls[NodeT], Protocol[NodeT]):
         """Return the binding's name of a `prepare("…")`, and its statement."""
         ...
 
+    def scans_of(self, prepare: NodeT, /) -> Sequence[str]:
+        """What the statement of a `prepare("…")` reads without an index, where the project wants to know."""
+        ...
+
     def row_of(self, node: NodeT, /) -> tuple[str, Sequence[RowField]] | None:
         """The class that rows become and its fields."""
         ...

@@ -1,4 +1,4 @@
-"""The rules about statements of SQL: the statement itself, the values bound to it, the rows it returns (`core-sql`).
+"""The rules about statements of SQL: the statement itself, the values bound to it, the rows it returns (`core-sql`, `core-scan`).
 
 Written once for both front ends (`core.analysis.front_end`). Which statement an expression is follows from the chain of
 calls and from names that are assigned once; no type has to carry it, so none is ever in the way.
@@ -69,7 +69,11 @@ def prepare_problems(front_end: QueryFrontEnd[NodeT], call: NodeT, sources: Sour
     """`db.prepare("…")`: the statement by itself."""
     found = front_end.statement_of(call)
     parts = front_end.method_call(call)
-    if found is None or parts is None or not found[1].problems:
+    if found is None or parts is None:
+        return
+    if not found[1].problems:
+        for message in front_end.scans_of(call):
+            yield Problem("core-scan", f"{found[0]}: {message}", parts.arguments[0])
         return
     label, statement = found
     lines = "\n" in (front_end.string_of(parts.arguments[0]) or "")

@@ -21,6 +21,7 @@ Code: TypeAlias = Literal[
     "core-user",
     "core-queue",
     "core-sql",
+    "core-scan",
     "core-worker",
     "core-openapi",
 ]
@@ -35,7 +36,7 @@ class Check(NamedTuple):
 
     rule: str
     title: str | None
-    level: Severity = "error"
+    level: Literal["off", "warning", "error"] = "error"
 
 
 CHECKS: Final[Mapping[Code, Check]] = {
@@ -55,6 +56,9 @@ CHECKS: Final[Mapping[Code, Check]] = {
     ),
     "core-sql": Check(
         "A statement cannot work on the database that the migrations make", "Check SQL against the migrations"
+    ),
+    "core-scan": Check(
+        "A statement reads a whole table, or sorts without an index", "Check that statements use indexes", "off"
     ),
     "core-worker": Check("The program uses what a worker's Python has not", None),
     "core-openapi": Check("The document of the API has a value whose type is not known", None, "warning"),

@@ -24,6 +24,7 @@ from mypy.plugin import CheckerPluginInterface, MethodContext, MethodSigContext
 from mypy.types import FunctionLike, Instance, Type, get_proper_type
 from mypy.typevars import fill_typevars_with_any
 
+from core.analysis.findings import is_wanted
 from core.analysis.front_end import Problem
 from core.analysis.queries import batch_problems, bind_problems, chain_of, prepare_problems, run_problems
 from core.analysis.settings import Project
@@ -76,6 +77,16 @@ class _Queries:
         chain = chain_of(self, call.callee.expr) if isinstance(call.callee, MemberExpr) else None
         read = chain is not None and self.index.statements.get(chain.prepare) is not None
         return read and bool(call.args) and not any(True for _ in run_problems(self, call))
+
+    def scans_of(self, prepare: Node, /) -> Sequence[str]:
+        """What a statement reads without an index."""
+        if not isinstance(prepare, CallExpr) or not isinstance(prepare.callee, MemberExpr) or len(prepare.args) != 1:
+            return ()
+        if not is_wanted("core-scan", self.project.configured_for(self.api.path).configurations):
+            return ()
+        sql = self.index.string_of(prepare.args[0])
+        found = self.project.database(self.api.path, _attribute(prepare.callee.expr, self.index, self.project))
+        return found[1].scans(sql) if sql is not None and found is not None else ()
 
     def row_of(self, node: Node, /) -> tuple[str, Sequence[RowField]] | None:
         """The class that an expression names, as rows become it."""

@@ -12,6 +12,7 @@ from core.sql.catalog import Migrated, MigrationProblem, migrate
 from core.sql.columns import Column, MissingRows, SchemaReader
 from core.sql.migrations import migration_digest
 from core.sql.rules import MAX_PARAMETERS, MAX_SQL_BYTES
+from core.sql.scans import scan_problems
 from core.sql.simple import read_simple
 from core.sql.tokens import statements_of, tokens_of
 from core.sql.values import values_of
@@ -70,6 +71,10 @@ class Schema(SchemaReader):
                     self._statements.clear()
                 statement = self._statements[sql] = self.analyse_simple(sql) or self.analyse_fully(sql)
             return statement
+
+    def scans(self, sql: str) -> tuple[str, ...]:
+        """What a statement reads without an index; nothing where the schema or the statement is not known."""
+        return scan_problems(self.migrated, sql) if self.known and not self.analyse(sql).problems else ()
 
     # -- one text
 

@@ -1,0 +1,251 @@
+"""What a statement reads without an index, by SQLite's own plan of it (https://www.sqlite.org/eqp.html): `core-scan`.
+
+The plan is made on the empty database that the migrations make, and nothing runs. An index is only proposed where the plan
+with it reads less. A table is small where its CREATE TABLE says so, `-- core: small`; a statement says itself that it may
+read whole tables: `-- core: scan ok, <reason>`.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from core.sql.catalog import Migrated, TableInfo
+from core.sql.functions import AGGREGATES
+from core.sql.syntax import (
+    Between,
+    Call,
+    Change,
+    Constant,
+    Core,
+    Derived,
+    Expression,
+    From,
+    In,
+    Insert,
+    Join,
+    Name,
+    Operator,
+    Query,
+    Table,
+    Unclear,
+    read_statement,
+)
+from core.sql.tokens import quoted, statements_of, tokens_of
+
+__all__ = ["scan_problems"]
+
+_ALLOWED: Final = re.compile(r"--\s*core:\s*scan ok\b,?[ \t]*(?P<reason>[^\n]*)", re.IGNORECASE)
+_SMALL: Final = re.compile(r"--\s*core:\s*small\b", re.IGNORECASE)
+_SCAN: Final = re.compile(r"SCAN (?:TABLE )?(?P<name>\S+)(?: AS (?P<alias>\S+))?(?P<rest>.*)")
+_AUTOMATIC: Final = re.compile(r"SEARCH (?:TABLE )?(?P<name>\S+)(?: AS (?P<alias>\S+))? USING AUTOMATIC")
+_SORT: Final = re.compile(r"USE TEMP B-TREE FOR (?:\w+ )*ORDER BY")
+_ALLOW: Final = "or say why it may: -- core: scan ok, <reason>"
+
+
+class _Part(NamedTuple):
+    """A SELECT, or a change, as far as its plan goes: its tables by alias, its conditions and its order."""
+
+    tables: Mapping[str, str]
+    conditions: Sequence[Expression]
+    order: Sequence[Expression] = ()
+    bounded: bool = False
+
+
+def scan_problems(migrated: Migrated, sql: str) -> tuple[str, ...]:
+    """Return what is wrong with the plan of a statement that SQLite compiles."""
+    parts = [part for part in statements_of(sql) if part.tokens]
+    if len(parts) != 1 or parts[0].keyword not in ("SELECT", "WITH", "INSERT", "REPLACE", "UPDATE", "DELETE"):
+        return ()
+    text = parts[0].text
+    with migrated.lock:
+        try:
+            read = read_statement(text, parts[0].tokens)
+            plan = _plan(migrated, text)
+        except (Unclear, RecursionError, sqlite3.Error):
+            return ()
+        found = list(dict.fromkeys(_judge(migrated, text, plan, list(_parts(read)))))
+    allowed = _ALLOWED.search(sql)
+    if allowed is None:
+        return tuple(found)
+    if not allowed["reason"].strip():
+        return ("-- core: scan ok has no reason. Write it behind a comma",)
+    return () if found else ("the plan reads no table whole: -- core: scan ok is no longer needed. Remove it",)
+
+
+def _plan(migrated: Migrated, text: str) -> list[str]:
+    """The lines of a plan, without the platform's rules: EXPLAIN QUERY PLAN runs nothing."""
+    count = max((int(t.text[1:] or 0) for t in tokens_of(text) if t.kind == "parameter"), default=0)
+    values = (None,) * max(count, sum(token.kind == "parameter" for token in tokens_of(text)))
+    for size in range(len(values), -1, -1):
+        try:
+            return [str(row[3]) for row in migrated.connection.execute(f"EXPLAIN QUERY PLAN {text}", values[:size])]
+        except sqlite3.ProgrammingError:
+            continue  # a number that is written twice takes one value
+    return []
+
+
+def _judge(migrated: Migrated, text: str, plan: Sequence[str], parts: Sequence[_Part]) -> Iterator[str]:
+    sorts = [line for line in plan if _SORT.fullmatch(line)]
+    scanned: set[str] = set()
+    for line in plan:
+        match = _SCAN.fullmatch(line) or _AUTOMATIC.match(line)
+        if match is None or "VIRTUAL TABLE" in line:
+            continue
+        alias = (match["alias"] or match["name"]).lower()
+        part = next((part for part in parts if alias in part.tables), None)
+        table = migrated.tables.get(part.tables[alias] if part is not None else match["name"].lower())
+        if table is None or table.view or _SMALL.search(table.sql):
+            continue
+        scanned.add(table.name)
+        if part is not None and part.bounded and not sorts and len(part.tables) == 1:
+            continue  # it stops after as many rows as LIMIT says
+        index = _index(migrated, text, table, alias, part, line)
+        if index:
+            yield f"every row of {table.name} is read. Make an index: {index}; {_ALLOW}"
+        else:
+            yield f"every row of {table.name} is read. Add a condition that an index serves, or a LIMIT, {_ALLOW}"
+    for part in parts:
+        if not sorts or not part.order or len(part.tables) != 1:
+            continue
+        ((alias, name),) = part.tables.items()
+        table = migrated.tables.get(name)
+        if table is None or table.view or table.name in scanned or _SMALL.search(table.sql):
+            continue
+        index = _index(migrated, text, table, alias, part, sorts[0])
+        if index:
+            yield f"the rows of {table.name} are sorted without an index. Make one: {index}; {_ALLOW}"
+
+
+def _index(migrated: Migrated, text: str, table: TableInfo, alias: str, part: _Part | None, line: str) -> str:
+    """The index that takes a line out of the plan, or nothing."""
+    if part is None:
+        return ""
+    alone = len(part.tables) == 1
+    equal: list[str] = []
+    ranges: list[str] = []
+
+    def column(expression: Expression) -> str | None:
+        if not isinstance(expression, Name) or expression.qualifier not in (None, alias):
+            return None
+        found = table.column(expression.name)
+        known = expression.qualifier is not None or alone or found is not None
+        return found.name if found is not None and known else None
+
+    for condition in part.conditions:
+        match condition:
+            case Operator(name="=" | "IS", operands=(left, right)):
+                equal += [name for name in (column(left), column(right)) if name is not None]
+            case Operator(name="<" | "<=" | ">" | ">=", operands=(left, right)):
+                ranges += [name for name in (column(left), column(right)) if name is not None]
+            case In(operand=operand):
+                equal += [name] if (name := column(operand)) is not None else []
+            case Between(operand=operand):
+                ranges += [name] if (name := column(operand)) is not None else []
+            case _:
+                pass
+    order = [name for name in map(column, part.order) if name is not None]
+    choices = [[*equal, *order] if order else [], [*equal, *ranges[:1]], equal]
+    for choice in choices:
+        columns = list(dict.fromkeys(choice))
+        if columns and _helps(migrated, text, table, columns, line, part.bounded):
+            name = "_".join([table.name, *columns])
+            return f"CREATE INDEX {name} ON {table.name} ({', '.join(columns)})"
+    return ""
+
+
+def _helps(migrated: Migrated, text: str, table: TableInfo, columns: Sequence[str], line: str, bounded: bool) -> bool:
+    """Whether a line of the plan goes with an index: tried, and taken back."""
+    connection, gate = migrated.connection, migrated.gate
+    gate.open = True
+    try:
+        connection.execute("SAVEPOINT core_scan")
+        try:
+            listed = ", ".join(map(quoted, columns))
+            connection.execute(f"CREATE INDEX core_scan_index ON {quoted(table.name)} ({listed})")
+            plan = _plan(migrated, text)
+        finally:
+            connection.execute("ROLLBACK TO core_scan")
+            connection.execute("RELEASE core_scan")
+    except sqlite3.Error:
+        return False
+    finally:
+        gate.open = False
+    # An index that is only read from end to end is no help.
+    whole = any(one.startswith("SCAN") and "core_scan_index" in one for one in plan)
+    return line not in plan and (bounded or not whole or _SORT.fullmatch(line) is not None)
+
+
+# The parts of a statement --------------------------------------------------------------------------------------------
+
+
+def _parts(statement: Query | Insert | Change) -> Iterator[_Part]:
+    if isinstance(statement, Query):
+        yield from _query_parts(statement)
+        return
+    change = statement.change if isinstance(statement, Insert) else statement
+    for _, query in change.common.values():
+        if query is not None:
+            yield from _query_parts(query)
+    if isinstance(statement, Insert):
+        if statement.query is not None:
+            yield from _query_parts(statement.query)
+        return
+    tables = {change.alias: change.table, **dict(_tables_in(change.source))}
+    yield _Part(tables, list(_conjuncts(change.where)))
+
+
+def _query_parts(query: Query) -> Iterator[_Part]:
+    for _, inner in query.common.values():
+        if inner is not None:
+            yield from _query_parts(inner)
+    alone = len(query.cores) == 1
+    for core in query.cores:
+        conditions = [*_conjuncts(core.where), *_on(core.source)]
+        bounded = alone and bool(query.limit) and core.where is None and not core.group and not _is_whole(core)
+        yield _Part(dict(_tables_in(core.source)), conditions, query.order if alone else (), bounded)
+        yield from _derived(core.source)
+
+
+def _is_whole(core: Core) -> bool:
+    """Whether a SELECT aggregates, so that it reads all there is before it gives a row."""
+    return any(isinstance(c.value, Call) and c.value.name in AGGREGATES for c in core.columns)
+
+
+def _derived(source: From | None) -> Iterator[_Part]:
+    if isinstance(source, Derived):
+        yield from _query_parts(source.query)
+    elif isinstance(source, Join):
+        yield from _derived(source.left)
+        yield from _derived(source.right)
+
+
+def _tables_in(source: From | None) -> Iterator[tuple[str, str]]:
+    match source:
+        case Table(name=name, alias=alias, arguments=None):
+            yield alias, name
+        case Join(left=left, right=right):
+            yield from _tables_in(left)
+            yield from _tables_in(right)
+        case _:
+            pass
+
+
+def _on(source: From | None) -> Iterator[Expression]:
+    if isinstance(source, Join):
+        yield from _on(source.left)
+        yield from _on(source.right)
+        yield from _conjuncts(source.on)
+
+
+def _conjuncts(expression: Expression | None) -> Iterator[Expression]:
+    match expression:
+        case None | Constant():
+            pass
+        case Operator(name="AND", operands=(left, right)):
+            yield from _conjuncts(left)
+            yield from _conjuncts(right)
+        case _:
+            yield expression
