@@ -1,0 +1,81 @@
+"""What the page on SQL says, and that `core check` has nothing against any of its statements."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from core.analysis.program import check_program
+from core.config.load import load_all
+from core.errors import CoreError, D1Error
+from core.testing import Client, FakeD1Database
+from querying.recipes import Env, app, change, deliver, page, search, sell, several
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture
+def db() -> FakeD1Database:
+    return FakeD1Database(migrations=HERE / "migrations")
+
+
+async def place(db: FakeD1Database, *titles: str, customer: str = "ann") -> None:
+    statement = db.prepare("INSERT INTO orders (customer, title, tags) VALUES (?, ?, json_array('new'))")
+    await db.batch([statement.bind(customer, title) for title in titles])
+
+
+def test_every_statement_is_proven() -> None:
+    assert check_program(load_all(HERE / "wrangler.toml")) == []
+
+
+async def test_an_order_is_there_or_answers_404(db: FakeD1Database) -> None:
+    await place(db, "tea")
+    client = Client(app, Env(DB=db))
+    answer = await client.get("/orders/1")
+    assert (await answer.json())["tags"] == ["new"]
+    assert (await client.get("/orders/2")).status == 404
+
+
+async def test_conditions_that_may_be_absent(db: FakeD1Database) -> None:
+    await place(db, "green tea", "coffee")
+    await place(db, "tea", customer="bob")
+    assert {found.title for found in await search(db, None, "tea")} == {"green tea", "tea"}
+    assert [found.title for found in await search(db, "bob", None)] == ["tea"]
+    assert len(await search(db, None, None, 2)) == 2
+
+
+async def test_absent_is_not_null(db: FakeD1Database) -> None:
+    await place(db, "tea")
+    assert (await change(db, 1, {"note": "hot"})).note == "hot"
+    changed = await change(db, 1, {"title": "coffee"})
+    assert (changed.title, changed.note) == ("coffee", "hot")
+    assert (await change(db, 1, {"note": None})).note is None
+
+
+async def test_a_list_and_an_upsert(db: FakeD1Database) -> None:
+    await place(db, "a", "b", "c")
+    assert [found.id for found in await several(db, [1, 3, 9])] == [1, 3]
+    assert await several(db, []) == []
+    assert await deliver(db, "tea", 2) == 2
+    assert await deliver(db, "tea", 3) == 5
+
+
+async def test_pages_follow_each_other(db: FakeD1Database) -> None:
+    await place(db, *"abcde")
+    first = await page(db, size=2)
+    second = await page(db, first[-1], 2)
+    assert [found.id for found in (*first, *second, *await page(db, second[-1], 2))] == [5, 4, 3, 2, 1]
+
+
+async def test_a_sale_is_whole_or_not_at_all(db: FakeD1Database) -> None:
+    await deliver(db, "tea", 1)
+    sold, left = await sell(db, "ann", "tea")
+    assert (sold.title, left.quantity) == ("tea", 0)
+    with pytest.raises(D1Error) as failure:
+        await sell(db, "bob", "tea")
+    assert failure.value.constraint == "CHECK"
+    assert await db.prepare("SELECT count(*) AS n FROM orders").first("n") == 1
+    with pytest.raises(CoreError, match="Nothing of that kind"):
+        await sell(db, "bob", "coffee")
+    assert await db.prepare("SELECT count(*) AS n FROM orders").first("n") == 1
