@@ -14,7 +14,8 @@ import pytest
 from openapi_spec_validator import validate
 
 from core.mypy_plugin.gather import gather
-from core.openapi.document import Described, describe, openapi_path, openapi_paths
+from core.openapi.document import Described, describe
+from core.openapi.names import openapi_path, openapi_paths
 from core.openapi.routes import application_facts
 from core.openapi.written import as_json
 
@@ -445,3 +446,116 @@ def test_a_handler_from_elsewhere_is_a_problem(describing: Callable[..., Describ
 def test_paths_as_openapi_writes_them(path: str, written: list[str]) -> None:
     assert openapi_paths(path) == written
     assert openapi_path(path) == written[0]
+
+
+LEVELS = '''
+import attrs
+
+from core import Bindings, CoreError, Next, Request, Response, Router, ValidationError, create_app
+
+
+@attrs.frozen
+class Env(Bindings):
+    pass
+
+
+class OutOfStock(Exception):
+    """Nothing is left."""
+
+
+class NoSuchShelf(OutOfStock):
+    """There was never anything."""
+
+
+class Refused(ValidationError):
+    """A rule of the shop."""
+
+
+Req = Request[Env]
+app = create_app(Env, problem_details=True, method_not_allowed=True)
+shelves: Router[Env] = Router()
+
+
+async def maybe(req: Req) -> int | None:
+    if req.header("X-Key") is None:
+        return None
+    raise CoreError(401)
+
+
+@app.get("/out")
+async def out(req: Req, res: Response) -> None:
+    raise OutOfStock()
+
+
+@app.get("/rules")
+async def rules(req: Req, res: Response) -> None:
+    if req.header("X-Old") is not None:
+        raise CoreError(410)
+    raise Refused([{"path": "a", "message": "no"}], status=400)
+
+
+@app.on_error(OutOfStock)
+async def sold_out(err: OutOfStock, req: Req, res: Response, next: Next) -> None:
+    res.status(409).json({"sold": True})
+
+
+@shelves.on_error(NoSuchShelf)
+async def no_shelf(err: NoSuchShelf, req: Req, res: Response, next: Next) -> None:
+    res.status(404).json({"shelf": None})
+
+
+@shelves.on_error(Refused, CoreError)
+async def told(err: Refused | CoreError, req: Req, res: Response, next: Next) -> None:
+    res.status(err.status).json({"told": err.message})
+
+
+@shelves.authenticated(maybe).get("/:id")
+async def shelf(req: Request[Env, int | None], res: Response) -> None:
+    if req.params["id"] == "0":
+        raise NoSuchShelf()
+    if req.params["id"] == "1":
+        raise OutOfStock()
+    raise Refused([])
+
+
+app.use("/shelves", shelves)
+'''
+
+
+@pytest.fixture(scope="module")
+def levels(describing: Callable[..., Described]) -> dict[str, Any]:
+    return describing("levels", LEVELS).document
+
+
+def schema_of(document: dict[str, Any], path: str, status: str) -> tuple[str, Any]:
+    ((media, content),) = document["paths"][path]["get"]["responses"][status]["content"].items()
+    schema = content["schema"]
+    return media, document["components"]["schemas"][schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+
+
+def test_a_handler_answers_its_class_and_the_nearest_router_comes_first(levels: dict[str, Any]) -> None:
+    validate(levels)
+    assert "409" in answers(levels["paths"]["/out"]["get"])
+    operation = levels["paths"]["/shelves/{id}"]["get"]
+    assert {"401", "404", "409", "422"} <= set(answers(operation))
+    assert schema_of(levels, "/shelves/{id}", "404")[1]["properties"] == {"shelf": {"type": "null"}}
+    assert schema_of(levels, "/shelves/{id}", "409")[1]["properties"] == {"sold": {"type": "boolean", "const": True}}
+    assert schema_of(levels, "/shelves/{id}", "422")[1]["properties"]["told"]["const"] == "Validation failed"
+    assert schema_of(levels, "/shelves/{id}", "401")[1]["properties"]["told"]["const"] == "Unauthorized"
+
+
+def test_errors_are_problem_details_where_the_application_asks_for_them(levels: dict[str, Any]) -> None:
+    media, invalid = schema_of(levels, "/rules", "400")
+    assert media == "application/problem+json"
+    assert invalid["properties"]["title"]["const"] == "Bad Request"
+    assert invalid["properties"]["detail"]["const"] == "Validation failed"
+    assert invalid["properties"]["issues"]["type"] == "array"
+    gone = schema_of(levels, "/rules", "410")[1]
+    assert (gone["properties"]["title"]["const"], gone["required"]) == ("Gone", ["type", "title", "status"])
+    responses = levels["components"]["responses"]
+    assert list(responses["NotFound"]["content"]) == ["application/problem+json"]
+    assert responses["MethodNotAllowed"]["headers"] == {"Allow": {"schema": {"type": "string"}}}
+
+
+def test_an_authenticator_that_may_return_nobody_asks_for_nothing(levels: dict[str, Any]) -> None:
+    assert levels["paths"]["/shelves/{id}"]["get"]["security"] == [{}, {"x-key": []}]

@@ -15,7 +15,8 @@ from core.errors import ConfigurationError, DeveloperError, MissingExtraError
 
 if TYPE_CHECKING:
     from core.openapi.changes import Change
-    from core.openapi.document import Described, Problem
+    from core.openapi.document import Described
+    from core.openapi.values import Problem
 
 __all__ = ["add", "run"]
 

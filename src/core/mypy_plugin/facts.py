@@ -51,6 +51,7 @@ from mypy.nodes import (
 )
 from mypy.types import Instance, NoneType, Type, get_proper_type
 
+from core.errors import phrase_of
 from core.mypy_plugin.followed import CORE_ERROR, ColumnsOf, Followed, blocks, is_core_error, parts_of
 from core.mypy_plugin.schemas import Schemas, argument, constant, details, docstring
 from core.openapi.facts import (
@@ -66,6 +67,7 @@ from core.openapi.facts import (
     StagedHeader,
     any_of,
 )
+from core.openapi.failures import ISSUES
 
 __all__ = ["read_module"]
 
@@ -105,6 +107,7 @@ _BINDINGS: Final = {
 """
 _LATER: Final = frozenset(["wait_until", "create_task", "ensure_future"])
 """The functions that run their argument after the response, so that its errors answer nobody."""
+_VALIDATION_ERROR: Final = "core.errors.ValidationError"
 _SUPPRESS: Final = "contextlib.suppress"
 
 
@@ -534,6 +537,8 @@ class _Function:
             if self.owner is not None and owner is not None:
                 if owner.fullname == CORE_ERROR:
                     self._made(call, self.owner)
+                elif owner.fullname == _VALIDATION_ERROR:
+                    self._invalid(call, self.owner)
                 else:
                     self.effects.append(Call(call.line, f"{owner.fullname}.{callee.name}", self.caught))
             return
@@ -548,6 +553,9 @@ class _Function:
         init = next((base for base in made.mro if "__init__" in base.names), None)
         if is_core_error(made) and (init is None or init.fullname == CORE_ERROR):
             self._made(call, made)
+            return
+        if is_core_error(made) and init is not None and init.fullname == _VALIDATION_ERROR:
+            self._invalid(call, made)
             return
         own = tuple(base.fullname for base in made.mro) if is_core_error(made) else ()
         for method in ("__init__", "__attrs_post_init__", "__post_init__"):
@@ -569,15 +577,31 @@ class _Function:
                 metadata[name] = self.followed.schema(value)
             elif kind.is_star() and kind.is_named(star=True):
                 metadata.update(self.followed.schema(value).get("properties", {}))
+        status = (self.followed.statuses(given) or ()) if given is not None else ()
+        phrases: Schema = any_of({"const": phrase_of(known)} for known in status) if status else {"type": "string"}
         self.effects.append(
             Raise(
                 call.line,
-                (self.followed.statuses(given) or ()) if given is not None else (),
-                self.followed.schema(text) if text is not None else {"type": "string"},
+                status,
+                self.followed.schema(text) if text is not None else phrases,
                 metadata,
                 headers,
                 tuple(base.fullname for base in info.mro),
                 self.caught,
+            )
+        )
+
+    def _invalid(self, call: CallExpr, info: TypeInfo) -> None:
+        """A ValidationError, whose issues are always of one shape."""
+        given, text = argument(call, 99, "status"), argument(call, 99, "message")
+        self.effects.append(
+            Raise(
+                call.line,
+                (self.followed.statuses(given) or ()) if given is not None else (422,),
+                self.followed.schema(text) if text is not None else {"const": "Validation failed"},
+                {"issues": ISSUES},
+                classes=tuple(base.fullname for base in info.mro),
+                caught=self.caught,
             )
         )
 

@@ -229,8 +229,11 @@ class Followed:
 
     def is_error(self, expression: Expression) -> bool:
         """Return True if an expression is an error for the client."""
-        info = self.info_of(expression)
-        return info is not None and is_core_error(info)
+        type_ = get_proper_type(self._types[expression]) if expression in self._types else None
+        if isinstance(type_, UnionType):
+            kinds = [get_proper_type(item) for item in type_.items]
+            return all(isinstance(kind, Instance) and is_core_error(kind.type) for kind in kinds)
+        return isinstance(type_, Instance) and is_core_error(type_.type)
 
     # -- values
 

@@ -5,13 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from core.errors import phrase_of
 from core.openapi.facts import ERROR_BODY, Answer, ClassFacts, Raise, Read, Schema, is_object
 
-__all__ = ["CORE_ERROR", "DEFAULT_ANSWER", "NOT_FOUND", "UNEXPECTED", "error", "implied", "is_caught", "substituted"]
+__all__ = [
+    "CORE_ERROR",
+    "DEFAULT_ANSWER",
+    "DEFAULT_PROBLEM",
+    "ISSUES",
+    "NOT_ALLOWED",
+    "NOT_FOUND",
+    "UNEXPECTED",
+    "error",
+    "implied",
+    "is_caught",
+    "substituted",
+]
 
 CORE_ERROR: Final = ("core.errors.CoreError", "builtins.Exception", "builtins.BaseException")
 _VALIDATION: Final = ("core.errors.ValidationError", *CORE_ERROR)
-_ISSUES: Final[Schema] = {
+ISSUES: Final[Schema] = {
     "type": "array",
     "items": {
         "type": "object",
@@ -28,13 +41,11 @@ def error(status: int, message: str | None, classes: tuple[str, ...] = CORE_ERRO
 
 DEFAULT_ANSWER: Final = Answer(0, None, "application/json", {ERROR_BODY: "body"})
 """The answer to an error where the application has no error handler."""
+DEFAULT_PROBLEM: Final = Answer(0, None, "application/problem+json", {ERROR_BODY: "problem"})
+"""The same in an application with `problem_details`."""
 UNEXPECTED: Final = error(500, "Internal Server Error", ("builtins.Exception", "builtins.BaseException"))
-NOT_FOUND: Final = Answer(
-    0,
-    (404,),
-    "application/json",
-    {"type": "object", "properties": {"error": {"const": "Not Found"}}, "required": ["error"]},
-)
+NOT_FOUND: Final = error(404, "Not Found")
+NOT_ALLOWED: Final = error(405, "Method Not Allowed")
 
 
 def implied(reads: Iterable[Read], classes: Mapping[str, ClassFacts], *, limited: bool) -> Iterator[Raise]:
@@ -48,7 +59,7 @@ def implied(reads: Iterable[Read], classes: Mapping[str, ClassFacts], *, limited
         if read.what == "form" and read.schema is None:
             found += [error(400, None), error(413, None), error(415, "Unsupported Media Type")]
         if read.schema is not None and _may_fail(read, classes):
-            found.append(error(422, "Validation failed", _VALIDATION, issues=_ISSUES))
+            found.append(error(422, "Validation failed", _VALIDATION, issues=ISSUES))
         yield from (each for each in found if not is_caught(each, read.caught))
 
 
@@ -75,6 +86,8 @@ def substituted(schema: Schema, raised: Raise | None, status: int) -> Schema:
                 return raised.message if raised is not None else {"type": "string"}
             case "status":
                 return {"const": status}
+            case "problem":
+                return _problem(raised, status)
             case _:
                 message: Schema = raised.message if raised is not None else {"type": "string"}
                 own = {"error": message, **(raised.metadata if raised is not None else {})}
@@ -90,3 +103,18 @@ def substituted(schema: Schema, raised: Raise | None, status: int) -> Schema:
         else:
             result[key] = value
     return result
+
+
+def _problem(raised: Raise | None, status: int) -> Schema:
+    """An error as problem details (RFC 9457), as `core.answers.answer_problem` writes them."""
+    title: Schema = {"const": phrase_of(status)}
+    own: dict[str, Schema] = {"type": {"const": "about:blank"}, "title": title, "status": {"const": status}}
+    message: Schema = raised.message if raised is not None else {"type": "string"}
+    required = list(own)
+    if message != title:
+        own["detail"] = message
+        if "const" in message:  # any other text may be the title, which is not said twice
+            required.append("detail")
+    metadata: dict[str, Schema] = {} if raised is None else {**raised.metadata}
+    metadata.pop("status", None)
+    return {"type": "object", "properties": {**own, **metadata}, "required": [*dict.fromkeys([*required, *metadata])]}

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import attrs
 
+from core.answers import ErrorHandlers
 from core.app import App
 from core.dispatch import Entry
 from core.handlers import info_of
@@ -21,6 +22,7 @@ from core.middleware.token_source import TokenSource
 from core.openapi.document import ApplicationFacts, RouteFacts, Security, StepFacts
 from core.openapi.facts import Answer, Raise, Schema, StagedHeader
 from core.openapi.failures import error
+from core.openapi.handled import Levels
 
 __all__ = ["application_facts", "full_name"]
 
@@ -41,11 +43,15 @@ def application_facts(
             continue
         if entry.handler is None:
             continue  # it goes on to the next route that matches
-        steps = [step for scope in before if scope.pattern.covers(entry.pattern) for step in scope.middleware]
-        steps += entry.middleware
+        covering = [scope for scope in before if scope.pattern.covers(entry.pattern)]
+        steps = [(step, scope) for scope in (*covering, entry) for step in scope.middleware]
         handler, websocket = _handler(entry.handler)
         own = getattr(inspect.unwrap(handler), "__module__", "")
-        found = [fact for step in steps if (fact := _step(step, entry.method)) is not None]
+        found = [
+            attrs.evolve(fact, errors=_levels(scope))
+            for step, scope in steps
+            if (fact := _step(step, entry.method)) is not None
+        ]
         routes.append(
             RouteFacts(
                 entry.method,
@@ -54,8 +60,9 @@ def application_facts(
                 tuple(found),
                 own if own != module else None,
                 websocket,
-                any((info := info_of(step)) is not None and info.public for step in steps),
+                any((info := info_of(step)) is not None and info.public for step, _ in steps),
                 _place(handler),
+                _levels(entry),
             )
         )
     dispatcher = app.dispatcher
@@ -64,9 +71,20 @@ def application_facts(
         title,
         version,
         description,
-        None if dispatcher.on_error is None else full_name(dispatcher.on_error),
+        _by_class(dispatcher.error_handlers),
         None if dispatcher.not_found is None else full_name(dispatcher.not_found),
+        dispatcher.method_not_allowed,
+        dispatcher.problem_details,
     )
+
+
+def _levels(entry: Entry) -> Levels:
+    """The error handlers of the routers that an entry is registered on, the nearest first."""
+    return tuple(_by_class(handlers) for handlers in reversed(entry.errors))
+
+
+def _by_class(handlers: ErrorHandlers) -> dict[str, str]:
+    return {f"{cls.__module__}.{cls.__qualname__}": full_name(handler) for cls, handler in handlers.items()}
 
 
 def full_name(function: Callable[..., Any]) -> str:

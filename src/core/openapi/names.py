@@ -1,0 +1,85 @@
+"""How a document calls things: paths, operations, tags, errors, and the prose of docstrings."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Sequence
+from http import HTTPStatus
+
+__all__ = [
+    "described",
+    "error_name",
+    "openapi_path",
+    "openapi_paths",
+    "operation_ids",
+    "phrase",
+    "prose",
+    "tag",
+    "words",
+]
+
+
+def openapi_path(path: str) -> str:
+    """`/users/:id` as OpenAPI writes it: `/users/{id}`. A rest is called `path`."""
+    written = re.sub(r":([^/{?]+)(?:\{[^}]*\})?\??", r"{\1}", path)
+    return written.replace("*", "{path}")
+
+
+def openapi_paths(path: str) -> list[str]:
+    """The same with each optional parameter left out too, since OpenAPI knows none in a path."""
+    whole = openapi_path(path)
+    without = openapi_path(re.sub(r"/:[^/{?]+(?:\{[^}]*\})?\?", "", path)) or "/"
+    return [whole] if without == whole else [whole, without]
+
+
+def operation_ids(handlers: Sequence[str]) -> list[str]:
+    """The names of the handlers; with their module's where two are called the same, then with a number."""
+    last = [handler.rpartition(".")[2] for handler in handlers]
+    names: list[str] = []
+    for handler, name in zip(handlers, last, strict=True):
+        if last.count(name) > 1:
+            parts = handler.replace(".<locals>", "").split(".")
+            name = "_".join(parts[-2:])
+        unique, number = name, 1
+        while unique in names:
+            number += 1
+            unique = f"{name}_{number}"
+        names.append(unique)
+    return names
+
+
+def tag(module: str) -> str:
+    return module.rpartition(".")[2]
+
+
+def described(doc: str | None) -> dict[str, str]:
+    return {"description": inspect.cleandoc(doc)} if doc else {}
+
+
+def prose(doc: str | None) -> tuple[str, str]:
+    """A docstring's first paragraph on one line, and the rest of it."""
+    if not doc:
+        return "", ""
+    first, _, rest = inspect.cleandoc(doc).partition("\n\n")
+    return " ".join(first.split()), rest.strip()
+
+
+def words(name: str) -> str:
+    return name.replace("_", " ").strip().capitalize()
+
+
+def phrase(status: int) -> str:
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return "An answer of the application"
+
+
+def error_name(words: str) -> str:
+    """The name of an error by what it says: `EMAIL_TAKEN` and `Email taken` are `EmailTakenError`."""
+    parts = re.findall(r"[A-Za-z0-9]+", words)
+    name = "".join(part[:1].upper() + (part[1:].lower() if words.isupper() else part[1:]) for part in parts[:8])
+    if not name or name[0].isdigit():
+        return ""
+    return name if name.endswith("Error") else f"{name}Error"

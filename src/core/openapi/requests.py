@@ -1,0 +1,126 @@
+"""What an operation takes: its parameters and its body, by everything that is read of a request on the way."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from core.openapi.components import Components, constrained
+from core.openapi.effects import Found, Program
+from core.openapi.facts import Read, Schema, any_of
+from core.openapi.values import Values
+
+__all__ = ["Requests", "add_body"]
+
+_SILENT_HEADERS: Final = frozenset(["accept", "authorization", "content-type", "cookie"])
+"""Header parameters that OpenAPI says to leave out: other parts of a document say them."""
+_BODIES: Final = frozenset(["json", "form", "form-name", "text", "bytes", "stream"])
+
+
+class Requests:
+    """Parameters and bodies of one document."""
+
+    def __init__(self, program: Program, components: Components, values: Values) -> None:
+        self._program = program
+        self._components = components
+        self._values = values
+
+    def parameters(self, path: str, found: Sequence[Found]) -> list[dict[str, Any]]:
+        """What is read of the path, the query, the headers and the cookies."""
+        result: dict[tuple[str, str], dict[str, Any]] = {}
+        for name in re.findall(r"\{([^}]+)\}", path):
+            result["path", name] = {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+            if name == "path" and path.endswith("{path}"):
+                result["path", name]["description"] = "The rest of the path, slashes included."
+        for each in found:
+            if not isinstance(each.effect, Read):
+                continue
+            read = each.effect
+            where, _, single = read.what.partition("-")
+            if single and where != "form" and read.name is not None:
+                if where == "header" and read.name.lower() in _SILENT_HEADERS:
+                    continue
+                key = (where, read.name.lower() if where == "header" else read.name)
+                parameter: dict[str, Any] = {
+                    "name": read.name,
+                    "in": where,
+                    "schema": read.schema or {"type": "string"},
+                }
+                if key not in result:
+                    result[key] = parameter
+                elif parameter["schema"].get("type") == "array" and result[key]["schema"] == {"type": "string"}:
+                    result[key]["schema"] = parameter["schema"]
+                if read.required:
+                    result[key]["required"] = True
+            elif read.what in ("query", "params", "headers") and read.schema is not None:
+                place = {"params": "path", "headers": "header"}.get(read.what, "query")
+                for field in self._fields(read.schema, place, each):
+                    key = (place, field["name"])
+                    if place != "path" or key in result:
+                        result[key] = {**result.get(key, {}), **field}
+        return list(result.values())
+
+    def _fields(self, schema: Schema, place: str, each: Found) -> Iterator[dict[str, Any]]:
+        """Each field of a class that a query string is read into."""
+        facts = self._program.classes.get(schema.get("$class", ""))
+        if facts is None:
+            self._values.problem(each, f"the {place} is read into a type without fields. Read it into an attrs class")
+            return
+        told = self._components.details_of(schema["$class"])
+        for field in facts.fields:
+            if not field.is_read:
+                continue
+            name = field.name.replace("_", "-") if place == "header" else field.name
+            parameter: dict[str, Any] = {"name": name, "in": place}
+            whole = constrained(field.schema, told.get(field.attribute))
+            if "description" in whole:
+                parameter["description"] = whole.pop("description")
+            if place == "path" or not field.has_default:
+                parameter["required"] = True
+            parameter["schema"] = self._values.final(whole, each, reading=True)
+            yield parameter
+
+    def body(self, found: Sequence[Found]) -> dict[str, Any] | None:
+        """What is read of the body, by media type; None where nothing is."""
+        content: dict[str, Any] = {}
+        fields: dict[str, Schema] = {}
+        for each in found:
+            if not isinstance(each.effect, Read) or each.effect.what not in _BODIES:
+                continue
+            read = each.effect
+            schema = self._values.final(read.schema, each, reading=True) if read.schema is not None else {}
+            match read.what:
+                case "json":
+                    if read.schema is None:
+                        self._values.problem(each, "the body is read as JSON of any type. Say which: await req.json(T)")
+                    add_body(content, "application/json", schema)
+                case "form" | "form-name":
+                    for media in ("application/x-www-form-urlencoded", "multipart/form-data"):
+                        content.setdefault(media, {"schema": {"type": "object"}})
+                        if read.what == "form" and schema:
+                            content[media] = {"schema": schema}
+                    if read.what == "form-name" and read.name is not None:
+                        fields.setdefault(read.name, schema)
+                case "text":
+                    add_body(content, "text/plain", {"type": "string"})
+                case _:
+                    add_body(
+                        content,
+                        "application/octet-stream",
+                        {"type": "string", "contentMediaType": "application/octet-stream"},
+                    )
+        for media in content:
+            if fields and media in ("application/x-www-form-urlencoded", "multipart/form-data"):
+                if "contentMediaType" in str(fields) and media != "multipart/form-data":
+                    continue
+                own = {"type": "object", "properties": fields}
+                read_into = content[media]["schema"]
+                content[media] = {"schema": own if read_into == {"type": "object"} else {"allOf": [read_into, own]}}
+        return {"required": True, "content": content} if content else None
+
+
+def add_body(content: dict[str, Any], media_type: str, schema: Schema) -> None:
+    """Another body of a media type: the alternatives stand side by side."""
+    before = content.get(media_type, {}).get("schema")
+    content[media_type] = {"schema": schema if before is None else any_of([before, schema])}
