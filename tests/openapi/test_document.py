@@ -451,7 +451,10 @@ def test_paths_as_openapi_writes_them(path: str, written: list[str]) -> None:
 LEVELS = '''
 import attrs
 
-from core import Bindings, CoreError, Next, Request, Response, Router, ValidationError, create_app
+from core import AuthenticationError, Bindings, CoreError, Next, Request, Response, Router, ValidationError, create_app
+from core.middleware.optional import optional
+from core.middleware.trusted_hosts import trusted_hosts
+from core.pagination import cursor_of, page_of
 
 
 @attrs.frozen
@@ -519,6 +522,20 @@ async def shelf(req: Request[Env, int | None], res: Response) -> None:
 
 
 app.use("/shelves", shelves)
+
+
+async def strict(req: Req) -> int:
+    if req.signed_cookie("sid", "a secret") is None:
+        raise AuthenticationError("Bearer", missing=True)
+    return 1
+
+
+@app.authenticated(optional(strict)).put("/pages", trusted_hosts(hosts=["example.test"], status=421))
+async def pages(req: Request[Env, int | None], res: Response) -> None:
+    req.require_match(None)
+    page = page_of(req, most=50)
+    cursor_of(req, str)
+    res.file("page.html")
 '''
 
 
@@ -559,3 +576,13 @@ def test_errors_are_problem_details_where_the_application_asks_for_them(levels: 
 
 def test_an_authenticator_that_may_return_nobody_asks_for_nothing(levels: dict[str, Any]) -> None:
     assert levels["paths"]["/shelves/{id}"]["get"]["security"] == [{}, {"x-key": []}]
+
+
+def test_helpers_of_a_request_and_files_are_known(levels: dict[str, Any]) -> None:
+    operation = levels["paths"]["/pages"]["put"]
+    wanted = ["200", "206", "304", "401", "412", "416", "421", "422", "default"]
+    assert answers(operation) == wanted
+    parameters = {(one["in"], one["name"]): one["schema"] for one in operation["parameters"]}
+    assert parameters["query", "limit"] == {"type": "integer", "minimum": 1, "maximum": 50, "default": 20}
+    assert {("query", "page"), ("query", "cursor"), ("header", "If-Match"), ("cookie", "sid")} <= set(parameters)
+    assert operation["security"] == [{}, {"bearer": []}]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+import attrs
 from mypy.constant_fold import constant_fold_expr
 from mypy.expandtype import expand_type_by_instance
 from mypy.maptype import map_instance_to_supertype
@@ -67,7 +68,7 @@ from core.openapi.facts import (
     StagedHeader,
     any_of,
 )
-from core.openapi.failures import ISSUES
+from core.openapi.failures import INVALID, ISSUES, error
 
 __all__ = ["read_module"]
 
@@ -107,6 +108,8 @@ _BINDINGS: Final = {
 """
 _LATER: Final = frozenset(["wait_until", "create_task", "ensure_future"])
 """The functions that run their argument after the response, so that its errors answer nobody."""
+_PAGED: Final = {"core.pagination.page_of": "page", "core.pagination.cursor_of": "cursor"}
+_AUTHENTICATION_ERROR: Final = "core.errors.AuthenticationError"
 _VALIDATION_ERROR: Final = "core.errors.ValidationError"
 _SUPPRESS: Final = "contextlib.suppress"
 
@@ -368,8 +371,8 @@ class _Function:
             if receiver == RESPONSE and self._response(call, callee):
                 return
             self._request(call, callee, receiver)
-            if error := _BINDINGS.get(receiver.rpartition(".")[0]):
-                bases = (error, "core.errors.BindingError", "builtins.Exception", "builtins.BaseException")
+            if failure := _BINDINGS.get(receiver.rpartition(".")[0]):
+                bases = (failure, "core.errors.BindingError", "builtins.Exception", "builtins.BaseException")
                 self._fails(call.line, bases)
         for part in parts_of(call):
             self._expression(part)
@@ -442,6 +445,10 @@ class _Function:
                 status = self.followed.statuses(given) if given is not None else (302,)
                 headers["Location"] = {"type": "string", "format": "uri-reference"}
             case "stream" | "file":
+                if method == "file" and status == (200,):
+                    # As the request's conditions and ranges have it (RFC 9110, sections 13 and 14).
+                    status = (200, 206)
+                    self.effects.append(Answer(call.line, (304, 416), None, errors=self.narrowed))
                 given = argument(call, 1, "content_type")
                 named = constant_fold_expr(given, "") if given is not None else None
                 media = named.partition(";")[0].strip() if isinstance(named, str) else media
@@ -493,8 +500,13 @@ class _Function:
             schema = self.followed.structured(call) if typed else None
             self.effects.append(Read(call.line, method, schema=schema, caught=self.caught))
             return
+        if receiver == REQUEST and method == "require_match":
+            self._requires_match(call)
+            return
         if receiver == REQUEST and method == "header":
             where, method = "header", "get"
+        elif receiver == REQUEST and method == "signed_cookie":
+            where, method = "cookie", "get"
         else:
             where = self._place(callee.expr, receiver)
         if not where or not call.args:
@@ -508,6 +520,15 @@ class _Function:
                 kind: Schema = _contents("application/octet-stream") if method == "file" else {"type": "string"}
                 schema = {"type": "array", "items": kind} if method == "get_all" else kind
                 self.effects.append(Read(call.line, f"{where}-name", name, schema))
+
+    def _requires_match(self, call: CallExpr) -> None:
+        """`req.require_match(etag)`: the client has seen what it changes, or is refused."""
+        given = argument(call, 1, "required")
+        required = constant(given) if given is not None else (False,)
+        self.effects.append(Read(call.line, "header-name", "If-Match", {"type": "string"}))
+        self.effects.append(attrs.evolve(error(412, "Precondition Failed"), line=call.line, caught=self.caught))
+        if required != (False,):
+            self.effects.append(attrs.evolve(error(428, "Precondition Required"), line=call.line, caught=self.caught))
 
     def _place(self, expression: Expression, receiver: str) -> str:
         """Return the part of a request that an expression is: `req.headers`, `req.cookies`, or a query kept in a name."""
@@ -539,14 +560,31 @@ class _Function:
                     self._made(call, self.owner)
                 elif owner.fullname == _VALIDATION_ERROR:
                     self._invalid(call, self.owner)
+                elif owner.fullname == _AUTHENTICATION_ERROR:
+                    self._unauthenticated(call, self.owner)
                 else:
                     self.effects.append(Call(call.line, f"{owner.fullname}.{callee.name}", self.caught))
             return
         node = callee.node if isinstance(callee, RefExpr) else None
-        if isinstance(node, TypeInfo):
+        if isinstance(callee, RefExpr) and callee.fullname in _PAGED:
+            self._paged(call, _PAGED[callee.fullname])
+        elif isinstance(node, TypeInfo):
             self._instance(call, node)
         elif name := self.followed.function(callee):
             self.effects.append(Call(call.line, name, self.caught))
+
+    def _paged(self, call: CallExpr, which: str) -> None:
+        """`page_of(req)` and `cursor_of(req, T)`: the part of a list that the query asks for."""
+        limit: Schema = {"type": "integer", "minimum": 1}
+        for word, key, otherwise in (("most", "maximum", 100), ("limit", "default", 20)):
+            given = argument(call, 99, word)
+            known = constant(given) if given is not None else (otherwise,)
+            if known is not None:
+                limit[key] = known[0]
+        part: Schema = {"type": "integer", "minimum": 1, "default": 1} if which == "page" else {"type": "string"}
+        for name, schema in ((which, part), ("limit", limit)):
+            self.effects.append(Read(call.line, "query-name", name, schema))
+        self.effects.append(attrs.evolve(INVALID, line=call.line, caught=self.caught))
 
     def _instance(self, call: CallExpr, made: TypeInfo) -> None:
         """A class that is called."""
@@ -556,6 +594,9 @@ class _Function:
             return
         if is_core_error(made) and init is not None and init.fullname == _VALIDATION_ERROR:
             self._invalid(call, made)
+            return
+        if is_core_error(made) and init is not None and init.fullname == _AUTHENTICATION_ERROR:
+            self._unauthenticated(call, made)
             return
         own = tuple(base.fullname for base in made.mro) if is_core_error(made) else ()
         for method in ("__init__", "__attrs_post_init__", "__post_init__"):
@@ -603,6 +644,16 @@ class _Function:
                 classes=tuple(base.fullname for base in info.mro),
                 caught=self.caught,
             )
+        )
+
+    def _unauthenticated(self, call: CallExpr, info: TypeInfo) -> None:
+        """An AuthenticationError, whose challenge says which scheme it is."""
+        given = argument(call, 0, "")
+        challenge = constant(given) if given is not None else ("Bearer",)
+        header: Schema = {"const": challenge[0]} if challenge is not None else {"type": "string"}
+        made = error(401, "Unauthorized", tuple(base.fullname for base in info.mro))
+        self.effects.append(
+            attrs.evolve(made, line=call.line, headers={"WWW-Authenticate": header}, caught=self.caught)
         )
 
     def _raised(self, raised: Expression | None) -> None:

@@ -12,6 +12,7 @@ __all__ = [
     "CORE_ERROR",
     "DEFAULT_ANSWER",
     "DEFAULT_PROBLEM",
+    "INVALID",
     "ISSUES",
     "NOT_ALLOWED",
     "NOT_FOUND",
@@ -39,6 +40,8 @@ def error(status: int, message: str | None, classes: tuple[str, ...] = CORE_ERRO
     return Raise(0, (status,), {"type": "string"} if message is None else {"const": message}, metadata, {}, classes)
 
 
+INVALID: Final = error(422, "Validation failed", _VALIDATION, issues=ISSUES)
+"""The error of what a client sent being of another shape."""
 DEFAULT_ANSWER: Final = Answer(0, None, "application/json", {ERROR_BODY: "body"})
 """The answer to an error where the application has no error handler."""
 DEFAULT_PROBLEM: Final = Answer(0, None, "application/problem+json", {ERROR_BODY: "problem"})
@@ -59,7 +62,7 @@ def implied(reads: Iterable[Read], classes: Mapping[str, ClassFacts], *, limited
         if read.what == "form" and read.schema is None:
             found += [error(400, None), error(413, None), error(415, "Unsupported Media Type")]
         if read.schema is not None and _may_fail(read, classes):
-            found.append(error(422, "Validation failed", _VALIDATION, issues=ISSUES))
+            found.append(INVALID)
         yield from (each for each in found if not is_caught(each, read.caught))
 
 

@@ -207,6 +207,8 @@ def _declared(name: str, options: Mapping[str, Any], method: str) -> StepFacts |
             return StepFacts(answers=(refuses(option("status", 400), option("message", "Unknown host")),))
         case "ip_restriction":
             return StepFacts(answers=(refuses(option("status", 403), option("message", "Forbidden")),))
+        case "trusted_hosts":
+            return StepFacts(answers=(refuses(option("status", 400), option("message", "Unknown host")),))
         case "csrf" if method not in _SAFE:
             code: Schema = {"const": "CROSS_SITE_REQUEST"}
             return StepFacts(answers=(refuses(option("status", 403), option("message", "Forbidden"), code=code),))
