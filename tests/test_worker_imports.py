@@ -52,7 +52,7 @@ print("\\n".join(sorted(set(sys.modules) - base)))
 """
 
 FORBIDDEN = (
-    "cattrs", "core.cli", "core.config", "core.http.cookies", "core.testing", "core.backends.embedded", "core.mypy_plugin", "email", "html",
+    "cattrs", "core.cli", "core.config", "core.http.cookies", "core.testing", "core.backends.embedded", "core.mypy_plugin", "core.openapi", "email", "html",
     "http.client", "http.cookies", "ipaddress", "secrets", "sqlite3", "tomllib", "urllib.parse", "urllib.request", "uuid",
 )  # fmt: skip
 

@@ -56,7 +56,6 @@ def add(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    from core.dev.report import report, to_text
     from core.openapi.written import as_json, as_yaml
 
     path = find_configuration(args.config)
@@ -65,6 +64,8 @@ def run(args: argparse.Namespace) -> int:
     except (ConfigurationError, DeveloperError):
         raise
     except (Exception, SystemExit) as error:  # the developer's own code may raise anything
+        from core.dev.report import report, to_text
+
         sys.stderr.write(f"{to_text(report(error, root=path.parent))}\n")
         return 1
     if args.examples is not None:

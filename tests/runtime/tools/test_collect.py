@@ -76,7 +76,14 @@ def test_of_the_framework_only_what_a_worker_loads_goes_along(tmp_path: Path) ->
     files = collect(tmp_path / "main.py", project=tmp_path).files
     ours = {path for path in files if path.startswith("core/")}
     assert "core/hosts/workers/isolate.py" in ours
-    for left_out in ("core/cli", "core/config", "core/testing", "core/mypy_plugin", "core/backends/embedded"):
+    for left_out in (
+        "core/cli",
+        "core/config",
+        "core/testing",
+        "core/mypy_plugin",
+        "core/openapi",
+        "core/backends/embedded",
+    ):
         assert not any(path.startswith(f"{left_out}/") for path in ours)
 
 
