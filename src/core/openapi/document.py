@@ -379,7 +379,7 @@ class _Writer:
                 add_body(default.setdefault("content", {}), media, content["schema"])
 
     def _not_found(self) -> dict[str, Any]:
-        """What answers a path that no route has."""
+        """The answer to a path that no route has."""
         name = self.application.not_found
         responses: dict[str, dict[str, Any]] = {}
         for each in self.program.effects(name) if name is not None else []:
@@ -394,7 +394,7 @@ class _Writer:
         return _whatever("No route has this path and method", responses)
 
     def _not_allowed(self) -> dict[str, Any]:
-        """What answers a path that has routes for other methods."""
+        """The answer to a path that has routes for other methods."""
         responses: dict[str, dict[str, Any]] = {}
         self._error(responses, Found(NOT_ALLOWED), NOT_ALLOWED)
         response = _whatever("The path has routes for other methods, which `Allow` names", responses)

@@ -1,4 +1,4 @@
-"""What happens when a function is called: its own effects, and those of everything that it calls, less what is caught."""
+"""Everything that a call of a function does: its own effects, and those of everything that it calls, less what is caught."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which error handler answers an error, and with what: as `core.answers.find_error_handler` chooses, by facts.
+"""The error handler that answers an error, and its answers: as `core.answers.find_error_handler` chooses, by facts.
 
 Of the nearest router that has one it is the handler for the nearest class of the error's ancestry. One that is narrowed
 to other classes, or that leaves an error to `next`, lets the following one answer, and behind the last the default does.
@@ -46,7 +46,7 @@ class Handled:
         return False
 
     def unexpected(self, levels: Levels) -> Iterator[Found]:
-        """What handlers do with an error that nobody foresaw."""
+        """The effects of the handlers of an error that nobody foresaw."""
         for _, found in self._handlers(UNEXPECTED, levels):
             yield from found
 

@@ -1,4 +1,4 @@
-"""How a document calls things: paths, operations, tags, errors, and the prose of docstrings."""
+"""The names of a document: paths, operations, tags, errors, and the prose of docstrings."""
 
 from __future__ import annotations
 
@@ -50,10 +50,12 @@ def operation_ids(handlers: Sequence[str]) -> list[str]:
 
 
 def tag(module: str) -> str:
+    """The tag of a module: the last part of its name."""
     return module.rpartition(".")[2]
 
 
 def described(doc: str | None) -> dict[str, str]:
+    """A docstring as the field `description`, where there is one."""
     return {"description": inspect.cleandoc(doc)} if doc else {}
 
 
@@ -66,10 +68,12 @@ def prose(doc: str | None) -> tuple[str, str]:
 
 
 def words(name: str) -> str:
+    """A name of Python as words."""
     return name.replace("_", " ").strip().capitalize()
 
 
 def phrase(status: int) -> str:
+    """The standard phrase of a status."""
     try:
         return HTTPStatus(status).phrase
     except ValueError:

@@ -1,4 +1,4 @@
-"""What an operation takes: its parameters and its body, by everything that is read of a request on the way."""
+"""The input of an operation: its parameters and its body, by everything that is read of a request on the way."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Requests:
         self._values = values
 
     def parameters(self, path: str, found: Sequence[Found]) -> list[dict[str, Any]]:
-        """What is read of the path, the query, the headers and the cookies."""
+        """Everything that is read of the path, the query, the headers and the cookies."""
         result: dict[tuple[str, str], dict[str, Any]] = {}
         for name in re.findall(r"\{([^}]+)\}", path):
             result["path", name] = {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
@@ -82,7 +82,7 @@ class Requests:
             yield parameter
 
     def body(self, found: Sequence[Found]) -> dict[str, Any] | None:
-        """What is read of the body, by media type; None where nothing is."""
+        """Everything that is read of the body, by media type; None where nothing is."""
         content: dict[str, Any] = {}
         fields: dict[str, Schema] = {}
         for each in found:
