@@ -236,6 +236,9 @@ class _Writer:
                 unknown = unknown or step.authenticates
                 continue
             name = security.name
+            asked = [self.schemes[known].get("scheme") for known in (*demanded, *optional)]
+            if step.security is None and security.scheme.get("scheme") in asked:
+                continue  # whose token one before it has verified
             if self.schemes.get(name, security.scheme) != security.scheme:
                 name = f"{name}_{(step.function or '').rpartition('.')[2] or 'other'}"
             self.schemes[name] = security.scheme

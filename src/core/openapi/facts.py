@@ -75,7 +75,7 @@ class Raise:
     message: Schema
     metadata: Mapping[str, Schema] = attrs.Factory(dict[str, Schema])
     headers: Mapping[str, Schema] = attrs.Factory(dict[str, Schema])
-    classes: tuple[str, ...] = ("core.errors.CoreError",)
+    classes: tuple[str, ...] = ("core.errors.CoreError", "builtins.Exception", "builtins.BaseException")
     """The class of the error and its bases, by full name."""
     caught: tuple[str, ...] = ()
     """The classes that the code around it catches."""
