@@ -7,6 +7,8 @@ import re
 from collections.abc import Sequence
 from http import HTTPStatus
 
+from core.routing.pattern import Pattern, parse
+
 __all__ = [
     "described",
     "error_name",
@@ -21,16 +23,21 @@ __all__ = [
 
 
 def openapi_path(path: str) -> str:
-    """`/users/:id` as OpenAPI writes it: `/users/{id}`. A rest is called `path`."""
-    written = re.sub(r":([^/{?]+)(?:\{[^}]*\})?\??", r"{\1}", path)
-    return written.replace("*", "{path}")
+    """`/users/:id` as OpenAPI writes it: `/users/{id}`. A rest is called `path`, other wildcards `any1`, `any2` and so on."""
+    return _written(parse(path))
 
 
 def openapi_paths(path: str) -> list[str]:
     """The same with each optional parameter left out too, since OpenAPI knows none in a path."""
-    whole = openapi_path(path)
-    without = openapi_path(re.sub(r"/:[^/{?]+(?:\{[^}]*\})?\?", "", path)) or "/"
-    return [whole] if without == whole else [whole, without]
+    return [_written(variant) for variant in parse(path).variants]
+
+
+def _written(pattern: Pattern) -> str:
+    names = {index: name for name, index in pattern.names}
+    unnamed = [index for index, part in enumerate(pattern.parts) if part is None and index not in names]
+    names |= {index: f"any{number}" for number, index in enumerate(unnamed, 1)}
+    parts = [f"{{{names[index]}}}" if part is None else part for index, part in enumerate(pattern.parts)]
+    return "/" + "/".join([*parts, "{path}"] if pattern.rest else parts)
 
 
 def operation_ids(handlers: Sequence[str]) -> list[str]:
