@@ -7,6 +7,7 @@ import jwt
 import answering_errors
 import around_answers
 import authenticating
+import chatting
 import coming_from_elsewhere
 import limiting
 import parameters
@@ -20,6 +21,7 @@ from core.testing import (
     Client,
     FakeClock,
     FakeD1Database,
+    FakeDurableObjectNamespace,
     FakeExecutionContext,
     FakeKVNamespace,
     FakeQueue,
@@ -255,3 +257,21 @@ async def test_requests_are_passed_on_and_an_application_is_opened_once() -> Non
         old = await client.get("/old/users")
         assert (old.status, old.headers["location"]) == (308, "https://old.example.com/users")
     assert not opened.open
+
+
+# --8<-- [start:rooms]
+async def test_who_stays_in_a_room_hears_who_leaves_it_even_after_an_eviction() -> None:
+    rooms = FakeDurableObjectNamespace(chatting.Room)
+    client = Client(chatting.app, chatting.Env(ROOMS=rooms))
+    ada = await client.websocket("/rooms/tea?name=Ada")
+    bob = await client.websocket("/rooms/tea?name=Bob")
+
+    await ada.send("hello")
+    assert [await ada.receive(), await bob.receive()] == ["Ada: hello", "Ada: hello"]
+
+    await rooms.evict("tea")  # what the platform does with a room that is quiet for ten seconds
+    await ada.close()
+    assert await bob.receive() == "Ada left"
+
+
+# --8<-- [end:rooms]

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         DurableObjectStorage,
     )
     from core.bindings.kv import KVKey, KVListResult, KVNamespace, KVValue
+    from core.bindings.object_socket import DurableObjectWebSocket, web_socket_pair
     from core.bindings.queue import Message, MessageBatch, MessageSendRequest, Queue
     from core.bindings.r2 import (
         R2Bucket,
@@ -82,6 +83,7 @@ __all__ = [
     "DurableObjectNamespace",
     "DurableObjectState",
     "DurableObjectStorage",
+    "DurableObjectWebSocket",
     "EdgeMetadata",
     "ErrorHandler",
     "ExecutionContext",
@@ -122,6 +124,7 @@ __all__ = [
     "http",
     "optional",
     "public",
+    "web_socket_pair",
 ]
 
 _MODULES = {
@@ -130,6 +133,7 @@ _MODULES = {
     "core.bindings.d1": "D1Database D1DatabaseSession D1ExecResult D1Meta D1PreparedStatement D1Result",
     "core.bindings.durable_object": "DurableObject DurableObjectNamespace DurableObjectState DurableObjectStorage",
     "core.bindings.kv": "KVKey KVListResult KVNamespace KVValue",
+    "core.bindings.object_socket": "DurableObjectWebSocket web_socket_pair",
     "core.bindings.queue": "Message MessageBatch MessageSendRequest Queue",
     "core.bindings.r2": (
         "R2Bucket R2Conditional R2HTTPMetadata R2MultipartUpload R2Object R2ObjectBody R2Objects R2Range"

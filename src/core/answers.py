@@ -140,7 +140,9 @@ def drop_null_body(req: AnyRequest, res: Response, answer: DefaultAnswer) -> Non
     """Take the body away for a status that has none, with the headers that describe it.
 
     A 101 on a connection that opens no WebSocket becomes a 426, sent by `answer`: a client would take the bytes that
-    follow a switch of protocols for the next answer.
+    follow a switch of protocols for the next answer. One that hands the connection over becomes a 403 for a page of another site,
+    which a browser lets connect with the user's cookies, unless the response's `Access-Control-Allow-Origin` names the
+    site.
     """
     res.body = res.content_type = None
     if res.staged is not None:
@@ -155,6 +157,18 @@ def drop_null_body(req: AnyRequest, res: Response, answer: DefaultAnswer) -> Non
         )
         res.discard()
         answer(CoreError(426, headers={"Upgrade": "websocket"}), req, res)
+    elif res.upgrade.peer is not None and _is_cross_site(req, res):
+        res.discard()
+        answer(CoreError(403, "Forbidden", code="CROSS_SITE_REQUEST"), req, res)
     else:
         res.keep_for_upgrade()
         res.varies = ()
+
+
+def _is_cross_site(req: AnyRequest, res: Response) -> bool:
+    origin = req.header("origin")
+    if origin is None or res.unblocked().get("access-control-allow-origin") in ("*", origin):
+        return False
+    from core.http.url import is_same_origin
+
+    return not is_same_origin(origin, req.url)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from contextvars import ContextVar, Token
     from datetime import datetime
 
-    from core.http.websocket import Upgrade
+    from core.http.websocket import Upgrade, WebSocket
     from core.signing import Secrets
 
 __all__ = ["NULL_BODY_STATUSES", "NarrowingHooks", "Response"]
@@ -416,8 +416,8 @@ class Response:
 
             res.send(await req.env.ASSETS.fetch(req.to_http()))
 
-        Raises TypeError for a body of another kind, or one that was read already; ValueError for the answer to a
-        WebSocket's handshake and for a network error, which cannot be passed on.
+        One that opens a WebSocket, as a Durable Object's, hands the connection over. Raises TypeError for a body of
+        another kind, or one that was read already; ValueError for a network error, which cannot be passed on.
         """
         if isinstance(body, str):
             return self._send("send", _plain("send", body), _TEXT)
@@ -474,6 +474,8 @@ class Response:
 
         if self.sent:
             raise self._gone("send")
+        if response.web_socket is not None:
+            return self._hand_over(response, response.web_socket)
         if not 200 <= response.status <= 599:
             raise ValueError(
                 f"res.send(): a response of status {response.status} cannot be passed on. Answer a WebSocket with "
@@ -499,6 +501,15 @@ class Response:
         if whole is not None:
             return self._send("send", whole or None, content_type)
         return self._send("send", http.streams.chunks_of(response.stream()), content_type)
+
+    def _hand_over(self, response: http.Response, socket: WebSocket) -> Self:
+        from core.http.websocket import hand_over
+
+        # It says which other sites may connect; the rest of a handshake's answer is the host's.
+        allowed = response.headers.get("access-control-allow-origin")
+        if allowed is not None:
+            self.header("access-control-allow-origin", allowed)
+        return self.switch(hand_over(socket, response.headers.get("sec-websocket-protocol")))
 
     def redirect(self, url: str, /, status: int = 302) -> Self:
         """Send the client to `url`, absolute or relative, with 301, 302, 303, 307 or 308."""
@@ -564,6 +575,9 @@ class Response:
         """Take back what was sent, with the headers that describe it. Other staged headers stay."""
         if self.staged and self.status_code in REDIRECT_STATUSES:
             self.staged.pop("location", None)  # it belongs to the redirect, as the others belong to the body
+        if self.upgrade is not None:
+            self.upgrade.cancel()
+            self.upgrade = None
         self._sent = False
         self._status_code = 200
         self.body = self.content_type = None

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "core"
 OWN = [kind for kind in KINDS.values() if kind.module]
 BINDINGS = [kind for kind in OWN if kind.name != "secret"]
-NO_KINDS = {"__init__", "kinds", "numbers"}
+NO_KINDS = {"__init__", "kinds", "numbers", "object_socket"}
 
 
 def named(kind: Kind) -> str:
@@ -95,7 +95,7 @@ def test_the_table_of_a_kind_is_read_from_the_configuration(kind: Kind) -> None:
 def test_every_file_of_bindings_belongs_to_a_kind() -> None:
     for folder in ("bindings", "backends/workerd"):
         known = {kind.module for kind in OWN} | NO_KINDS
-        known |= {"conversion", "env", "fetch", "migrations", "rpc"} if folder != "bindings" else set()
+        known |= {"conversion", "env", "fetch", "migrations", "rpc", "web_socket"} if folder != "bindings" else set()
         for file in (SOURCE / folder).glob("*.py"):
             assert file.stem in known, f"write a row for {file.relative_to(ROOT)} in src/core/bindings/kinds.py"
 

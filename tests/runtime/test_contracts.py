@@ -113,7 +113,7 @@ def contracts(tools: Toolchain, background: Background, tmp_path_factory: pytest
 def contract_files() -> dict[str, bytes]:
     """The contracts, which are for development and so in no other bundle."""
     root = Path(core.__path__[0])
-    places = [root / "testing" / "__init__.py", *(root / "testing" / "contracts").glob("*.py")]
+    places = [root / "testing" / "__init__.py", *(root / "testing" / "contracts").rglob("*.py")]
     return {f"core/{place.relative_to(root).as_posix()}": place.read_bytes() for place in places}
 
 

@@ -7,7 +7,7 @@ one would be. This file knows no engine.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeAlias, cast, overload, runtime_checkable
 
@@ -18,6 +18,7 @@ from core.errors import DurableObjectTypeError
 from core.values import frozen
 
 if TYPE_CHECKING:
+    from core.bindings.object_socket import DurableObjectWebSocket, WebSocketRequestResponsePair
     from core.http import Request, Response
 
 __all__ = [
@@ -606,10 +607,51 @@ class DurableObjectState(Protocol):
         """
         ...
 
+    def accept_web_socket(self, socket: DurableObjectWebSocket, tags: Sequence[str] = ()) -> None:
+        """Accept the object's end of a WebSocket: its events come to `web_socket_message`, `_close` and `_error`.
+
+            client, server = web_socket_pair()
+            self.ctx.accept_web_socket(server, ["member"])
+            return Response.websocket(client)
+
+        The connection stays open while the object is evicted, and a message makes the object anew. It ends with the
+        process, and with `abort`. `tags`: at most 10 of at most 256 characters each, to find it again by. An object has
+        at most 32 768 WebSockets.
+
+        Raises DurableObjectError for more of any, and for a WebSocket that was accepted already.
+        """
+        ...
+
+    def get_web_sockets(self, tag: str | None = None) -> list[DurableObjectWebSocket]:
+        """Return the WebSockets that the object has not closed, those with `tag` where one is given, in any order.
+
+        While `web_socket_close` runs, the one that its client closes is still among them.
+        """
+        ...
+
+    def get_tags(self, socket: DurableObjectWebSocket, /) -> list[str]:
+        """Return the tags that a WebSocket was accepted with."""
+        ...
+
+    def set_web_socket_auto_response(self, pair: WebSocketRequestResponsePair | None = None, /) -> None:
+        """Answer every message that is `pair.request` with `pair.response`, on all WebSockets, without waking the object.
+
+        None ends it. Raises DurableObjectError for texts of more than 2048 characters.
+        """
+        ...
+
+    def get_web_socket_auto_response(self) -> WebSocketRequestResponsePair | None:
+        """Return what `set_web_socket_auto_response` has set, or None."""
+        ...
+
+    def get_web_socket_auto_response_timestamp(self, socket: DurableObjectWebSocket, /) -> datetime | None:
+        """Return when a WebSocket last got an automatic answer, in UTC; None if it never did."""
+        ...
+
     def abort(self, reason: str | None = None) -> None:
         """Reset the object: calls that are running fail, the next one makes it anew from its storage.
 
-        It does not return, and catching what it raises changes nothing: the call's answer is DurableObjectError.
+        Its WebSockets are lost: their clients see 1006. It does not return, and catching what it raises changes nothing: the call's answer is DurableObjectError.
         """
         ...
 
@@ -656,3 +698,25 @@ class DurableObject(Generic[E_co]):
         raise NotImplementedError(
             f"{type(self).__name__} has no alarm. Write async def alarm(self, info) before calling set_alarm"
         )
+
+    async def web_socket_message(self, socket: DurableObjectWebSocket, message: str | bytes, /) -> None:
+        """Take a message of a WebSocket that `ctx.accept_web_socket` accepted.
+
+        Messages are taken in their order. While one waits for anything but storage, the next may be taken: what has to
+        be sent in order is sent before. What it raises is logged, and the WebSocket stays open.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__} has no web_socket_message. Write async def web_socket_message(self, socket, message) "
+            "before accepting WebSockets"
+        )
+
+    async def web_socket_close(
+        self, socket: DurableObjectWebSocket, code: int, reason: str, was_clean: bool, /
+    ) -> None:
+        """Learn that a WebSocket closes, whoever began it. `code` is 1006, and `was_clean` False, for a lost connection.
+
+        The object's half of closing is done when this returns. Without it nothing more happens.
+        """
+
+    async def web_socket_error(self, socket: DurableObjectWebSocket, error: Exception, /) -> None:
+        """Learn that a WebSocket failed otherwise than by losing its connection."""

@@ -8,12 +8,15 @@ from __future__ import annotations
 import builtins
 import re
 from collections.abc import AsyncIterable
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from core.http.body import Body, BodyInit, body_of, encoded
 from core.http.headers import Headers, HeadersInit
 from core.http.json import dumps
 from core.http.url import URL
+
+if TYPE_CHECKING:
+    from core.http.websocket import ClientEnd, WebSocket
 
 __all__ = ["NULL_BODY_STATUSES", "REDIRECT_STATUSES", "Response"]
 
@@ -38,6 +41,15 @@ class Response(Body):
 
     type: ClassVar[str] = "default"
     redirected: ClassVar[bool] = False
+
+    if TYPE_CHECKING:
+
+        @property
+        def web_socket(self) -> WebSocket | None:
+            """The client's end of the WebSocket that this response opens; None on every other response."""
+            ...
+    else:
+        web_socket = None
 
     status: int
     status_text: str
@@ -114,6 +126,34 @@ class Response(Body):
         return Response.assembled(status, Headers.trusted({"location": location}, []), None)
 
     @staticmethod
+    def websocket(client: ClientEnd | WebSocket, *, headers: HeadersInit | None = None) -> Response:
+        """A response of status 101 that opens a WebSocket, whose other end a Durable Object has accepted.
+
+            client, server = web_socket_pair()
+            self.ctx.accept_web_socket(server)
+            return Response.websocket(client)
+
+        A subprotocol that was agreed on is the header `Sec-WebSocket-Protocol`. Raises ValueError for an end whose other
+        end nobody accepted.
+        """
+        from core.http.websocket import ClientEnd
+
+        connection = client.connection if isinstance(client, ClientEnd) else client
+        if connection is None:
+            raise ValueError(
+                "Response.websocket(client): nobody accepted the other end. Call self.ctx.accept_web_socket(server) first"
+            )
+        made: Any = _new(_SwitchingResponse)  # read-only for everyone else
+        made.status = 101
+        made.status_text = ""
+        made._headers = Headers(headers)
+        made._body = None
+        made._used = False
+        made.web_socket = connection
+        switching: Response = made
+        return switching
+
+    @staticmethod
     def error() -> Response:
         """The network error of the standard: status 0, no headers, no body."""
         self = _new(_ErrorResponse)
@@ -140,6 +180,8 @@ class Response(Body):
     def clone(self) -> Response:
         """A second response with the same content; both can be read. Raises TypeError when this one was read."""
         body = self._tee()
+        if self.web_socket is not None:
+            raise TypeError("A response that opens a WebSocket cannot be cloned.")
         other = _new(type(self))
         other.status = self.status
         other.status_text = self.status_text
@@ -156,6 +198,10 @@ class _ErrorResponse(Response):
     __slots__ = ()
 
     type = "error"
+
+
+class _SwitchingResponse(Response):
+    __slots__ = ("web_socket",)
 
 
 _new = Response.__new__

@@ -19,13 +19,25 @@ from core.errors import CoreError, ValidationError
 from core.http.headers import Headers
 from core.http.streams import encode, well_formed
 
-__all__ = ["ConnectedWebSocket", "Messages", "Upgrade", "WebSocket", "WebSocketClosed", "check_close", "pair"]
+__all__ = [
+    "ClientEnd",
+    "ConnectedWebSocket",
+    "Messages",
+    "Upgrade",
+    "WebSocket",
+    "WebSocketClosed",
+    "check_close",
+    "hand_over",
+    "pair",
+]
 
 log: logging.Logger = logging.getLogger("core")
 
 T = TypeVar("T")
 
 _MOST_REASON_BYTES = 123
+
+_closing: set[asyncio.Future[None]] = set()
 
 
 class WebSocketClosed(Exception):
@@ -136,19 +148,29 @@ class Upgrade:
     A host that finds one on a response of status 101 opens the connection with `protocol` and calls `run`.
     """
 
-    __slots__ = ("_session", "headers", "protocol")
+    __slots__ = ("_session", "headers", "peer", "protocol")
 
     def __init__(
         self,
         session: Callable[[WebSocket], Awaitable[None]],
         protocol: str | None,
         headers: tuple[tuple[str, str], ...] = (),
+        peer: WebSocket | None = None,
     ) -> None:
         self._session = session
         self.protocol: str | None = protocol
         """The subprotocol that was agreed on, if any."""
         self.headers: tuple[tuple[str, str], ...] = headers
         """The application's own headers on the answer to the handshake."""
+        self.peer: WebSocket | None = peer
+        """The open WebSocket that the connection is handed over to, which a host may connect by itself."""
+
+    def cancel(self) -> None:
+        """Close the WebSocket that the connection was to be handed over to: it was refused after all."""
+        if self.peer is not None:
+            closing = asyncio.ensure_future(_close(self.peer, WebSocketClosed(1006)))
+            _closing.add(closing)
+            closing.add_done_callback(_closing.discard)
 
     async def run(self, socket: WebSocket, /) -> None:
         """Run the session to its end and close the connection: with 1011 where the handler fails, which is logged, and
@@ -202,6 +224,10 @@ class ConnectedWebSocket(Messages):
         self.headers: Headers = Headers()
         """The headers of the answer to the handshake, at a client's end."""
 
+    def connect(self, other: ConnectedWebSocket) -> None:
+        """Make `other` the other end."""
+        self._other, other._other = other, self
+
     @property
     def protocol(self) -> str | None:
         """The subprotocol that was agreed on, if any."""
@@ -239,8 +265,57 @@ class ConnectedWebSocket(Messages):
             side._arrived.set()
 
 
+class ClientEnd:
+    """The client's end of a pair, for `Response.websocket` alone. `connection` is there once the other end is accepted."""
+
+    __slots__ = ("connection",)
+
+    def __init__(self) -> None:
+        self.connection: WebSocket | None = None
+
+
+def hand_over(peer: WebSocket, protocol: str | None) -> Upgrade:
+    """An upgrade whose connection is handed over to `peer`: messages go both ways until either side closes."""
+
+    async def session(socket: WebSocket) -> None:
+        both = {asyncio.ensure_future(_carry(socket, peer)), asyncio.ensure_future(_carry(peer, socket))}
+        try:
+            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for one in both:
+                one.cancel()
+            await asyncio.gather(*both, return_exceptions=True)
+            # The server stops, or a frame broke: the peer has not heard of it.
+            await _close(peer, WebSocketClosed(1006))
+
+    return Upgrade(session, protocol, peer=peer)
+
+
+async def _carry(source: WebSocket, target: WebSocket) -> None:
+    """Carry messages from one connection to another until one of them is closed, and close the other as it was."""
+    try:
+        while True:
+            await target.send(await source.receive())
+    except WebSocketClosed as closed:
+        await _close(source if closed.socket is target else target, closed)
+
+
+async def _close(socket: WebSocket, closed: WebSocketClosed) -> None:
+    if isinstance(socket, ConnectedWebSocket):
+        socket.end(closed.code, closed.reason)
+        return
+    code = 1000 if closed.code == 1005 else closed.code
+    try:
+        check_close(code, closed.reason)
+    except ValueError:
+        # No frame may carry the code: a lost connection, a protocol error.
+        await socket.close(1011, "")
+    else:
+        await socket.close(code, closed.reason)
+
+
 def pair(protocol: str | None = None) -> tuple[ConnectedWebSocket, ConnectedWebSocket]:
     """Two WebSockets that are connected to each other: a server's end, and a client's."""
     server, client = ConnectedWebSocket(protocol), ConnectedWebSocket(protocol)
-    server._other, client._other = client, server
+    server.connect(client)
     return server, client

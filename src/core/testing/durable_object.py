@@ -52,3 +52,11 @@ class FakeDurableObjectNamespace(Faulty, EmbeddedDurableObjectNamespace[D]):
     async def run_alarm(self, name: str) -> bool:
         """Let the alarm of the object of that name go off now, and say whether one was set."""
         return await self.objects.object(self.id_from_name(name)).alarm.fire_now()
+
+    async def evict(self, name: str) -> None:
+        """Let the instance of the object of that name go, once nothing runs in it, as the platform does with an idle one.
+
+        What it has stored stays, and so do its WebSockets with their attachments and tags. The next call or message
+        makes a new instance.
+        """
+        await self.objects.evict(self.id_from_name(name))

@@ -8,7 +8,7 @@ place travels in one last object under `KEYWORDS`, which our own side of the cal
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final, TypeVar
 
@@ -16,6 +16,7 @@ from core.backends.workerd.conversion import (
     bridge,
     bytes_of,
     call_js,
+    date_of,
     from_js,
     is_null,
     js_bytes,
@@ -27,6 +28,7 @@ from core.backends.workerd.conversion import (
 )
 from core.backends.workerd.rpc import rpc_method
 from core.bindings.durable_object import DurableObject, DurableObjectId, sql_binding
+from core.bindings.object_socket import DurableObjectWebSocket, WebSocketRequestResponsePair
 from core.calls import BoundHook, Hookable, binding_call
 from core.context import require_awaitable
 from core.errors import (
@@ -277,6 +279,41 @@ class WorkerdDurableObjectState:
         waiting.add_done_callback(lambda task: task.cancelled() or task.exception())
         return waiting
 
+    def accept_web_socket(self, socket: DurableObjectWebSocket, tags: Sequence[str] = ()) -> None:
+        """Accept a WebSocket. See `DurableObjectState.accept_web_socket`."""
+        from core.backends.workerd.object_socket import accept
+
+        accept(self._state, socket, [*dict.fromkeys(tags)])
+
+    def get_web_sockets(self, tag: str | None = None) -> list[DurableObjectWebSocket]:
+        """Return the open WebSockets. See `DurableObjectState.get_web_sockets`."""
+        from core.backends.workerd.object_socket import WorkerdSocketCarrier
+
+        found = _call(self._state.getWebSockets, *(() if tag is None else (tag,)))
+        carriers = [WorkerdSocketCarrier(socket) for socket in found]
+        return [DurableObjectWebSocket(carrier) for carrier in carriers if not carrier.is_closed]
+
+    def get_tags(self, socket: DurableObjectWebSocket, /) -> list[str]:
+        """Return the tags of a WebSocket. See `DurableObjectState.get_tags`."""
+        return [str(tag) for tag in _call(self._state.getTags, _js_socket(socket))]
+
+    def set_web_socket_auto_response(self, pair: WebSocketRequestResponsePair | None = None, /) -> None:
+        """Answer a message without waking the object. See `DurableObjectState.set_web_socket_auto_response`."""
+        given: tuple[Any, ...] = ()
+        if pair is not None:
+            given = (_call(bridge().js.WebSocketRequestResponsePair.new, pair.request, pair.response),)
+        _call(self._state.setWebSocketAutoResponse, *given)
+
+    def get_web_socket_auto_response(self) -> WebSocketRequestResponsePair | None:
+        """Return the automatic answer. See `DurableObjectState.get_web_socket_auto_response`."""
+        pair = none_of(_call(self._state.getWebSocketAutoResponse))
+        return None if pair is None else WebSocketRequestResponsePair(str(pair.request), str(pair.response))
+
+    def get_web_socket_auto_response_timestamp(self, socket: DurableObjectWebSocket, /) -> datetime | None:
+        """Return when it was last sent. See `DurableObjectState.get_web_socket_auto_response_timestamp`."""
+        at = none_of(_call(self._state.getWebSocketAutoResponseTimestamp, _js_socket(socket)))
+        return None if at is None else date_of(at)
+
     def abort(self, reason: str | None = None) -> None:
         """Reset the object."""
         state, across = self._state, bridge()
@@ -285,6 +322,15 @@ class WorkerdDurableObjectState:
         # Aborting at once would end JavaScript under Python's feet, in the middle of this very call.
         across.js.queueMicrotask(create_once_callable(lambda: state.abort(*(() if reason is None else (reason,)))))
         raise DurableObjectError(reason or "Durable Object reset because it called abort()")
+
+
+def _js_socket(socket: DurableObjectWebSocket) -> Any:
+    from core.backends.workerd.object_socket import WorkerdSocketCarrier
+
+    carrier = socket.carrier
+    if not isinstance(carrier, WorkerdSocketCarrier):
+        raise DurableObjectError("the WebSocket is of another engine")
+    return carrier.js_socket
 
 
 class _Operations:

@@ -40,6 +40,11 @@ def js_request(request: Request) -> Any:
 def response_of(response: Any) -> Response:
     """The Python form of a JavaScript response."""
     headers = Headers(structured(bridge().js.Array.from_(response.headers)))
+    if int(response.status) == 101:
+        from core.backends.workerd.web_socket import WorkerdWebSocket
+
+        socket = WorkerdWebSocket(response.webSocket, headers.get("sec-websocket-protocol"))
+        return Response.websocket(socket, headers=headers)
     body = response.body
     return Response.assembled(int(response.status), headers, None if is_null(body) else JsBody(response))
 

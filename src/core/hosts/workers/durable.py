@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, Final, cast
 
-from core.backends.workerd.conversion import bridge, from_js, js_value, none_of, unwrap
+from core.backends.workerd.conversion import bridge, bytes_of, constructor_name, from_js, js_value, none_of, unwrap
 from core.backends.workerd.fetch import request_of
 from core.backends.workerd.rpc import KEYWORDS
 from core.bindings.durable_object import AlarmInvocationInfo, DurableObject
+from core.errors import DurableObjectError
 from core.hosts.workers.response import js_response_of
 
 log: logging.Logger = logging.getLogger("core")
 
-__all__ = ["call_method", "call_method_or_tell", "method_names"]
+__all__ = ["WEB_SOCKET_EVENTS", "call_method", "call_method_or_tell", "method_names"]
+
+WEB_SOCKET_EVENTS: Final = {
+    "webSocketMessage": "web_socket_message",
+    "webSocketClose": "web_socket_close",
+    "webSocketError": "web_socket_error",
+}
+"""The methods that the runtime calls for an accepted WebSocket, and what they are called on a `DurableObject`."""
 
 
 def method_names(cls: type[Any]) -> list[str]:
@@ -44,6 +52,9 @@ async def call_method(instance: Any, method: str, args: Sequence[Any]) -> Any:
                 )
             )
             return None
+        case "web_socket_message" | "web_socket_close" | "web_socket_error":
+            await _web_socket_event(instance, method, args)
+            return None
         case _:
             pass
     incoming = [from_js(unwrap(value)) for value in args]
@@ -52,6 +63,35 @@ async def call_method(instance: Any, method: str, args: Sequence[Any]) -> Any:
         keywords = incoming.pop()[KEYWORDS]
     result = await getattr(instance, method)(*incoming, **keywords)
     return bridge().jsnull if result is None else js_value(result)
+
+
+async def _web_socket_event(instance: Any, method: str, args: Sequence[Any]) -> None:
+    """Hand an event of an accepted WebSocket to a Durable Object. What it raises is logged: the socket stays as it is."""
+    from core.backends.workerd.object_socket import socket_of
+    from core.backends.workerd.web_socket import say_close
+
+    given = unwrap(args[0])
+    socket = socket_of(given)
+    try:
+        match method:
+            case "web_socket_message":
+                message = unwrap(args[1])
+                if not isinstance(message, str):
+                    # Compatibility dates decide whether it is an ArrayBuffer or a Blob.
+                    is_blob = constructor_name(message) == "Blob"
+                    message = bytes_of(await message.arrayBuffer() if is_blob else message)
+                await instance.web_socket_message(socket, message)
+            case "web_socket_close":
+                code, reason, clean = int(args[1]), str(args[2]), bool(args[3])
+                try:
+                    await instance.web_socket_close(socket, code, reason, clean)
+                finally:
+                    # Our half of closing, where the object has left it to us.
+                    say_close(given, code, "")
+            case _:
+                await instance.web_socket_error(socket, DurableObjectError(str(args[1])))
+    except Exception:
+        log.exception("%s of %s failed; the WebSocket stays as it is", method, type(instance).__name__)
 
 
 async def call_method_or_tell(instance: Any, method: str, args: Sequence[Any]) -> Any:

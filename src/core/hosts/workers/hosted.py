@@ -80,7 +80,7 @@ def durable_object(cls: type[DurableObject[E]], /, env_class: type[E] | None = N
 
     `env_class` is the class of `self.env`; without it, every binding is there, unchecked.
     """
-    from core.hosts.workers.durable import call_method, method_names
+    from core.hosts.workers.durable import WEB_SOCKET_EVENTS, call_method, method_names
 
     def __init__(self: Any, ctx: Any, env: Any) -> None:
         from core.backends.workerd.durable_object import WorkerdDurableObjectState
@@ -96,7 +96,10 @@ def durable_object(cls: type[DurableObject[E]], /, env_class: type[E] | None = N
         call.__name__ = name
         return call
 
-    members: dict[str, Any] = {name: method(name) for name in method_names(cls)}
+    members: dict[str, Any] = {
+        name: method(name) for name in method_names(cls) if name not in WEB_SOCKET_EVENTS.values()
+    }
+    members |= {event: method(name) for event, name in WEB_SOCKET_EVENTS.items()}
     made: Any = type(cls.__name__, (_base("DurableObject"),), {**members, "__init__": __init__, _UNDER: cls})
     result: type[Any] = made
     return result

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from core import http
 from core.backends.workerd.conversion import bridge, js_bytes, js_stream
 from core.context import ExecutionContext
 from core.response import Response
+
+if TYPE_CHECKING:
+    from core.backends.workerd.web_socket import WorkerdWebSocket
 
 __all__ = ["js_response", "js_response_of"]
 
@@ -61,6 +64,10 @@ def js_response_of(response: http.Response) -> Any:
         "status": response.status,
         "headers": _js_headers(tuple(response.headers.raw())),
     }
+    if response.web_socket is not None:
+        # Of another kind it could not have been made here.
+        given["webSocket"] = cast("WorkerdWebSocket", response.web_socket).js_socket
+        return across.js.Response.new(None, **given)
     if response.status_text:
         given["statusText"] = response.status_text
     whole = response.body_bytes_or_none()

@@ -92,17 +92,39 @@ export class Health extends WorkerEntrypoint {
 
 const instances = new WeakMap();
 
+// The Python instance of each object, by its id: an object that is evicted says nothing, and leaves its instance behind.
+const living = new Map();
+
+// The events of the sockets that an object has accepted, under the names that the runtime calls.
+const socketEvents = {
+  webSocketMessage: 'web_socket_message',
+  webSocketClose: 'web_socket_close',
+  webSocketError: 'web_socket_error',
+};
+const OF_SOCKETS = new Set(Object.values(socketEvents));
+
 /** The JavaScript class of a Durable Object whose methods are Python's; `methods` are those that it has there. */
 export function durableObject(name, methods) {
   class PythonObject extends DurableObject {
     constructor(ctx, env) {
       super(ctx, env);
       ctx.blockConcurrencyWhile(async () => {
-        instances.set(this, await call(ctx, 'durable_object', name, ctx, env));
+        const id = `${name} ${ctx.id}`;
+        living.get(id)?.destroy();
+        living.delete(id);
+        const made = await call(ctx, 'durable_object', name, ctx, env);
+        living.set(id, made);
+        instances.set(this, made);
       });
     }
   }
+  for (const [event_, method] of Object.entries(socketEvents)) {
+    PythonObject.prototype[event_] = function (...args) {
+      return event(this.ctx, 'durable_object_call', instances.get(this), method, ...args);
+    };
+  }
   for (const method of methods) {
+    if (OF_SOCKETS.has(method)) continue; // for the runtime to call, and for no stub
     PythonObject.prototype[method] = async function (...args) {
       const result = await event(this.ctx, 'durable_object_call', instances.get(this), method, ...args);
       if (result?.thrown_by_core !== true) return result;

@@ -18,6 +18,7 @@ import attrs
 from core.backends.embedded.durable_object.alarms import AlarmRunner
 from core.backends.embedded.durable_object.errors import reset_error
 from core.backends.embedded.durable_object.ids import ObjectId
+from core.backends.embedded.durable_object.sockets import ObjectSockets
 from core.backends.embedded.durable_object.state import ObjectState
 from core.backends.embedded.durable_object.storage import ObjectStorage
 from core.bindings.durable_object import DurableObject
@@ -48,6 +49,8 @@ class LiveObject:
         # Each call with the answer that its caller waits for; a critical section has none.
         self._tasks: dict[asyncio.Task[Any], asyncio.Future[Any] | None] = {}
         self.alarm: AlarmRunner = AlarmRunner(self)
+        # On the namespace's clock: when the last call began or ended.
+        self.used: float = objects.clock.monotonic()
 
     @property
     def is_idle(self) -> bool:
@@ -60,6 +63,11 @@ class LiveObject:
         """True if its class has a handler for alarms."""
         return self.objects.cls.alarm is not DurableObject.alarm
 
+    @property
+    def sockets(self) -> ObjectSockets:
+        """Its WebSockets, which outlive this instance."""
+        return self.objects.sockets(self.id)
+
     async def call(self, method: str, args: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
         """Run a method in it, as a task of its own: a caller that goes away does not end it."""
         loop = asyncio.get_running_loop()
@@ -68,10 +76,12 @@ class LiveObject:
         return await answer
 
     def _begin(self, task: asyncio.Task[Any], answer: asyncio.Future[Any] | None) -> None:
+        self.used = self.objects.clock.monotonic()
         self._tasks[task] = answer
         task.add_done_callback(self._end)
 
     def _end(self, task: asyncio.Task[Any]) -> None:
+        self.used = self.objects.clock.monotonic()
         answer = self._tasks.pop(task)
         if answer is not None:
             # It has one, unless the task was cancelled before it began.
@@ -212,11 +222,18 @@ class LiveObject:
     async def end(self) -> None:
         """Wait for what runs, and keep what was written."""
         while self._tasks or self.alarm.task is not None:
-            waiting: set[asyncio.Task[Any]] = {*self._tasks}
+            waiting: set[asyncio.Future[Any]] = {*self._tasks}
             if self.alarm.task is not None:
                 waiting.add(self.alarm.task)
             await asyncio.wait(waiting)
         self.storage.commit_idle()
+
+    async def rest(self) -> None:
+        """Wait until nothing runs in it, what was given to `wait_until` included."""
+        while not self.is_idle:
+            await self.end()
+            if self.background:
+                await asyncio.wait({*self.background})
 
 
 @attrs.frozen(eq=False)

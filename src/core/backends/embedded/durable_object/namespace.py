@@ -28,7 +28,7 @@ __all__ = ["EmbeddedDurableObjectNamespace"]
 D = TypeVar("D", bound=DurableObject[Any])
 
 # What no stub has, though the class does.
-_NOT_REMOTE: Final = frozenset({"alarm", "ctx", "env"})
+_NOT_REMOTE: Final = frozenset({"alarm", "ctx", "env", "web_socket_close", "web_socket_error", "web_socket_message"})
 
 
 class EmbeddedDurableObjectNamespace(Hookable, Generic[D]):

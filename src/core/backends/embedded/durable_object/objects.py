@@ -19,11 +19,12 @@ from core.backends.embedded.durable_object.alarms import AlarmSchedule
 from core.backends.embedded.durable_object.arguments import MAX_VALUE
 from core.backends.embedded.durable_object.ids import ObjectId
 from core.backends.embedded.durable_object.life import LiveObject
+from core.backends.embedded.durable_object.sockets import ObjectSockets
 from core.backends.embedded.durable_object.state import ObjectState
 from core.backends.embedded.file_lock import lock_file
 from core.backends.embedded.store import Database, Store, run_script
 from core.bindings.durable_object import DurableObject
-from core.context import Clock
+from core.context import Clock, TimerHandle
 from core.errors import DurableObjectError
 
 __all__ = ["Objects", "objects_of"]
@@ -83,6 +84,10 @@ class Objects:
         )
         self._lock: int | None = None
         self._started = False
+        self._sockets: dict[str, ObjectSockets] = {}
+        self.evict_after: float | None = None
+        """Seconds without a call after which an object's instance is let go; None keeps it."""
+        self._sweep: TimerHandle | None = None
 
     @property
     def location(self) -> str:
@@ -107,6 +112,12 @@ class Objects:
     async def close(self) -> None:
         """End every object, after the calls that are running."""
         self.alarms.stop()
+        if self._sweep is not None:
+            self._sweep.cancel()
+            self._sweep = None
+        for sockets in self._sockets.values():
+            sockets.end(1001)
+        self._sockets.clear()
         while self._living:
             _, living = self._living.popitem()
             await living.end()
@@ -124,6 +135,8 @@ class Objects:
         if living is None:
             self._make_room()
             living = self._living[id.digits] = LiveObject(self, id)
+            if self.evict_after is not None and self._sweep is None:
+                self._sweep = self.clock.call_later(self.evict_after, self._evict_idle)
         else:
             self._living.move_to_end(id.digits)
             living.id = living.id if living.id.name is not None else id
@@ -132,21 +145,59 @@ class Objects:
     def _fire_alarm(self, id: ObjectId) -> None:
         self.object(id).alarm.fire()
 
+    def sockets(self, id: ObjectId) -> ObjectSockets:
+        """The WebSockets of an object, whichever instance of it lives."""
+        sockets = self._sockets.get(id.digits)
+        if sockets is None:
+
+            async def deliver(method: str, args: tuple[Any, ...]) -> None:
+                await self.object(id).call(method, args, {})
+
+            sockets = self._sockets[id.digits] = ObjectSockets(deliver, self.clock)
+        return sockets
+
     def forget(self, living: LiveObject) -> None:
-        """An object was reset: the next call makes it anew."""
+        """An object was reset: its connections are lost, and the next call makes it anew."""
         if self._living.get(living.id.digits) is living:
             del self._living[living.id.digits]
+            sockets = self._sockets.pop(living.id.digits, None)
+            if sockets is not None:
+                sockets.end(1006)
+
+    async def evict(self, id: ObjectId) -> None:
+        """Let an object's instance go once nothing runs in it. Its WebSockets stay, and what it has stored."""
+        living = self._living.get(id.digits)
+        if living is not None:
+            await living.rest()
+            self._let_go(living)
+
+    def _let_go(self, living: LiveObject) -> None:
+        digits = living.id.digits
+        if self._living.get(digits) is not living or not living.is_idle:
+            return
+        del self._living[digits]
+        sockets = self._sockets.get(digits)
+        if sockets is not None and not sockets and sockets.auto_response is None:
+            del self._sockets[digits]
+        # In memory the database is all there is of it.
+        database = None if self._folder is None else self._databases.pop(digits, None)
+        if database is not None:
+            database.close()
+
+    def _evict_idle(self) -> None:
+        assert self.evict_after is not None
+        now = self.clock.monotonic()
+        for living in [*self._living.values()]:
+            if now - living.used >= self.evict_after:
+                self._let_go(living)
+        self._sweep = self.clock.call_later(self.evict_after, self._evict_idle) if self._living else None
 
     def _make_room(self) -> None:
         if self._folder is None or len(self._living) < _KEPT:
             return
-        for digits, living in self._living.items():
-            if living.is_idle:
-                del self._living[digits]
-                database = self._databases.pop(digits, None)
-                if database is not None:
-                    database.close()
-                return
+        idle = next((living for living in self._living.values() if living.is_idle), None)
+        if idle is not None:
+            self._let_go(idle)
 
     def database(self, id: ObjectId) -> Database:
         """The database of an object."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 from core.backends.embedded.durable_object.ids import ObjectId
 from core.backends.embedded.durable_object.storage import ObjectStorage
+from core.bindings.object_socket import DurableObjectWebSocket, WebSocketRequestResponsePair
 from core.context import require_awaitable
 from core.errors import DurableObjectError
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["ObjectState"]
 
 T = TypeVar("T")
+MAX_AUTO_RESPONSE: Final = 2048
 _log = logging.getLogger("core.durable_object")
 
 
@@ -48,6 +51,35 @@ class ObjectState:
     def block_concurrency_while(self, callback: Callable[[], Awaitable[T]], /) -> Awaitable[T]:
         """Run `callback` alone. See `DurableObjectState.block_concurrency_while`."""
         return self._object.block(callback)
+
+    def accept_web_socket(self, socket: DurableObjectWebSocket, tags: Sequence[str] = ()) -> None:
+        """Accept a WebSocket. See `DurableObjectState.accept_web_socket`."""
+        self._object.sockets.accept(socket, tags)
+
+    def get_web_sockets(self, tag: str | None = None) -> list[DurableObjectWebSocket]:
+        """Return the open WebSockets. See `DurableObjectState.get_web_sockets`."""
+        return self._object.sockets.tagged(tag)
+
+    def get_tags(self, socket: DurableObjectWebSocket, /) -> list[str]:
+        """Return the tags of a WebSocket. See `DurableObjectState.get_tags`."""
+        return self._object.sockets.tags(socket)
+
+    def set_web_socket_auto_response(self, pair: WebSocketRequestResponsePair | None = None, /) -> None:
+        """Answer a message without waking the object. See `DurableObjectState.set_web_socket_auto_response`."""
+        for text in () if pair is None else (pair.request, pair.response):
+            if len(text) > MAX_AUTO_RESPONSE:
+                raise DurableObjectError(
+                    f"an automatic answer and what it answers are at most {MAX_AUTO_RESPONSE} characters, not {len(text)}"
+                )
+        self._object.sockets.auto_response = pair
+
+    def get_web_socket_auto_response(self) -> WebSocketRequestResponsePair | None:
+        """Return the automatic answer. See `DurableObjectState.get_web_socket_auto_response`."""
+        return self._object.sockets.auto_response
+
+    def get_web_socket_auto_response_timestamp(self, socket: DurableObjectWebSocket, /) -> datetime | None:
+        """Return when it was last sent. See `DurableObjectState.get_web_socket_auto_response_timestamp`."""
+        return self._object.sockets.answered(socket)
 
     def abort(self, reason: str | None = None) -> NoReturn:
         """Reset the object. See `DurableObjectState.abort`."""

@@ -1,0 +1,90 @@
+"""The WebSockets of a Durable Object inside the runtime: accepted for hibernation, found again after an eviction."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from core.backends.workerd.conversion import bridge, from_js, js_value, translated
+from core.backends.workerd.web_socket import WorkerdWebSocket, js_message, say_close
+from core.bindings.object_socket import DurableObjectWebSocket
+from core.errors import BindingError, BindingTypeError, DurableObjectError, DurableObjectTypeError
+from core.http.websocket import WebSocketClosed, check_close
+
+__all__ = ["WorkerdSocketCarrier", "accept", "socket_of"]
+
+# The states of a WebSocket that the WHATWG standard numbers.
+_CLOSED = 3
+
+
+class WorkerdSocketCarrier:
+    """One accepted socket. Two over the same object of JavaScript's are equal."""
+
+    __slots__ = ("js_socket",)
+
+    def __init__(self, socket: Any) -> None:
+        self.js_socket = socket
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, WorkerdSocketCarrier) and bool(self.js_socket == other.js_socket)
+
+    def __hash__(self) -> int:
+        return hash(self.js_socket.js_id)
+
+    @property
+    def is_closed(self) -> bool:
+        """True once the object has closed it."""
+        # While its client has not answered, the state says nothing of who began.
+        return bool(getattr(self.js_socket, "closed_by_object", False)) or int(self.js_socket.readyState) == _CLOSED
+
+    def send(self, message: str | bytes, /) -> None:
+        """Send a message. See `DurableObjectWebSocket.send`."""
+        outgoing = js_message(message)
+        try:
+            self.js_socket.send(outgoing)
+        except bridge().JsException:
+            if self.is_closed:
+                raise WebSocketClosed(1000, "") from None
+            # The client is gone, and its close on the way.
+
+    def close(self, code: int, reason: str, /) -> None:
+        """Close the connection. See `DurableObjectWebSocket.close`."""
+        check_close(code, reason)
+        if not self.is_closed:
+            self.js_socket.closed_by_object = True
+            say_close(self.js_socket, code, reason)
+
+    def serialize_attachment(self, value: Any, /) -> None:
+        """Keep a value. See `DurableObjectWebSocket.serialize_attachment`."""
+        try:
+            outgoing = js_value(value)
+        except (BindingTypeError, bridge().ConversionError) as error:
+            raise DurableObjectTypeError(f"the attachment cannot be kept: {error}") from None
+        try:
+            self.js_socket.serializeAttachment(outgoing)
+        except bridge().JsException as error:
+            raise translated(error, _error) from None
+
+    def deserialize_attachment(self) -> Any:
+        """Return what was kept. See `DurableObjectWebSocket.deserialize_attachment`."""
+        return from_js(self.js_socket.deserializeAttachment())
+
+
+def accept(state: Any, socket: DurableObjectWebSocket, tags: list[str]) -> None:
+    """Make the runtime's own pair, and have the object accept its end."""
+    across = bridge()
+    client, server = across.js.WebSocketPair.new().object_values()
+    carrier = WorkerdSocketCarrier(server)
+    socket.accepted(carrier, WorkerdWebSocket(client, None))
+    try:
+        state.acceptWebSocket(server, across.to_js(tags))
+    except across.JsException as error:
+        raise translated(error, _error) from None
+
+
+def socket_of(socket: Any) -> DurableObjectWebSocket:
+    """The application's form of a socket that was accepted before."""
+    return DurableObjectWebSocket(WorkerdSocketCarrier(socket))
+
+
+def _error(name: str, message: str) -> BindingError:
+    return DurableObjectTypeError(message) if name == "TypeError" else DurableObjectError(message)

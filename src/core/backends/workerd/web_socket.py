@@ -1,0 +1,208 @@
+"""A WebSocket of the runtime's as the application's: the end of a pair that a worker holds itself.
+
+The runtime lets a request touch its own sockets alone. A message that another request sends (a lobby of plain
+`@app.websocket` routes in one process) waits in an outbox, whose promise was made in the socket's own request: what
+resolves it is of no matter, its continuation runs there (`handle_cross_request_promise_resolution`, since 2024-10-14).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any, Final, cast
+
+from core.backends.workerd.conversion import bridge, bytes_of, js_bytes
+from core.errors import DeveloperError
+from core.http.websocket import Messages, WebSocketClosed, check_close
+
+__all__ = ["WorkerdWebSocket", "js_message", "say_close"]
+
+_OF_ANOTHER_REQUEST: Final = "on behalf of a different request"
+
+_session: ContextVar[object] = ContextVar("session", default=None)
+
+
+class WorkerdWebSocket(Messages):
+    """`WebSocket` over the runtime's. It is accepted when it is first used: until then it can be handed on."""
+
+    def __init__(self, socket: Any, protocol: str | None) -> None:
+        self.js_socket = socket
+        """The runtime's own object."""
+        self._protocol = protocol
+        self._accepted = False
+        self.session: object | None = None
+        """Stands for the session that the socket is of; `within` sets it."""
+        self._messages: deque[str | bytes] = deque()
+        self._arrived = asyncio.Event()
+        self._closed: WebSocketClosed | None = None
+        self._proxies: list[Any] = []
+        # What other requests send, and the function that resolves the promise which sends it.
+        self._outbox: deque[Callable[[], object]] = deque()
+        self._wake: Any = None
+        self._drain_proxy: Any = None
+        self._drained = asyncio.Event()
+        self._drained.set()
+
+    def within(self) -> None:
+        """Take the running task, and those that it begins, for the session that the socket is of."""
+        self.session = object()
+        _session.set(self.session)
+
+    def accept(self) -> None:
+        """Begin to receive, in the request that the socket is of. A second call does nothing."""
+        if self._accepted:
+            return
+        self._accepted = True
+        across, socket = bridge(), self.js_socket
+        self._proxies = [across.create_proxy(self._on_message), across.create_proxy(self._on_close)]
+        on_message, on_close = self._proxies
+        socket.accept()
+        # Bytes as bytes: newer compatibility dates would give Blobs, which have to be waited for.
+        socket.binaryType = "arraybuffer"
+        socket.addEventListener("message", on_message)
+        socket.addEventListener("close", on_close)
+        socket.addEventListener("error", on_close)
+        self._drain_proxy = across.create_proxy(self._drain)
+        self._arm()
+
+    def _arm(self) -> None:
+        """Make the promise that another request resolves. Only in a turn of the socket's own request."""
+        promise = bridge().js.Promise.withResolvers()
+        self._wake = promise.resolve
+        promise.promise.then(self._drain_proxy)
+
+    def _drain_now(self) -> None:
+        outbox, self._outbox = self._outbox, deque()
+        for send in outbox:
+            send()
+        self._drained.set()
+
+    def _drain(self, _: Any = None) -> None:
+        """Send what other requests left, in the turn of the socket's own."""
+        self._wake = None
+        self._drain_now()
+        if self._closed is None:
+            self._arm()
+        else:
+            self._destroy(self._drain_proxy)
+
+    def _leave(self, send: Callable[[], object]) -> None:
+        """Leave what this request may not send to the socket's own."""
+        self._outbox.append(send)
+        self._drained.clear()
+        wake, self._wake = self._wake, None
+        if wake is not None:
+            wake()
+
+    async def drained(self) -> None:
+        """Return when nothing is left to be sent by the socket's own request, which has to live until then."""
+        await self._drained.wait()
+
+    @property
+    def protocol(self) -> str | None:
+        """The subprotocol that was agreed on, if any."""
+        return self._protocol
+
+    async def receive(self) -> str | bytes:
+        """The next message. Raises WebSocketClosed when there will be none."""
+        self.accept()
+        while not self._messages:
+            if self._closed is not None:
+                raise self._closed
+            self._arrived.clear()
+            await self._arrived.wait()
+        return self._messages.popleft()
+
+    async def send(self, message: str | bytes, /) -> None:
+        """Send one message. Raises WebSocketClosed when the connection is closed."""
+        outgoing = js_message(message)
+        self.accept()
+        if self._closed is not None:
+            raise self._closed
+        # Behind what waits already, or it would overtake it.
+        if self._outbox or not self._send(outgoing):
+            self._leave(lambda: self._send(outgoing))
+        if self._closed is not None:
+            raise self._closed
+        # JavaScript has no word for a full connection: others have their turn instead.
+        await asyncio.sleep(0)
+
+    def _send(self, outgoing: Any) -> bool:
+        """Send a message. Returns False in the turn of another request; a connection that is gone ends the socket."""
+        try:
+            self.js_socket.send(outgoing)
+        except bridge().JsException as error:
+            if _OF_ANOTHER_REQUEST in str(error):
+                return False
+            self._end(1006, "")
+        return True
+
+    async def close(self, code: int = 1000, reason: str = "") -> None:
+        """Close the connection. A second call does nothing.
+
+        Raises DeveloperError in another request than the socket's own: the runtime takes such a close without a word, and
+        sends nothing.
+        """
+        check_close(code, reason)
+        if self._closed is not None:
+            return
+        if self.session is not None and _session.get() is not self.session:
+            raise DeveloperError(
+                "a WebSocket that another request has opened cannot be closed from here: workerd would not tell its "
+                "client. Send it a message and let its own handler return, or let a Durable Object own the connections "
+                "(self.ctx.accept_web_socket)"
+            )
+        self.accept()
+        # What other requests have left is sent before.
+        self._drain_now()
+        say_close(self.js_socket, code, reason)
+        self._end(code, reason)
+
+    def _on_message(self, event: Any) -> None:
+        data = event.data
+        self._messages.append(data if isinstance(data, str) else bytes_of(data))
+        self._arrived.set()
+
+    def _on_close(self, event: Any) -> None:
+        code, reason = getattr(event, "code", None), getattr(event, "reason", None)
+        code = code if isinstance(code, int) else 1006
+        if self._closed is None:
+            say_close(self.js_socket, code, "")
+        self._end(code, reason if isinstance(reason, str) else "")
+
+    def _end(self, code: int, reason: str) -> None:
+        if self._closed is None:
+            self._closed = WebSocketClosed(code, reason, self)
+        self._arrived.set()
+        proxies, self._proxies = self._proxies, []
+        if self._wake is not None:
+            # Nothing will be left any more; else the outbox is yet to be emptied.
+            self._wake = None
+            proxies.append(self._drain_proxy)
+        self._destroy(*proxies)
+
+    def _destroy(self, *proxies: Any) -> None:
+        # Not at once: one of them may be what is running.
+        for proxy in proxies:
+            asyncio.get_running_loop().call_soon(proxy.destroy)
+
+
+def js_message(message: object) -> Any:
+    """A message as JavaScript sends it. Raises TypeError for what is neither text nor bytes."""
+    if isinstance(message, str):
+        return message
+    if isinstance(message, (bytes, bytearray, memoryview)):
+        return js_bytes(cast("bytes | bytearray | memoryview", message))
+    raise TypeError(f"send() takes str or bytes, not {type(message).__name__}. Write json.dumps(…) for values")
+
+
+def say_close(socket: Any, code: int, reason: str) -> None:
+    """Do our half of the closing handshake; a code that may not be sent is answered without one."""
+    with contextlib.suppress(bridge().JsException):  # it is closed already
+        if code in (1005, 1006, 1015):
+            socket.close()
+        else:
+            socket.close(code, reason)
