@@ -25,7 +25,6 @@ __all__ = [
     "Spans",
     "SystemClock",
     "TimerHandle",
-    "WithSpans",
     "clock_of",
     "require_awaitable",
     "system_clock",
@@ -63,7 +62,7 @@ class RequestContext(ExecutionContext, Protocol):
 
 
 class Spans:
-    """The base class of execution contexts: `span` outside workerd."""
+    """The base class of execution contexts: `span` outside workerd. Derive a context of your own from it to have it."""
 
     __slots__ = ()
 
@@ -72,26 +71,6 @@ class Spans:
         from core.spans import span
 
         return span(name, **attributes)
-
-
-class WithSpans(Spans):
-    """An execution context that somebody else made, with `span`, and with all that it has itself."""
-
-    __slots__ = ("_context",)
-
-    def __init__(self, context: ExecutionContext) -> None:
-        self._context = context
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._context, name)
-
-    def wait_until(self, awaitable: Awaitable[Any], /) -> None:
-        """Let `awaitable` run on after the response was sent."""
-        self._context.wait_until(awaitable)
-
-    def pass_through_on_exception(self) -> None:
-        """Let the runtime fall back to the origin when the worker itself fails."""
-        self._context.pass_through_on_exception()
 
 
 @frozen

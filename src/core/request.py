@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, cast, overload
 from typing_extensions import TypeForm, TypeVar
 
 from core import http
-from core.context import Clock, EdgeMetadata, ExecutionContext, RequestContext, WithSpans, system_clock
+from core.context import Clock, EdgeMetadata, ExecutionContext, RequestContext, system_clock
 from core.errors import CoreError, DeveloperError, ValidationError
 
 # By its name: what is asked of a module that answers for names it has not is never found quickly.
@@ -288,7 +288,7 @@ class Request(Generic[E_co, U_co, K_contra]):
         own.method = message.method
         own.path = message.path
         own.env = env
-        own.ctx = ctx if hasattr(ctx, "span") else WithSpans(ctx)
+        own.ctx = ctx
         clock: Clock = getattr(ctx, "clock", system_clock)  # as `clock_of` has it, without the call
         if clock is not system_clock:
             # A clock of one's own moves by itself, so the moment of receipt is kept as it says.
