@@ -98,7 +98,7 @@ class Databases:
         return found[1].name, self.schema(*found).analyse(sql)
 
     def scans_of(self, prepare: Node, /) -> Sequence[str]:
-        """What a statement reads without an index."""
+        """The tables that a statement reads without an index."""
         known = self._texts.get(prepare)
         if known is None or not is_wanted("core-scan", self.configurations):
             return ()
@@ -110,7 +110,7 @@ class Databases:
         return row_fields(self.reader, node.node, node.scope) if isinstance(node.node, ast.expr) else None
 
     def given_of(self, node: Node, /) -> Given | None:
-        """What an argument of `bind` may be: as a literal, or as a parameter is annotated."""
+        """The values that an argument of `bind` may have: a literal's own, or those of a parameter's annotation."""
         return given_value(self.reader, node.node, node.scope) if isinstance(node.node, ast.expr) else None
 
     def scalar_of(self, node: Node, /) -> tuple[str, frozenset[Kind]] | None:

@@ -153,7 +153,7 @@ class QueryFrontEnd(Calls[NodeT], Protocol[NodeT]):
         ...
 
     def scans_of(self, prepare: NodeT, /) -> Sequence[str]:
-        """What the statement of a `prepare("…")` reads without an index, where the project wants to know."""
+        """The tables that the statement of a `prepare("…")` reads without an index, where the project wants to know."""
         ...
 
     def row_of(self, node: NodeT, /) -> tuple[str, Sequence[RowField]] | None:
@@ -161,7 +161,7 @@ class QueryFrontEnd(Calls[NodeT], Protocol[NodeT]):
         ...
 
     def given_of(self, node: NodeT, /) -> Given | None:
-        """What an argument of `bind` may be."""
+        """The values that an argument of `bind` may have."""
         ...
 
     def scalar_of(self, node: NodeT, /) -> tuple[str, frozenset[Kind]] | None:

@@ -112,7 +112,7 @@ _DISPLAYS: Final = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.ListComp, ast.Di
 
 
 def given_value(reader: Reader, expression: ast.expr, scope: Scope) -> Given | None:
-    """What an argument of `bind` may be; None where that is not certain."""
+    """The values that an argument of `bind` may have; None where that is not certain."""
     if isinstance(expression, ast.Attribute) and isinstance(expression.value, ast.Name | ast.Attribute):
         class_ = reader.class_of(expression.value, scope)
         if class_ is not None:

@@ -79,7 +79,7 @@ class _Queries:
         return read and bool(call.args) and not any(True for _ in run_problems(self, call))
 
     def scans_of(self, prepare: Node, /) -> Sequence[str]:
-        """What a statement reads without an index."""
+        """The tables that a statement reads without an index."""
         if not isinstance(prepare, CallExpr) or not isinstance(prepare.callee, MemberExpr) or len(prepare.args) != 1:
             return ()
         if not is_wanted("core-scan", self.project.configured_for(self.api.path).configurations):
@@ -94,7 +94,7 @@ class _Queries:
         return row_fields(type_) if type_ is not None else None
 
     def given_of(self, node: Node, /) -> Given | None:
-        """What an argument of `bind` may be, as mypy knows it."""
+        """The values that an argument of `bind` may have, as mypy knows it."""
         type_ = self.given.get(node)
         return given_value(type_) if type_ is not None else None
 

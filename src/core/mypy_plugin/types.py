@@ -400,7 +400,7 @@ def kinds_of(type_: Type) -> frozenset[Kind]:
 
 
 def given_value(type_: Type) -> Given | None:
-    """What an argument of `bind` may be; None where that is not known, and for what mypy refuses by itself."""
+    """The values that an argument of `bind` may have; None where that is not known, and for what mypy refuses by itself."""
     proper = get_proper_type(type_)
     literal = proper.last_known_value if isinstance(proper, Instance) else proper
     if isinstance(literal, LiteralType) and not literal.fallback.type.is_enum:

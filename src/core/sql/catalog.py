@@ -80,7 +80,7 @@ class TableColumn:
 
     @property
     def required(self) -> bool:
-        """Whether an INSERT has to give it a value."""
+        """True if an INSERT has to give it a value."""
         return self.filled and not (self.has_default or self.key or self.generated)
 
 
@@ -341,7 +341,7 @@ _CONFLICT: Final = re.compile(r"\bON\s+CONFLICT\b", re.IGNORECASE)
 
 
 def _is_rowid(declared: object, keys: int, sql: str) -> bool:
-    """Whether a column of the primary key is the rowid: the only one, an INTEGER, and not the oddity `INTEGER PRIMARY KEY DESC`."""
+    """True if a column of the primary key is the rowid: the only one, an INTEGER, and not the oddity `INTEGER PRIMARY KEY DESC`."""
     return keys == 1 and str(declared or "").upper() == "INTEGER" and " DESC" not in sql.upper()
 
 

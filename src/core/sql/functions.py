@@ -15,7 +15,7 @@ from core.sql.tokens import words
 __all__ = ["AGGREGATES", "FUNCTIONS", "Nulls", "OPERATORS", "Rule", "WINDOWS", "storages"]
 
 Nulls: TypeAlias = Literal["never", "any", "some", "first", "unknown"]
-"""When a result is NULL: never; exactly if any argument is; if any argument is, and perhaps otherwise; exactly if the first
+"""The cases in which a result is NULL: never; exactly if any argument is; if any argument is, and perhaps otherwise; exactly if the first
 argument is; not known."""
 
 

@@ -1,4 +1,4 @@
-"""What a statement reads without an index, by SQLite's own plan of it (https://www.sqlite.org/eqp.html): `core-scan`.
+"""The tables that a statement reads without an index, by SQLite's own plan of it (https://www.sqlite.org/eqp.html): `core-scan`.
 
 The plan is made on the empty database that the migrations make, and nothing runs. An index is only proposed where the plan
 with it reads less. A table is small where its CREATE TABLE says so, `-- core: small`; a statement says itself that it may
@@ -157,7 +157,7 @@ def _index(migrated: Migrated, text: str, table: TableInfo, alias: str, part: _P
 
 
 def _helps(migrated: Migrated, text: str, table: TableInfo, columns: Sequence[str], line: str, bounded: bool) -> bool:
-    """Whether a line of the plan goes with an index: tried, and taken back."""
+    """True if a line of the plan goes with an index: tried, and taken back."""
     connection, gate = migrated.connection, migrated.gate
     gate.open = True
     try:
@@ -210,7 +210,7 @@ def _query_parts(query: Query) -> Iterator[_Part]:
 
 
 def _is_whole(core: Core) -> bool:
-    """Whether a SELECT aggregates, so that it reads all there is before it gives a row."""
+    """True if a SELECT aggregates, so that it reads all there is before it gives a row."""
     return any(isinstance(c.value, Call) and c.value.name in AGGREGATES for c in core.columns)
 
 

@@ -73,7 +73,7 @@ class Schema(SchemaReader):
             return statement
 
     def scans(self, sql: str) -> tuple[str, ...]:
-        """What a statement reads without an index; nothing where the schema or the statement is not known."""
+        """The tables that a statement reads without an index; nothing where the schema or the statement is not known."""
         return scan_problems(self.migrated, sql) if self.known and not self.analyse(sql).problems else ()
 
     # -- one text

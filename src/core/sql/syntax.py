@@ -697,7 +697,7 @@ class _Reader:
         return Name(qualifier, name)
 
     def keyword(self, word: str) -> Expression | None:
-        """What a keyword begins, if it is one that begins a value."""
+        """The kind of value that a keyword begins; None for any other keyword."""
         after = self.marks[self.at + 1]
         if after == ".":
             return None

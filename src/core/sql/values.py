@@ -68,7 +68,7 @@ _JSON: Final[Mapping[str, tuple[str, bool]]] = {
 
 
 class Value(NamedTuple):
-    """What is known of an expression.
+    """The facts about an expression.
 
     `storage` is None where it is not known, and empty for NULL alone. `null` says why it can be NULL, of `about`; `never`
     that it is not. `source` is the table's column that it is, as `users.email`, and `declared` that column's type; `text`
@@ -102,7 +102,7 @@ class Slot(NamedTuple):
 
 @attrs.frozen
 class Values:
-    """What is known of a statement. `columns` is None where its rows are not understood; `missing` and `nulls` are the NOT
+    """The facts about a statement. `columns` is None where its rows are not understood; `missing` and `nulls` are the NOT
     NULL columns that it leaves out, and that it writes NULL into."""
 
     columns: tuple[Value, ...] | None = None
@@ -169,7 +169,7 @@ class _Named:
                         self.dropping.add((None, name))
 
     def expression(self, expression: Expression) -> None:
-        """What stands in the conditions inside an expression: of CASE, of iif(), of FILTER and of queries."""
+        """The expressions in the conditions inside an expression: of CASE, of iif(), of FILTER and of queries."""
         for inner in _inside(expression):
             match inner:
                 case Case(base=base, branches=branches):
@@ -236,7 +236,7 @@ def _conditions_on(source: From | None) -> Iterator[Expression | None]:
 
 
 def _aggregates(expression: Expression) -> bool:
-    """Whether an expression has an aggregate in it: then a SELECT without GROUP BY gives one row."""
+    """True if an expression has an aggregate in it: then a SELECT without GROUP BY gives one row."""
     return any(
         isinstance(inner, Call)
         and not inner.window
@@ -477,7 +477,7 @@ class _Evaluation:
         return columns, scope
 
     def may_be_empty(self, core: Core) -> bool:
-        """Whether a SELECT gives its one row also where it finds none: it aggregates all there is, and there may be nothing."""
+        """True if a SELECT gives its one row also where it finds none: it aggregates all there is, and there may be nothing."""
         values = [column.value for column in core.columns if not isinstance(column.value, Star)]
         if core.group or core.having is not None or not any(_aggregates(value) for value in values):
             return False
@@ -542,7 +542,7 @@ class _Evaluation:
             self.evaluate(source.on, scope)
 
     def always_found(self, join: Join, left: Sequence[_Entry], right: Sequence[_Entry]) -> bool:
-        """Whether an outer join goes along a foreign key that is never NULL, so that there is always a row."""
+        """True if an outer join goes along a foreign key that is never NULL, so that there is always a row."""
         if len(right) != 1 or right[0].table is None or not isinstance(join.on, Operator) or join.on.name != "=":
             return False
         return any(
@@ -550,7 +550,7 @@ class _Evaluation:
         )
 
     def along_key(self, on: Operator, child: _Entry, parent: _Entry) -> bool:
-        """Whether a condition is `child.key = parent.id`, along a foreign key of the child's that is never NULL."""
+        """True if a condition is `child.key = parent.id`, along a foreign key of the child's that is never NULL."""
         if child.table is None or parent.table is None:
             return False
         for one, other in (on.operands, on.operands[::-1]):
@@ -613,7 +613,7 @@ class _Evaluation:
     # -- names
 
     def name(self, name: Name, scope: _Scope | None) -> tuple[Value, TableColumn | None, TableInfo | None]:
-        """What a name stands for, and the table's column where it is one."""
+        """The source of a name, and the table's column where it is one."""
         while scope is not None:
             entries = [
                 entry
@@ -656,7 +656,7 @@ class _Evaluation:
         return value if not value.null else value._replace(about=about)
 
     def conditioned(self, entry: _Entry, name: str, value: Value) -> bool:
-        """Whether a condition may drop the rows in which a column is NULL."""
+        """True if a condition may drop the rows in which a column is NULL."""
         if name in self.named.names:
             return True
         if not entry.inner:
@@ -668,7 +668,7 @@ class _Evaluation:
         )
 
     def narrowed(self, entry: _Entry) -> bool:
-        """Whether a condition may drop the rows in which a source is missing."""
+        """True if a condition may drop the rows in which a source is missing."""
         return any(
             qualifier == entry.alias or (qualifier is None and name in entry.columns)
             for qualifier, name in self.named.dropping
@@ -677,7 +677,7 @@ class _Evaluation:
     # -- expressions
 
     def evaluate(self, expression: Expression, scope: _Scope) -> Value:
-        """What is known of an expression; the parameters in it are noted."""
+        """The facts about an expression; the parameters in it are noted."""
         match expression:
             case Constant(kind=kind):
                 if kind == "null":
@@ -753,7 +753,7 @@ class _Evaluation:
                 self.slots[slot] = None
 
     def applied(self, rule: Rule, values: Sequence[Value]) -> Value:
-        """What a function or an operator makes of its arguments."""
+        """The facts about a function's or an operator's result."""
         match rule.storage:
             case "1":
                 storage = values[0].storage if values else None
@@ -874,7 +874,7 @@ class _Evaluation:
         return value._replace(null=NO_ROW, about="")
 
     def finds_parent(self, core: Core, scope: _Scope) -> bool:
-        """Whether a query looks for the row that a foreign key around it is of; True also where that cannot be told."""
+        """True if a query looks for the row that a foreign key around it is of; True also where that cannot be told."""
         where, source = core.where, core.source
         if not isinstance(source, Table) or source.name not in self.tables or not isinstance(where, Operator):
             return where is not None and not isinstance(source, Table)
@@ -962,7 +962,7 @@ def _uses(source: From | None, name: str) -> bool:
 
 
 def _has_row(source: From | None) -> bool:
-    """Whether a FROM clause gives a row for certain."""
+    """True if a FROM clause gives a row for certain."""
     match source:
         case None:
             return True
@@ -977,7 +977,7 @@ def _has_row(source: From | None) -> bool:
 
 
 def _gives_row(query: Query) -> bool:
-    """Whether a query gives a row for certain: it aggregates all there is, or reads from nowhere."""
+    """True if a query gives a row for certain: it aggregates all there is, or reads from nowhere."""
     if query.limit or set(query.compound) - {"UNION"}:
         return False
     for core in query.cores:
@@ -997,7 +997,7 @@ _STARTS: Final = words("day month year")
 
 
 def _is_now(name: str, arguments: Sequence[Expression]) -> bool:
-    """Whether a function of dates is asked for the time that it is, in words that it takes for certain."""
+    """True if a function of dates is asked for the time that it is, in words that it takes for certain."""
     texts = [argument.text[1:-1].lower() if isinstance(argument, Constant) else "" for argument in arguments]
     if name == "strftime":
         if not texts or texts[0].count("%") != sum(texts[0].count(f"%{code}") for code in "dfhjmswy") or not texts[0]:
