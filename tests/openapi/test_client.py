@@ -140,7 +140,7 @@ async def test_the_larger_example_is_used_over_httpx_with_its_own_scheme_of_toke
             assert isinstance(refused, made.GetUser401)
             assert refused.headers["www-authenticate"] == "Token"
 
-            ada = made.Client(made.httpx_transport(connection), headers=made.token(joined.body.user.token))
+            ada = made.Client(made.httpx_transport(connection), headers=made.jwt(joined.body.user.token))
             new = made.ArticlesCreation(
                 made.NewArticle("A title", "What it is about", "All of it", tag_list=["b", "a"])
             )
