@@ -32,8 +32,10 @@ from core.config.load import load_all
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "users"
 
-# These are about where the plugin finds its options and several configuration files, which a command is told.
+# These are about where the plugin finds its options and several configuration files, which a command is told, and about
+# where None was ruled out, which types alone tell.
 OF_THE_PLUGIN_ALONE = {
+    "test_a_type_that_can_be_none_does_not_fit_a_column_that_cannot",
     "test_a_named_environment_that_lacks_a_binding_is_named",
     "test_each_env_of_a_project_belongs_to_the_nearest_configuration",
     "test_the_daemon_takes_a_code_that_is_switched_off_in_the_configuration_file",
