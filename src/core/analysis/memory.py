@@ -26,7 +26,7 @@ class Memory:
     """The modules and findings of the last look. `looked` counts the modules that rules have looked at."""
 
     def __init__(self) -> None:
-        self.looked = 0
+        self.looked: int = 0
         self._modules: dict[Path, tuple[Hashable, Module | None, Problems]] = {}
         self._found: dict[Path, tuple[Hashable, Looked]] = {}
 

@@ -201,7 +201,7 @@ class _ErrorResponse(Response):
 
 
 class _SwitchingResponse(Response):
-    __slots__ = ("web_socket",)
+    __slots__ = ("web_socket",)  # pyright: ignore[reportIncompatibleMethodOverride]  # the attribute behind the property
 
 
 _new = Response.__new__

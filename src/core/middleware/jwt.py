@@ -62,7 +62,7 @@ class JWTAuthentication(Authentication[E_contra, A], Generic[E_contra, A]):
         claims: Claims,
     ) -> None:
         super().__init__("jwt_auth", authenticate, varies=source.varies)
-        self.source = source
+        self.source: TokenSource | None = source
         self.keys: SecretKeys | KeySet = keys
         """The keys that prove them."""
         self._algorithm = algorithm

@@ -22,7 +22,7 @@ class WorkerdSocketCarrier:
     __slots__ = ("js_socket",)
 
     def __init__(self, socket: Any) -> None:
-        self.js_socket = socket
+        self.js_socket: Any = socket
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, WorkerdSocketCarrier) and bool(self.js_socket == other.js_socket)

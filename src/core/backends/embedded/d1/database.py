@@ -68,7 +68,7 @@ class EmbeddedD1PreparedStatement(Hookable):
                 bound.append(to_sqlite(value))
         return EmbeddedD1PreparedStatement(self._database, self.sql, tuple(bound), self._session, self.type)
 
-    def as_(self, type_: Any, /) -> EmbeddedD1PreparedStatement:
+    def as_(self, type_: Any, /) -> Any:
         """Return a new statement whose rows become `T`. See `D1PreparedStatement.as_`."""
         return EmbeddedD1PreparedStatement(self._database, self.sql, self.values, self._session, type_)
 
