@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any, cast
+from typing import Any
 
 from typing_extensions import TypeForm, TypeVar
 
@@ -66,8 +66,7 @@ def trusted_hosts(
 def _patterns(hosts: object) -> tuple[str, ...]:
     if isinstance(hosts, str) or not isinstance(hosts, Iterable):
         raise options.refuse("trusted_hosts", "hosts", hosts, 'must be a list, for example ["example.com"]')
-    given = cast("Iterable[Any]", hosts)
-    names = tuple(given)
+    names: tuple[Any, ...] = tuple(hosts)
     for name in names:
         if not isinstance(name, str) or _is_host(name) is None:
             raise options.refuse(
