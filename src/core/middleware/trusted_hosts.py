@@ -66,7 +66,7 @@ def trusted_hosts(
 def _patterns(hosts: object) -> tuple[str, ...]:
     if isinstance(hosts, str) or not isinstance(hosts, Iterable):
         raise options.refuse("trusted_hosts", "hosts", hosts, 'must be a list, for example ["example.com"]')
-    names: tuple[Any, ...] = tuple(hosts)
+    names: tuple[Any, ...] = tuple(hosts)  # pyright: ignore[reportUnknownArgumentType]  # each is looked at below
     for name in names:
         if not isinstance(name, str) or _is_host(name) is None:
             raise options.refuse(
