@@ -66,7 +66,7 @@ def trusted_hosts(
 def _patterns(hosts: object) -> tuple[str, ...]:
     if isinstance(hosts, str) or not isinstance(hosts, Iterable):
         raise options.refuse("trusted_hosts", "hosts", hosts, 'must be a list, for example ["example.com"]')
-    names: tuple[Any, ...] = tuple(hosts)  # pyright: ignore[reportUnknownArgumentType]  # each is looked at below
+    names: list[Any] = [*hosts]
     for name in names:
         if not isinstance(name, str) or _is_host(name) is None:
             raise options.refuse(
@@ -74,4 +74,4 @@ def _patterns(hosts: object) -> tuple[str, ...]:
             )
     if not names:
         raise options.refuse("trusted_hosts", "hosts", [], "lets nobody in. Name the hosts of the application")
-    return names
+    return tuple(names)
