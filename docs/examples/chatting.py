@@ -18,6 +18,8 @@ from core import (
 # --8<-- [start:room]
 class Room(DurableObject["Env"]):
     async def fetch(self, request: http.Request) -> http.Response:
+        if request.headers.get("upgrade") != "websocket":
+            return http.Response("a room is for WebSockets", status=426)
         name = http.URL(request.url).search_params.get("name") or "somebody"
         client, server = web_socket_pair()
         self.ctx.accept_web_socket(server)

@@ -449,13 +449,16 @@ class Request(Generic[E_co, U_co, K_contra]):
             res.send(await req.env.ASSETS.fetch(req.to_http()))
 
         It has the method, the URL, the body, which is read as it is sent, and the headers without those of the client's
-        connection (RFC 9110, section 7.6.1) and `Host`, which is the URL's. For another server make a request of its
+        connection (RFC 9110, section 7.6.1) and `Host`, which is the URL's. The opening of a WebSocket keeps its `Upgrade`,
+        for the Durable Object that accepts it. For another server make a request of its
         parts: `http.Request(url, method=given.method, headers=given.headers, body=given.body)`.
         """
         from core.http.forwarding import end_to_end
 
         values, _ = end_to_end(self.headers)
         values.pop("host", None)
+        if self._opens_websocket():
+            values["upgrade"] = "websocket"
         body = None if self.method in ("GET", "HEAD") else self._body if self._body is not None else self.stream()
         return http.Request(self.url, method=self.method, headers=values, body=body, edge=self.edge, redirect="manual")
 
