@@ -95,7 +95,11 @@ def test_the_table_of_a_kind_is_read_from_the_configuration(kind: Kind) -> None:
 def test_every_file_of_bindings_belongs_to_a_kind() -> None:
     for folder in ("bindings", "backends/workerd"):
         known = {kind.module for kind in OWN} | NO_KINDS
-        known |= {"conversion", "env", "fetch", "migrations", "rpc", "tracing", "web_socket"} if folder != "bindings" else set()
+        known |= (
+            {"conversion", "env", "fetch", "migrations", "rpc", "tracing", "web_socket"}
+            if folder != "bindings"
+            else set()
+        )
         for file in (SOURCE / folder).glob("*.py"):
             assert file.stem in known, f"write a row for {file.relative_to(ROOT)} in src/core/bindings/kinds.py"
 
