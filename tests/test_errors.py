@@ -8,7 +8,7 @@ import pytest
 from tests.support.fetch import answer, ask
 
 from core import App, CoreError, Next, Request, Response, Router, ValidationError, create_app
-from core.errors import HandlerError, RegistrationError
+from core.errors import BindingError, D1Error, HandlerError, KVError, R2Error, RegistrationError
 
 
 class SoldOut(Exception):
@@ -363,3 +363,22 @@ async def test_an_error_handler_stands_before_problem_details() -> None:
     app.on_error(SoldOut)(saying("own"))
     app.get("/", failing(SoldOut("x")))
     assert await answer(app) == (409, {"by": "own", "of": "SoldOut"})
+
+
+@pytest.mark.parametrize(
+    ("error", "retryable"),
+    [
+        (D1Error("D1_ERROR: Network connection lost."), True),
+        (D1Error("D1_ERROR: D1 DB storage caused object to be reset."), True),
+        (KVError("KV PUT failed: 429 Too Many Requests"), True),
+        (R2Error("put: We encountered an internal error. Please try again. (10001)"), True),
+        (D1Error("D1_ERROR: UNIQUE constraint failed: users.email: SQLITE_CONSTRAINT"), False),
+        (KVError("KV PUT failed: 413 Value length of 26214401 exceeds limit of 26214400."), False),
+        (D1Error('D1_ERROR: near "x": syntax error' + " " * 200 + "Network connection lost"), False),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_an_error_of_a_binding_says_whether_the_call_may_be_made_again(error: BindingError, retryable: bool) -> None:
+    assert error.retryable is retryable
+    error.retryable = not retryable  # a test, or a runtime that knows better
+    assert error.retryable is not retryable

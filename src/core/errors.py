@@ -247,6 +247,23 @@ class NothingSentError(DeveloperError):
     """The file and line of the step that is to blame, where its source shows which one."""
 
 
+# https://developers.cloudflare.com/d1/best-practices/retry-queries/, the same of KV and R2, and the embedded engines' own.
+_TRANSIENT = (
+    "Network connection lost",
+    "storage caused object to be reset",
+    "reset because its code was updated",
+    "failed: 429 Too Many Requests",
+    "failed: 500 ",
+    "failed: 502 ",
+    "failed: 503 ",
+    "failed: 504 ",
+    "(10001)",  # R2: an internal error
+    "(10043)",  # R2: unavailable
+    "(10058)",  # R2: too many requests
+    "held by another process for more than",
+)
+
+
 class BindingError(Exception):
     """A binding refused, in the words of the real runtime.
 
@@ -256,6 +273,25 @@ class BindingError(Exception):
 
     js_name: str = "Error"
     cause_message: str | None = None
+    _retryable: bool | None = None
+
+    @property
+    def retryable(self) -> bool:
+        """True where the same call may succeed when it is made again: a lost connection, a reset, too many calls.
+
+        The call may have had its effect before it failed, so repeat only what may happen twice. It is what the runtime
+        says of its error where it says so (Durable Objects), else what the platform documents of its messages. Wait
+        before you try again, longer each time.
+        """
+        if self._retryable is not None:
+            return self._retryable
+        # Where the platform's words begin: a message may quote what a client sent.
+        said = str(self)[:200]
+        return any(words in said for words in _TRANSIENT)
+
+    @retryable.setter
+    def retryable(self, value: bool) -> None:
+        self._retryable = value
 
 
 class BindingTypeError(BindingError, TypeError):

@@ -511,6 +511,10 @@ def translated(error: BaseException, translate: Callable[[str, str], BindingErro
     if name != made.js_name:
         made.js_name = name
     made.cause_message = cause
+    retryable = getattr(error, "retryable", None)
+    if isinstance(retryable, bool):
+        # An overloaded object says so too, and grows no lighter by being asked again.
+        made.retryable = retryable and getattr(error, "overloaded", None) is not True
     return made
 
 
