@@ -84,6 +84,20 @@ def test_every_validator_is_told_with_its_path() -> None:
     assert [issue["message"] for issue in found][2:4] == ["'amount' must be > 0: 0", "must be 1 or more"]
 
 
+def test_a_mapping_stays_what_it_is_once_another_was_read() -> None:
+    @attrs.frozen
+    class First:
+        counts: dict[str, float]
+
+    @attrs.frozen
+    class Second:
+        counts: dict[str, float]
+
+    assert issues({"counts": {"a": "b"}}, First) == [{"path": "counts.a", "message": "must be a number"}]
+    assert paths({"items": [], "by": {"a": {"name": "abc", "amount": -1}}}, Order) == ["by.a.amount"]
+    assert issues({"counts": []}, Second) == [{"path": "counts", "message": "must be an object"}]
+
+
 def test_validators_are_told_beside_fields_of_another_type_and_missing_ones() -> None:
     assert paths({"name": 5, "amount": 0, "code": "z"}, Item) == ["name", "amount", "code"]
     assert paths({"name": "A"}, Item) == ["name", "name", "amount"]

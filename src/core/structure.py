@@ -19,7 +19,7 @@ one refused. A kind that only one of them knew would be refused without a word.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from contextvars import ContextVar
 from functools import partial
 from itertools import islice
@@ -211,6 +211,7 @@ def _build(source: _Source, detailed: bool) -> Converter:
         is_mapping,
         is_sequence,
         list_structure_factory,
+        mapping_structure_factory,  # pyright: ignore[reportUnknownVariableType]  # as above
     )
     from cattrs.gen import make_dict_structure_fn, override
     from cattrs.gen.typeddicts import (
@@ -279,7 +280,9 @@ def _build(source: _Source, detailed: bool) -> Converter:
         return guarded(of_size, list, "must be an array")
 
     def mapping(type_: Any) -> Callable[[Any, Any], Any]:
-        inner = converter.gen_structure_mapping(type_)
+        # Not the converter's own gen_structure_mapping: it puts what it makes in the place of the hook around it.
+        made: Any = get_origin(type_) or type_
+        inner = mapping_structure_factory(type_, converter, dict if made in (Mapping, MutableMapping) else made)
         return guarded(partial(_read_mapping, inner) if detailed else inner, dict, "must be an object")
 
     def attrs_class(type_: Any) -> Callable[[Any, Any], Any]:
