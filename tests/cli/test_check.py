@@ -87,6 +87,7 @@ def test_sarif_has_what_the_standard_demands(users: Path) -> None:
             "core-params",
             "core-queue",
             "core-route",
+            "core-scan",
             "core-sql",
             "core-user",
             "core-worker",

@@ -49,7 +49,7 @@ def test_a_missing_application_is_told_with_the_line_to_write(tmp_path: Path) ->
     (tmp_path / "main.py").write_text("from core import create_app\napi = create_app()\n")
     done = run("routes", folder=tmp_path)
     assert done.returncode == 1
-    assert 'write [core] app = "main:api"' in done.stderr
+    assert 'Write [core] app = "main:api"' in done.stderr
 
 
 def test_an_import_that_fails_shows_the_lines_of_the_application_alone(tmp_path: Path) -> None:
