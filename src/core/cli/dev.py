@@ -58,10 +58,8 @@ def run(args: argparse.Namespace) -> int:
 
     from core.dev.options import Start
     from core.dev.reload import listen, supervise
-    from core.dev.terminal import write_lines_at_once
     from core.errors import DeveloperError
 
-    write_lines_at_once()
     options = options_of(args)
     ports = [options.port] if args.port is not None else range(options.port, options.port + 20)
     listener = None

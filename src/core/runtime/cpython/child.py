@@ -16,13 +16,10 @@ import socket
 import sys
 import traceback
 
-from core.assembly.project import Loaded, consumers_of, load
-from core.backends.embedded.cron import CronSchedule
-from core.backends.embedded.queue import broker_of
+from core.assembly.background import Background
+from core.assembly.project import Loaded, load
 from core.backends.remote.durable_object import ObjectServer
-from core.bindings.queue import MessageBatch
 from core.config.load import load as load_configuration
-from core.context import ScheduledEvent
 from core.errors import DeveloperError
 from core.hosts.process import BackgroundContext
 from core.runtime.cpython.options import Job
@@ -122,44 +119,12 @@ class _Child:
         taking.result()
         objects = ObjectServer(socket.socket(fileno=self._job.listener), loaded.bindings.namespaces)
         await objects.start()
-        background = _Background(loaded, self._context)
+        background = Background(loaded, self._context)
         background.start()
         self._tell("ready")
         await self._stop.wait()
         await objects.close()
         await background.stop()
-
-
-class _Background:
-    """Drives the consumers and crons of an application."""
-
-    def __init__(self, loaded: Loaded, context: BackgroundContext) -> None:
-        self._loaded = loaded
-        self._context = context
-        self._schedule: CronSchedule | None = None
-
-    def start(self) -> None:
-        """Begin. Call it with the event loop running."""
-        loaded = self._loaded
-        broker = broker_of(loaded.store)
-        for name, settings in consumers_of(loaded).items():
-            if name in loaded.app.queues:
-                broker.consume(name, self._consume, settings)
-        if loaded.crons and loaded.app.crons:
-            self._schedule = CronSchedule(loaded.store, loaded.crons, self._trigger)
-            self._schedule.start()
-
-    async def stop(self) -> None:
-        """End: the batches and triggers that run are waited for, no other begins."""
-        if self._schedule is not None:
-            await self._schedule.close()
-        await broker_of(self._loaded.store).close()
-
-    async def _consume(self, batch: MessageBatch[object]) -> None:
-        await self._loaded.app.consume(batch, self._loaded.env, self._context)
-
-    async def _trigger(self, event: ScheduledEvent) -> None:
-        await self._loaded.app.trigger(event, self._loaded.env, self._context)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,55 @@
+"""Work of a loaded application that no request starts: batches of its queues, and its crons.
+
+When a batch goes and when a cron comes up is decided by the embedded queues and schedule; here they are handed to the
+application. The development server derives from it, to show what came of each.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from core.assembly.project import Loaded, consumers_of
+from core.backends.embedded.cron import CronSchedule
+from core.backends.embedded.queue import broker_of
+from core.bindings.queue import MessageBatch
+from core.context import ExecutionContext, ScheduledEvent
+
+__all__ = ["Background"]
+
+
+class Background:
+    """Drives the consumers and crons of one loaded application."""
+
+    def __init__(self, loaded: Loaded, context: ExecutionContext) -> None:
+        self._loaded = loaded
+        self._context = context
+        self._schedule: CronSchedule | None = None
+
+    def start(self) -> None:
+        """Begin. Call it with the event loop running."""
+        loaded = self._loaded
+        broker = broker_of(loaded.store)
+        for name, settings in consumers_of(loaded).items():
+            if name in loaded.app.queues:
+                broker.consume(name, self.consume, settings)
+        if loaded.crons and loaded.app.crons:
+            self._schedule = CronSchedule(loaded.store, loaded.crons, self.come_up)
+            self._schedule.start()
+
+    async def stop(self) -> None:
+        """End: the batches and crons that run are waited for, no other begins."""
+        if self._schedule is not None:
+            await self._schedule.close()
+        await broker_of(self._loaded.store).close()
+
+    def next_times(self) -> dict[str, float]:
+        """Return the next time of each cron, in seconds since 1970."""
+        return {} if self._schedule is None else self._schedule.next_times()
+
+    async def consume(self, batch: MessageBatch[Any]) -> None:
+        """Hand a batch to its consumer. What it raises goes to the broker, which retries the batch."""
+        await self._loaded.app.consume(batch, self._loaded.env, self._context)
+
+    async def come_up(self, event: ScheduledEvent) -> None:
+        """Hand an event to the handlers of its cron. What they raise goes to the schedule, which logs it."""
+        await self._loaded.app.trigger(event, self._loaded.env, self._context)
