@@ -1,4 +1,4 @@
-"""Annotations read from plain syntax trees: the kind of binding an attribute asks for, and the shape of an Env.
+"""Annotations read from plain syntax trees: the kind of binding that an attribute asks for.
 
 The twin of `core.mypy_plugin.types`, for programs that no type checker has read. What is not understood has the kind
 `""`, and nothing is said about it.
@@ -12,15 +12,12 @@ from typing import Any, Final
 
 import attrs
 
-from core.analysis.classes import TYPING, Classes, ClassRef, Field, class_at, parsed_string
-from core.analysis.envs import EnvAttribute, EnvShape
+from core.analysis.classes import TYPING, Classes, ClassRef, class_at, parsed_string
 from core.analysis.extensions import declared
-from core.analysis.findings import Location
-from core.analysis.modules import External, Local, Modules, Scope
-from core.analysis.variables import UNKNOWN, JsonType, read_json_type
+from core.analysis.modules import External, Local, Scope
 from core.config.model import KINDS
 
-__all__ = ["Annotation", "ClassRef", "Reader", "WRAPPERS"]
+__all__ = ["Annotation", "Annotations", "WRAPPERS", "arms"]
 
 # What the framework has a type for; an alias is a Protocol by another name: `Assets` is a `Fetcher`.
 _KINDS: Final[Mapping[str, str]] = {
@@ -58,53 +55,8 @@ class Annotation:
     class_var: bool = False
 
 
-class Reader(Classes):
-    """Reads the annotations of one program."""
-
-    def __init__(self, modules: Modules, named: frozenset[str] | None = None) -> None:
-        super().__init__(modules, named)
-        self._shapes: dict[ClassRef, EnvShape] = {}
-
-    # -- Env
-
-    def shape(self, class_: ClassRef, *, partial: bool = False) -> EnvShape:
-        """An Env, or a Protocol that stands for one, as `core.analysis.envs` wants it."""
-        found = self._shapes.get(class_)
-        if found is not None:
-            return found
-        file = str(class_.module.path)
-        home = Location(file, _first_line(class_.node), class_.node.col_offset + 1)
-        attributes: list[EnvAttribute] = []
-        for field in self.fields(class_):
-            annotation = self.annotation(field.annotation, field.owner.body)
-            if annotation.class_var:
-                continue
-            own = field.owner == class_
-            attributes.append(
-                EnvAttribute(
-                    name=field.alias,
-                    kind=annotation.kind,
-                    shown=annotation.shown,
-                    location=Location(file, field.line, field.column) if own else home,
-                    attribute=field.name,
-                    optional=annotation.optional or field.has_default,
-                    arguments=annotation.arguments,
-                    literals=annotation.literals,
-                    converted=field.converted,
-                    inherited=not own and self.is_env(field.owner),
-                    json=self._inside(annotation, field),
-                )
-            )
-        shape = self._shapes[class_] = EnvShape(class_.node.name, home, attributes, partial)
-        return shape
-
-    def _inside(self, annotation: Annotation, field: Field) -> JsonType:
-        """Return the type of the values inside a list, a dict or a table."""
-        if annotation.kind not in ("list", "dict", "table"):
-            return UNKNOWN
-        return read_json_type(self, field.annotation, field.owner.body)
-
-    # -- annotations
+class Annotations(Classes):
+    """The annotations of one program."""
 
     def annotation(self, expression: ast.expr, scope: Scope, *, depth: int = 0) -> Annotation:
         """The possible meanings of an annotation."""
@@ -116,7 +68,7 @@ class Reader(Classes):
                 parsed = parsed_string(text)
                 return self.annotation(parsed, scope, depth=depth + 1) if parsed is not None else nothing
             case ast.BinOp(op=ast.BitOr()):
-                return self._union(list(_arms(expression)), scope, depth)
+                return self._union(list(arms(expression)), scope, depth)
             case ast.Subscript(value=value, slice=inside):
                 return self._subscript(expression, value, inside, scope, depth)
             case ast.Name() | ast.Attribute():
@@ -124,10 +76,10 @@ class Reader(Classes):
             case _:
                 return nothing
 
-    def _union(self, arms: Sequence[ast.expr], scope: Scope, depth: int) -> Annotation:
-        rest = [arm for arm in arms if not _is_none(arm)]
-        optional = len(rest) < len(arms)
-        inner = [self.annotation(arm, scope, depth=depth + 1) for arm in rest]
+    def _union(self, members: Sequence[ast.expr], scope: Scope, depth: int) -> Annotation:
+        rest = [member for member in members if not _is_none(member)]
+        optional = len(rest) < len(members)
+        inner = [self.annotation(member, scope, depth=depth + 1) for member in rest]
         shown = " | ".join(annotation.shown for annotation in inner)
         optional = optional or any(annotation.optional for annotation in inner)
         if len(inner) == 1:
@@ -241,18 +193,14 @@ def _text(expression: ast.expr) -> str:
     return ast.unparse(expression)
 
 
-def _arms(expression: ast.expr) -> Iterator[ast.expr]:
+def arms(expression: ast.expr) -> Iterator[ast.expr]:
+    """Yield the members of a union that is written with `|`, or the expression itself."""
     if isinstance(expression, ast.BinOp) and isinstance(expression.op, ast.BitOr):
-        yield from _arms(expression.left)
-        yield from _arms(expression.right)
+        yield from arms(expression.left)
+        yield from arms(expression.right)
     else:
         yield expression
 
 
 def _is_none(expression: ast.expr) -> bool:
     return isinstance(expression, ast.Constant) and expression.value is None
-
-
-def _first_line(node: ast.ClassDef) -> int:
-    """The line of `class`; decorators stand above it."""
-    return node.lineno

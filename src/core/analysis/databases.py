@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from core.analysis.annotations import ClassRef, Reader
+from core.analysis.classes import ClassRef
 from core.analysis.findings import is_wanted
 from core.analysis.front_end import MethodCall, Problem
 from core.analysis.modules import External, Local, Modules, Scope
@@ -20,6 +20,7 @@ from core.analysis.nodes import (
     request_parameter,
 )
 from core.analysis.queries import RUNS, batch_problems, bind_problems, prepare_problems, run_problems
+from core.analysis.reader import Reader
 from core.analysis.rows import given_value, row_fields, row_kinds
 from core.analysis.sources import Sources
 from core.analysis.syntax import REQUESTS, Node, SyntaxTrees

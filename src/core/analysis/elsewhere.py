@@ -9,10 +9,10 @@ import ast
 from collections.abc import Sequence
 from pathlib import Path
 
-from core.analysis.annotations import Reader
 from core.analysis.entry import import_roots
 from core.analysis.modules import Module, Modules
 from core.analysis.nodes import scopes_in
+from core.analysis.reader import Reader
 from core.analysis.registrations import unknown_read
 from core.analysis.sources import Sources
 from core.analysis.syntax import SyntaxTrees

@@ -17,7 +17,7 @@ from typing import Final
 
 import attrs
 
-from core.analysis.annotations import ClassRef, Reader
+from core.analysis.classes import ClassRef
 from core.analysis.databases import Databases
 from core.analysis.entry import entry_file, import_roots, python_files
 from core.analysis.envs import ANYTHING, EnvShape, check_env, declares_bindings
@@ -34,6 +34,7 @@ from core.analysis.problems import (
     no_env,
     not_bindings,
 )
+from core.analysis.reader import Reader
 from core.analysis.registrations import path_of
 from core.analysis.settings import Settings
 from core.analysis.sources import CLASSES, Sources, defined_names, dotted_names, named_nowhere, read_sources

@@ -6,9 +6,10 @@ import ast
 from collections.abc import Mapping
 from typing import Final
 
-from core.analysis.annotations import WRAPPERS, Reader
+from core.analysis.annotations import WRAPPERS
 from core.analysis.classes import TYPING, ClassRef, class_at, parsed_string
 from core.analysis.modules import External, Local, Scope
+from core.analysis.reader import Reader
 from core.sql.parameters import Given
 from core.sql.rows import Kind, RowField
 

@@ -12,7 +12,7 @@ from typing import Final, Literal, NamedTuple
 
 import attrs
 
-from core.analysis.annotations import ClassRef, Reader
+from core.analysis.classes import ClassRef
 from core.analysis.front_end import REGISTERS, MethodCall, Registration
 from core.analysis.modules import Definition, External, FunctionNode, Local, Module, Modules, Scope, blocks_of
 from core.analysis.nodes import (
@@ -21,6 +21,7 @@ from core.analysis.nodes import (
     own_arguments,
     own_class,
 )
+from core.analysis.reader import Reader
 
 __all__ = ["Node", "REQUESTS", "Registered", "Router", "SyntaxTrees"]
 

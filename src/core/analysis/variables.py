@@ -6,18 +6,12 @@ as does whatever `core.structure` reads from a text: dates, enums, a field with 
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, cast
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple, cast
 
 from core.analysis.wording import json_type, with_article
 
-if TYPE_CHECKING:
-    from core.analysis.annotations import Reader
-    from core.analysis.classes import ClassRef
-    from core.analysis.modules import Scope
-
-__all__ = ["JSON_KINDS", "JsonField", "JsonType", "UNKNOWN", "inside_problem", "read_json_type"]
+__all__ = ["JSON_KINDS", "JsonField", "JsonType", "UNKNOWN", "inside_problem"]
 
 
 class JsonType(NamedTuple):
@@ -120,85 +114,3 @@ def _fits(type_: JsonType, value: object) -> bool:
             return any(type(value) is type(literal) and value == literal for literal in type_.literals)
         case _:
             return False
-
-
-# Read from plain syntax trees -------------------------------------------------------------------------------------------
-
-_Seen: TypeAlias = "tuple[ClassRef, ...]"
-
-
-def read_json_type(reader: Reader, expression: ast.expr, scope: Scope, seen: _Seen = ()) -> JsonType:
-    """An annotation as JSON sees it."""
-    expression, scope = reader.written_out(expression, scope)
-    if isinstance(expression, ast.BinOp) and isinstance(expression.op, ast.BitOr):
-        return _union(reader, _arms(expression), scope, seen)
-    if isinstance(expression, ast.Constant) and expression.value is None:
-        return JsonType("None", "None")
-    annotation = reader.annotation(expression, scope)
-    if isinstance(expression, ast.Subscript):
-        return _subscript(reader, expression, annotation.shown, scope, seen)
-    if annotation.class_ is not None:
-        return _class(reader, annotation.class_, seen) if annotation.kind == "table" else UNKNOWN
-    kind = JSON_KINDS.get(reader.full_name(expression, scope), "")
-    return JsonType("list" if kind == "tuple" else kind, annotation.shown) if kind else UNKNOWN
-
-
-def _subscript(reader: Reader, expression: ast.Subscript, shown: str, scope: Scope, seen: _Seen) -> JsonType:
-    arguments: Sequence[ast.expr] = (
-        expression.slice.elts if isinstance(expression.slice, ast.Tuple) else [expression.slice]
-    )
-    name = reader.full_name(expression.value, scope)
-    match name.rpartition(".")[2] if name.startswith("typing.") else "":
-        case "Optional":
-            return _union(reader, [*arguments, ast.Constant(None)], scope, seen)
-        case "Union":
-            return _union(reader, arguments, scope, seen)
-        case "Literal":
-            read = reader.annotation(expression, scope)
-            literals = [*read.literals, *([None] if read.optional else [])]
-            return JsonType("Literal", shown, literals=tuple(literals)) if read.kind == "Literal" else UNKNOWN
-        case "Annotated" | "Required" | "NotRequired" | "ReadOnly" | "Final":
-            return read_json_type(reader, arguments[0], scope, seen)
-        case _:
-            pass
-    kind, last = JSON_KINDS.get(name, ""), arguments[-1]
-    if kind == "tuple":
-        endless = len(arguments) == 2 and isinstance(last, ast.Constant) and last.value is ...
-        return JsonType("list", shown, (read_json_type(reader, arguments[0], scope, seen),) if endless else ())
-    if kind not in ("list", "dict") or len(arguments) != (1 if kind == "list" else 2):
-        return UNKNOWN
-    return JsonType(kind, shown, (read_json_type(reader, last, scope, seen),))
-
-
-def _union(reader: Reader, arms: Sequence[ast.expr], scope: Scope, seen: _Seen) -> JsonType:
-    members = [read_json_type(reader, arm, scope, seen) for arm in arms]
-    if not all(member.kind for member in members):
-        return UNKNOWN
-    return JsonType("union", " | ".join(member.shown for member in members), tuple(members))
-
-
-def _arms(expression: ast.expr) -> list[ast.expr]:
-    if isinstance(expression, ast.BinOp) and isinstance(expression.op, ast.BitOr):
-        return [*_arms(expression.left), *_arms(expression.right)]
-    return [expression]
-
-
-def _class(reader: Reader, class_: ClassRef, seen: _Seen) -> JsonType:
-    """An attrs class, a dataclass or a TypedDict, whose bases are all known."""
-    typed_dict = reader.is_typed_dict(class_)
-    ancestors = list(reader.ancestors(class_))
-    generic = any(isinstance(base, ast.Subscript) for ancestor in ancestors for base in ancestor.node.bases)
-    if class_ in seen or generic or not (typed_dict or reader.is_whole(class_)):
-        return UNKNOWN
-    total = not any(keyword.arg == "total" for ancestor in ancestors for keyword in ancestor.node.keywords)
-    fields: list[JsonField] = []
-    for field in reader.fields(class_):
-        annotation = reader.annotation(field.annotation, field.owner.body)
-        if annotation.class_var:
-            continue
-        type_ = (
-            UNKNOWN if field.converted else read_json_type(reader, field.annotation, field.owner.body, (*seen, class_))
-        )
-        required = not field.has_default and not annotation.not_required and (total or not typed_dict)
-        fields.append(JsonField(field.name if typed_dict else field.alias, type_, required))
-    return JsonType("table", class_.node.name, fields=tuple(fields))
