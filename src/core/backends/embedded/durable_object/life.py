@@ -11,21 +11,18 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import attrs
 
-from core.backends.embedded.durable_object.alarms import AlarmRunner
+from core.backends.embedded.durable_object.alarm_runner import AlarmRunner
 from core.backends.embedded.durable_object.errors import reset_error
 from core.backends.embedded.durable_object.ids import ObjectId
+from core.backends.embedded.durable_object.living import Namespace
 from core.backends.embedded.durable_object.sockets import ObjectSockets
-from core.backends.embedded.durable_object.state import ObjectState
 from core.backends.embedded.durable_object.storage import ObjectStorage
 from core.bindings.durable_object import DurableObject
 from core.errors import DurableObjectError
-
-if TYPE_CHECKING:
-    from core.backends.embedded.durable_object.objects import Objects
 
 __all__ = ["LiveObject"]
 
@@ -34,11 +31,27 @@ T = TypeVar("T")
 BLOCK_TIMEOUT: Final = 30.0
 
 
+class Home(Namespace, Protocol):
+    """The objects of a namespace, as the life of one needs them."""
+
+    def make(self, living: LiveObject, /) -> DurableObject[Any]:
+        """Return a new instance for an object."""
+        ...
+
+    def sockets(self, id: ObjectId, /) -> ObjectSockets:
+        """Return the WebSockets of an object, whichever instance of it lives."""
+        ...
+
+    def forget(self, living: LiveObject, /) -> None:
+        """Drop an object that was reset."""
+        ...
+
+
 class LiveObject:
     """One object: its instance while it lives, the calls that run in it, and what makes others wait."""
 
-    def __init__(self, objects: Objects, id: ObjectId) -> None:
-        self.objects = objects
+    def __init__(self, objects: Home, id: ObjectId) -> None:
+        self.objects: Home = objects
         self.id = id
         self.storage: ObjectStorage = ObjectStorage(self)
         self.blocked: asyncio.Future[None] | None = None
@@ -113,7 +126,7 @@ class LiveObject:
         """The instance, once nothing blocks it."""
         if self._instance is None and self.broken is None:
             try:
-                self._instance = self.objects.make(ObjectState(self))
+                self._instance = self.objects.make(self)
             except BaseException as error:
                 self.reset(error, raised_by=asyncio.current_task())
                 raise

@@ -213,10 +213,10 @@ class Objects:
             self._databases[id.digits] = database
         return database
 
-    def make(self, state: ObjectState) -> DurableObject[Any]:
-        """A new instance."""
+    def make(self, living: LiveObject) -> DurableObject[Any]:
+        """Return a new instance for an object."""
         env = self.env() if inspect.isroutine(self.env) else self.env
-        return self.cls(state, env)
+        return self.cls(ObjectState(living), env)
 
 
 def _close_all(databases: dict[str, Database]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from core.backends.embedded.durable_object.arguments import (
     MAX_PAIRS,
@@ -13,10 +13,8 @@ from core.backends.embedded.durable_object.arguments import (
     several,
     to_milliseconds,
 )
+from core.backends.embedded.durable_object.records import ObjectRecords
 from core.errors import DurableObjectError, DurableObjectTypeError, DurableObjectValueError
-
-if TYPE_CHECKING:
-    from core.backends.embedded.durable_object.storage import ObjectStorage
 
 __all__ = ["Operations", "Transaction"]
 
@@ -26,7 +24,7 @@ _MISSING: Final[Any] = object()
 class Operations:
     """Operations shared by storage and a transaction."""
 
-    _storage: ObjectStorage
+    _storage: ObjectRecords
 
     async def _check(self, operation: str) -> None:
         """Raise if nothing can be done here any more; wait while another's transaction is open."""
@@ -124,7 +122,7 @@ class Operations:
 class Transaction(Operations):
     """The storage inside `transaction`. See `DurableObjectTransaction`."""
 
-    def __init__(self, storage: ObjectStorage) -> None:
+    def __init__(self, storage: ObjectRecords) -> None:
         self._storage = storage
         self._ended = False
         self.rolled_back: bool = False

@@ -6,16 +6,14 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
+from typing import Any, Final, NoReturn, TypeVar
 
 from core.backends.embedded.durable_object.ids import ObjectId
+from core.backends.embedded.durable_object.life import LiveObject
 from core.backends.embedded.durable_object.storage import ObjectStorage
 from core.bindings.object_socket import DurableObjectWebSocket, WebSocketRequestResponsePair
 from core.context import require_awaitable
 from core.errors import DurableObjectError
-
-if TYPE_CHECKING:
-    from core.backends.embedded.durable_object.life import LiveObject
 
 __all__ = ["ObjectState"]
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from core.backends.embedded.d1 import Refused
 from core.backends.embedded.durable_object.arguments import encode_key, encode_value
+from core.backends.embedded.durable_object.records import ObjectRecords
 from core.bindings.durable_object import SqlStorageValue, sql_binding
 from core.errors import DurableObjectError
-
-if TYPE_CHECKING:
-    from core.backends.embedded.durable_object.storage import ObjectStorage
 
 __all__ = ["Sql", "SyncKv"]
 
@@ -20,7 +18,7 @@ __all__ = ["Sql", "SyncKv"]
 class SyncKv:
     """The keys and values, without waiting. See `SyncKvStorage`."""
 
-    def __init__(self, storage: ObjectStorage) -> None:
+    def __init__(self, storage: ObjectRecords) -> None:
         self._storage = storage
 
     def get(self, key: str, /) -> Any:
@@ -81,7 +79,7 @@ class Cursor:
 class Sql:
     """The object's own SQL database. See `SqlStorage`."""
 
-    def __init__(self, storage: ObjectStorage) -> None:
+    def __init__(self, storage: ObjectRecords) -> None:
         self._storage = storage
 
     @property

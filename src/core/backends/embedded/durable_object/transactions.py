@@ -11,15 +11,13 @@ import asyncio
 import logging
 import sqlite3
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from core.backends.embedded.d1 import Engine
 from core.backends.embedded.durable_object.errors import reset_error
+from core.backends.embedded.durable_object.living import Living
 from core.backends.embedded.store import Database, StoreBusyError, is_busy, store_error
 from core.errors import DurableObjectError
-
-if TYPE_CHECKING:
-    from core.backends.embedded.durable_object.life import LiveObject
 
 __all__ = ["ObjectDatabase"]
 
@@ -29,7 +27,7 @@ _log = logging.getLogger("core.durable_object")
 class ObjectDatabase:
     """The database of a live object, and the transactions that are open in it."""
 
-    def __init__(self, living: LiveObject) -> None:
+    def __init__(self, living: Living) -> None:
         self._object = living
         self._open: Database | None = None
         self._commit_soon: asyncio.Handle | None = None

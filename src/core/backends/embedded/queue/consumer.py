@@ -12,18 +12,16 @@ import os
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import attrs
 
 from core.backends.embedded.file_lock import lock_file
+from core.backends.embedded.queue.database import Arrival, QueueDatabase
 from core.backends.embedded.queue.delivery import DeliveredMessage, Delivery
 from core.backends.embedded.queue.messages import StoredMessage, to_datetime
 from core.bindings.queue import MessageBatch
 from core.context import TimerHandle
-
-if TYPE_CHECKING:
-    from core.backends.embedded.queue.broker import QueueBroker
 
 __all__ = ["Consumer", "ConsumerSettings", "Handler", "LOOK_EVERY"]
 
@@ -65,7 +63,7 @@ class _Pending:
 class Consumer:
     """One queue's way to its handler: what is due, what is delayed, and when the next batch goes."""
 
-    def __init__(self, broker: QueueBroker, name: str, handler: Handler, settings: ConsumerSettings) -> None:
+    def __init__(self, broker: QueueDatabase, name: str, handler: Handler, settings: ConsumerSettings) -> None:
         self.broker = broker
         self.name = name
         self.handler = handler
@@ -111,7 +109,7 @@ class Consumer:
         known = {*self._ready, *self._delayed, *self._delivering}
         self.arrived([(seq, due) for seq, due in self.broker.waiting(self.name) if seq not in known])
 
-    def arrived(self, stored: Sequence[tuple[int, int]]) -> None:
+    def arrived(self, stored: Sequence[Arrival]) -> None:
         """Take up messages, in their order; those that are delayed when their time has come."""
         if self._stopped or not self.is_active:
             return

@@ -9,18 +9,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import secrets
-import sqlite3
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TypeVar, overload
+from collections.abc import Iterable, Mapping, Sequence
+from typing import overload
 
-from core.backends.embedded.r2.arguments import check_part_number, check_size, encode_key, source_of, wrong_value
-from core.backends.embedded.r2.bodies import Bodies, Incoming, Piece
+from core.backends.embedded.r2.arguments import check_size, encode_key, source_of
+from core.backends.embedded.r2.bodies import Incoming, Piece
 from core.backends.embedded.r2.checksums import check_digest, given_checksum, ssec_key_md5
 from core.backends.embedded.r2.conditions import Conditions, Preconditions
-from core.backends.embedded.r2.errors import Method, refuse, store_failure
 from core.backends.embedded.r2.listing import first_after, page_size, read_include, read_page
 from core.backends.embedded.r2.metadata import (
     HTTPMetadata,
@@ -29,18 +26,11 @@ from core.backends.embedded.r2.metadata import (
     dump_http_metadata,
     to_http_metadata,
 )
-from core.backends.embedded.r2.multipart import (
-    ABORTED,
-    IN_PROGRESS,
-    EmbeddedR2MultipartUpload,
-    chosen_parts,
-    complete,
-    end,
-    state_of,
-)
+from core.backends.embedded.r2.multipart import IN_PROGRESS, EmbeddedR2MultipartUpload
 from core.backends.embedded.r2.ranges import ByteRange, Ranges
-from core.backends.embedded.r2.rows import SCHEMA, Row, fields, insert, select
-from core.backends.embedded.store import Store, StoreError, run_script
+from core.backends.embedded.r2.rows import Row, fields, insert, select
+from core.backends.embedded.r2.storage import BucketStorage
+from core.backends.embedded.store import Store
 from core.bindings.r2 import (
     R2Body,
     R2Hash,
@@ -49,31 +39,22 @@ from core.bindings.r2 import (
     R2ObjectBody,
     R2Objects,
     R2Range,
-    R2UploadedPart,
-    R2UploadedPartDict,
     R2Value,
 )
 from core.calls import Hookable, binding_call
-from core.errors import R2Error, R2TypeError
 from core.http.streams import encode
 
 __all__ = ["EmbeddedR2Bucket"]
-
-T = TypeVar("T")
 
 
 class EmbeddedR2Bucket(Hookable):
     """The bucket `name` of `store`. Two objects of one name are one bucket."""
 
     def __init__(self, store: Store, name: str) -> None:
-        self._clock = store.clock
-        self._database = store.database("r2", name)
-        self._connection = self._database.connection
-        self._bodies = Bodies(self._database, store.files("r2", name))
-        self._database.insist(self._set_up)
+        self._storage = BucketStorage(store, name)
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self._database.location}>"
+        return f"<{type(self).__name__} {self._storage.database.location}>"
 
     # ------------------------------------------------------------------ reading
 
@@ -81,7 +62,7 @@ class EmbeddedR2Bucket(Hookable):
     async def head(self, key: str) -> R2Object | None:
         """Return the object without its body. See `R2Bucket.head`."""
         raw = encode_key("head", key)
-        row = await self._wait("head", lambda: select(self._connection, raw))
+        row = await self._storage.wait("head", lambda: select(self._storage.connection, raw))
         return None if row is None else R2Object(**fields(row), range=R2Range(0, row.size))
 
     @overload
@@ -106,14 +87,14 @@ class EmbeddedR2Bucket(Hookable):
         span = None if range is None else ByteRange.of(range)
         ssec_key_md5(ssec_key)
         raw = encode_key("get", key)
-        found = await self._wait("get", lambda: self._find(raw))
+        found = await self._storage.wait("get", lambda: self._find(raw))
         if found is None:
             return None
         row, pieces = found
         if conditions is not None and not conditions.hold(row.etag, row.uploaded):
             return R2Object(**fields(row), range=R2Range(0, row.size))
         offset, length = (0, row.size) if span is None else span.within(row.size)
-        body = R2Body(self._bodies.read(pieces, offset, length), length)
+        body = R2Body(self._storage.bodies.read(pieces, offset, length), length)
         return R2ObjectBody(**fields(row), range=R2Range(offset, length), body=body)
 
     @binding_call
@@ -132,7 +113,7 @@ class EmbeddedR2Bucket(Hookable):
         count = page_size(limit, with_metadata=included)
         after = first_after(start_after, cursor)
         start, by = encode(prefix or ""), encode(delimiter or "")
-        page = await self._wait("list", lambda: read_page(self._database, start, by, after, count))
+        page = await self._storage.wait("list", lambda: read_page(self._storage.database, start, by, after, count))
         return R2Objects(
             objects=[R2Object(**fields(row, http=with_http, custom=with_custom)) for row in page.rows],
             truncated=page.last is not None,
@@ -204,7 +185,7 @@ class EmbeddedR2Bucket(Hookable):
         raw = encode_key("put", key)
         check_size("put", source)
         check_metadata_size("put", custom)
-        stored = await self._bodies.take_in(source, ("md5",) if given is None else ("md5", given[0]))
+        stored = await self._storage.bodies.take_in(source, ("md5",) if given is None else ("md5", given[0]))
         try:
             checksums = {"md5": stored.digests["md5"].hex()}
             if given is not None:
@@ -216,23 +197,23 @@ class EmbeddedR2Bucket(Hookable):
                 version=secrets.token_hex(16),
                 size=stored.size,
                 etag=checksums["md5"],
-                uploaded=self._now(),
+                uploaded=self._storage.now(),
                 checksums=json.dumps(checksums),
                 http_metadata=dump_http_metadata(http),
                 custom_metadata=json.dumps(custom),
                 storage_class=storage_class or "Standard",
                 ssec_key_md5=ssec_md5,
             )
-            if not await self._wait("put", lambda: self._write(row, stored, conditions)):
+            if not await self._storage.wait("put", lambda: self._write(row, stored, conditions)):
                 return None
         finally:
-            self._bodies.discard(stored)
-        self._bodies.empty_garbage()
+            self._storage.bodies.discard(stored)
+        self._storage.bodies.empty_garbage()
         return R2Object(**fields(row))
 
     def _write(self, row: Row, stored: Incoming, conditions: Preconditions | None = None) -> bool:
         """Store an object, if the conditions hold for the one before."""
-        with self._database.transaction() as connection:
+        with self._storage.database.transaction() as connection:
             if conditions is not None:
                 before = select(connection, row.key)
                 if not (
@@ -242,7 +223,7 @@ class EmbeddedR2Bucket(Hookable):
                 ):
                     return False
             insert(connection, row)
-            self._bodies.insert_piece(row.version, 1, stored, row.etag)
+            self._storage.bodies.insert_piece(row.version, 1, stored, row.etag)
         return True
 
     def store(self, key: str, data: bytes) -> None:
@@ -251,7 +232,7 @@ class EmbeddedR2Bucket(Hookable):
         etag = digest.hex()
         checksums = json.dumps({"md5": etag})
         raw, version = encode_key("put", key), secrets.token_hex(16)
-        row = Row(raw, version, len(data), etag, self._now(), checksums, "{}", "{}", "Standard", None)
+        row = Row(raw, version, len(data), etag, self._storage.now(), checksums, "{}", "{}", "Standard", None)
         self._write(row, Incoming(len(data), data, None, {"md5": digest}))
 
     @binding_call
@@ -261,12 +242,12 @@ class EmbeddedR2Bucket(Hookable):
         raws = [(encode_key("delete", name),) for name in names]
 
         def remove() -> None:
-            with self._database.transaction() as connection:
+            with self._storage.database.transaction() as connection:
                 connection.executemany("DELETE FROM r2_objects WHERE key = ?", raws)
 
         if raws:
-            await self._wait("delete", remove)
-            self._bodies.empty_garbage()
+            await self._storage.wait("delete", remove)
+            self._storage.bodies.empty_garbage()
 
     # ------------------------------------------------------------------ multipart uploads
 
@@ -296,95 +277,17 @@ class EmbeddedR2Bucket(Hookable):
             storage_class or "Standard",
             ssec_md5,
         )
-        await self._wait(
+        await self._storage.wait(
             "createMultipartUpload",
-            lambda: self._connection.execute("INSERT INTO r2_uploads VALUES (?, ?, ?, ?, ?, ?, ?)", row),
+            lambda: self._storage.connection.execute("INSERT INTO r2_uploads VALUES (?, ?, ?, ?, ?, ?, ?)", row),
         )
-        return EmbeddedR2MultipartUpload(self, self._hook, key, upload_id)
+        return EmbeddedR2MultipartUpload(self._storage, self._hook, key, upload_id)
 
     def resume_multipart_upload(self, key: str, upload_id: str) -> EmbeddedR2MultipartUpload:
         """Return an upload that was begun before. See `R2Bucket.resume_multipart_upload`."""
-        return EmbeddedR2MultipartUpload(self, self._hook, key, upload_id)
-
-    async def upload_part(
-        self, key: str, upload_id: str, part_number: int, value: R2Value, *, ssec_key: R2Hash | None = None
-    ) -> R2UploadedPart:
-        """Implement `EmbeddedR2MultipartUpload.upload_part`."""
-        number = check_part_number(part_number)
-        if value is None:
-            raise R2TypeError(wrong_value("uploadPart", "R2MultipartUpload"))
-        ssec_key_md5(ssec_key)
-        source = source_of("uploadPart", value)
-        raw = encode_key("uploadPart", key)
-        stored = await self._bodies.take_in(source, ("md5",))
-        etag = secrets.token_urlsafe(24)
-
-        def write() -> bool:
-            with self._database.transaction() as connection:
-                if state_of(connection, upload_id, raw) != IN_PROGRESS:
-                    return False
-                connection.execute("DELETE FROM r2_pieces WHERE owner = ? AND number = ?", (upload_id, number))
-                self._bodies.insert_piece(upload_id, number, stored, etag)
-            return True
-
-        try:
-            if not await self._wait("uploadPart", write):
-                refuse("uploadPart", 10024)
-        finally:
-            self._bodies.discard(stored)
-        self._bodies.empty_garbage()
-        return R2UploadedPart(number, etag)
-
-    async def complete_multipart_upload(
-        self, key: str, upload_id: str, uploaded_parts: Sequence[R2UploadedPart | R2UploadedPartDict]
-    ) -> R2Object:
-        """Implement `EmbeddedR2MultipartUpload.complete`."""
-        chosen = chosen_parts(uploaded_parts)
-        raw = encode_key("completeMultipartUpload", key)
-
-        def write() -> Row:
-            with self._database.transaction() as connection:
-                return complete(connection, raw, upload_id, chosen, self._now())
-
-        row = await self._wait("completeMultipartUpload", write)
-        self._bodies.empty_garbage()
-        return R2Object(**fields(row))
-
-    async def abort_multipart_upload(self, key: str, upload_id: str) -> None:
-        """Implement `EmbeddedR2MultipartUpload.abort`."""
-        raw = encode_key("abortMultipartUpload", key)
-
-        def write() -> None:
-            with self._database.transaction() as connection:
-                state = state_of(connection, upload_id, raw)
-                if state is None:
-                    refuse("abortMultipartUpload", 10024)
-                if state == IN_PROGRESS:
-                    end(connection, upload_id, ABORTED)
-
-        await self._wait("abortMultipartUpload", write)
-        self._bodies.empty_garbage()
-
-    # ------------------------------------------------------------------ SQL
-
-    def _set_up(self) -> None:
-        with self._database.transaction() as connection:
-            run_script(connection, SCHEMA)
-            self._bodies.sweep()
-
-    def _now(self) -> int:
-        return math.floor(self._clock.time() * 1000)
+        return EmbeddedR2MultipartUpload(self._storage, self._hook, key, upload_id)
 
     def _find(self, raw: bytes) -> tuple[Row, Sequence[Piece]] | None:
-        with self._database.transaction(write=False):
-            row = select(self._connection, raw)
-            return None if row is None else (row, self._bodies.pieces(row.version))
-
-    async def _wait(self, method: Method, action: Callable[[], T]) -> T:
-        """Do it as soon as no other process holds the database. Raises R2Error where that fails."""
-        try:
-            return await self._database.patiently(action)
-        except StoreError as error:
-            raise store_failure(method, error) from error
-        except sqlite3.Error as error:
-            raise R2Error(f"{method}: {error}: {self._database.location} (10001)") from error
+        with self._storage.database.transaction(write=False):
+            row = select(self._storage.connection, raw)
+            return None if row is None else (row, self._storage.bodies.pieces(row.version))

@@ -6,27 +6,18 @@ import hashlib
 import secrets
 import sqlite3
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from core.backends.embedded.r2.arguments import check_part_number
+from core.backends.embedded.r2.arguments import check_part_number, encode_key, source_of, wrong_value
+from core.backends.embedded.r2.checksums import ssec_key_md5
 from core.backends.embedded.r2.errors import refuse
-from core.backends.embedded.r2.rows import Row, insert
+from core.backends.embedded.r2.rows import Row, fields, insert
+from core.backends.embedded.r2.storage import BucketStorage
 from core.bindings.r2 import R2Hash, R2Object, R2UploadedPart, R2UploadedPartDict, R2Value
 from core.calls import BoundHook, Hookable, binding_call
+from core.errors import R2TypeError
 
-if TYPE_CHECKING:
-    from core.backends.embedded.r2.bucket import EmbeddedR2Bucket
-
-__all__ = [
-    "ABORTED",
-    "COMPLETED",
-    "EmbeddedR2MultipartUpload",
-    "IN_PROGRESS",
-    "chosen_parts",
-    "complete",
-    "end",
-    "state_of",
-]
+__all__ = ["EmbeddedR2MultipartUpload", "IN_PROGRESS"]
 
 MIN_PART: Final = 5 * 1024**2
 
@@ -36,16 +27,16 @@ IN_PROGRESS, COMPLETED, ABORTED = 0, 1, 2
 class EmbeddedR2MultipartUpload(Hookable):
     """An upload in parts, of one bucket. See `R2MultipartUpload`."""
 
-    __slots__ = ("_bucket", "_hook", "key", "upload_id")
+    __slots__ = ("_hook", "_storage", "key", "upload_id")
 
-    def __init__(self, bucket: EmbeddedR2Bucket, hook: BoundHook | None, key: str, upload_id: str) -> None:
-        self._bucket = bucket
+    def __init__(self, storage: BucketStorage, hook: BoundHook | None, key: str, upload_id: str) -> None:
+        self._storage = storage
         self._hook = hook
         self.key: str = key
         self.upload_id: str = upload_id
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {self.key!r} in {self._bucket!r}>"
+        return f"<{type(self).__name__} of {self.key!r} in {self._storage.database.location}>"
 
     def _call_target(self) -> tuple[str, str]:
         return self.key, self.upload_id
@@ -53,20 +44,63 @@ class EmbeddedR2MultipartUpload(Hookable):
     @binding_call
     async def upload_part(self, part_number: int, value: R2Value, *, ssec_key: R2Hash | None = None) -> R2UploadedPart:
         """Store one part. See `R2MultipartUpload.upload_part`."""
-        return await self._bucket.upload_part(self.key, self.upload_id, part_number, value, ssec_key=ssec_key)
+        number = check_part_number(part_number)
+        if value is None:
+            raise R2TypeError(wrong_value("uploadPart", "R2MultipartUpload"))
+        ssec_key_md5(ssec_key)
+        source = source_of("uploadPart", value)
+        raw = encode_key("uploadPart", self.key)
+        stored = await self._storage.bodies.take_in(source, ("md5",))
+        etag = secrets.token_urlsafe(24)
+
+        def write() -> bool:
+            with self._storage.database.transaction() as connection:
+                if _state_of(connection, self.upload_id, raw) != IN_PROGRESS:
+                    return False
+                connection.execute("DELETE FROM r2_pieces WHERE owner = ? AND number = ?", (self.upload_id, number))
+                self._storage.bodies.insert_piece(self.upload_id, number, stored, etag)
+            return True
+
+        try:
+            if not await self._storage.wait("uploadPart", write):
+                refuse("uploadPart", 10024)
+        finally:
+            self._storage.bodies.discard(stored)
+        self._storage.bodies.empty_garbage()
+        return R2UploadedPart(number, etag)
 
     @binding_call
     async def complete(self, uploaded_parts: Sequence[R2UploadedPart | R2UploadedPartDict]) -> R2Object:
         """Make the object of the parts. See `R2MultipartUpload.complete`."""
-        return await self._bucket.complete_multipart_upload(self.key, self.upload_id, uploaded_parts)
+        chosen = _chosen_parts(uploaded_parts)
+        raw = encode_key("completeMultipartUpload", self.key)
+
+        def write() -> Row:
+            with self._storage.database.transaction() as connection:
+                return _complete(connection, raw, self.upload_id, chosen, self._storage.now())
+
+        row = await self._storage.wait("completeMultipartUpload", write)
+        self._storage.bodies.empty_garbage()
+        return R2Object(**fields(row))
 
     @binding_call
     async def abort(self) -> None:
         """Drop the upload. See `R2MultipartUpload.abort`."""
-        await self._bucket.abort_multipart_upload(self.key, self.upload_id)
+        raw = encode_key("abortMultipartUpload", self.key)
+
+        def write() -> None:
+            with self._storage.database.transaction() as connection:
+                state = _state_of(connection, self.upload_id, raw)
+                if state is None:
+                    refuse("abortMultipartUpload", 10024)
+                if state == IN_PROGRESS:
+                    _end(connection, self.upload_id, ABORTED)
+
+        await self._storage.wait("abortMultipartUpload", write)
+        self._storage.bodies.empty_garbage()
 
 
-def chosen_parts(parts: Iterable[R2UploadedPart | R2UploadedPartDict]) -> list[tuple[int, str]]:
+def _chosen_parts(parts: Iterable[R2UploadedPart | R2UploadedPartDict]) -> list[tuple[int, str]]:
     """Number and etag of every part that `complete` names. Raises R2TypeError for a number that no part has."""
     return [
         (check_part_number(part.part_number), part.etag)
@@ -76,7 +110,7 @@ def chosen_parts(parts: Iterable[R2UploadedPart | R2UploadedPartDict]) -> list[t
     ]
 
 
-def state_of(connection: sqlite3.Connection, upload_id: str, key: bytes) -> int | None:
+def _state_of(connection: sqlite3.Connection, upload_id: str, key: bytes) -> int | None:
     """The state of an upload, or None where there never was one of this id and key."""
     found = connection.execute(
         "SELECT state FROM r2_uploads WHERE upload_id = ? AND key = ?", (upload_id, key)
@@ -84,7 +118,7 @@ def state_of(connection: sqlite3.Connection, upload_id: str, key: bytes) -> int 
     return None if found is None else int(found[0])
 
 
-def complete(
+def _complete(
     connection: sqlite3.Connection, key: bytes, upload_id: str, chosen: Sequence[tuple[int, str]], uploaded: int
 ) -> Row:
     """Make the object of its parts, inside a transaction. The order of the checks is the platform's."""
@@ -104,11 +138,11 @@ def complete(
         "UPDATE r2_pieces SET owner = ? WHERE owner = ? AND number = ?",
         [(row.version, upload_id, part.number) for part in parts],
     )
-    end(connection, upload_id, COMPLETED)
+    _end(connection, upload_id, COMPLETED)
     return row
 
 
-def end(connection: sqlite3.Connection, upload_id: str, state: int) -> None:
+def _end(connection: sqlite3.Connection, upload_id: str, state: int) -> None:
     """Complete or abort an upload, inside a transaction. The parts that it still has are deleted."""
     connection.execute("DELETE FROM r2_pieces WHERE owner = ?", (upload_id,))
     connection.execute("UPDATE r2_uploads SET state = ? WHERE upload_id = ?", (state, upload_id))

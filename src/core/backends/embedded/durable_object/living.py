@@ -1,0 +1,57 @@
+"""A live object and its namespace, as the object's storage and alarm see them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol, TypeVar
+
+from core.backends.embedded.durable_object.alarms import AlarmSchedule
+from core.backends.embedded.durable_object.ids import ObjectId
+from core.backends.embedded.store import Database
+from core.bindings.durable_object import DurableObject
+from core.context import Clock
+
+__all__ = ["Living", "Namespace"]
+
+T = TypeVar("T")
+
+
+class Namespace(Protocol):
+    """The objects of a namespace, as one of them sees them."""
+
+    cls: type[DurableObject[Any]]
+    clock: Clock
+    alarms: AlarmSchedule
+
+    def database(self, id: ObjectId) -> Database:
+        """Return the database of an object."""
+        ...
+
+
+class Living(Protocol):
+    """An object that lives, as its storage sees it."""
+
+    id: ObjectId
+    broken: BaseException | None
+
+    @property
+    def objects(self) -> Namespace:
+        """Its namespace."""
+        ...
+
+    @property
+    def has_alarm_handler(self) -> bool:
+        """True if its class has a handler for alarms."""
+        ...
+
+    def reset(self, why: BaseException, /) -> None:
+        """Drop the instance: what was written but not kept is gone, and what runs fails with `why`."""
+        ...
+
+    async def turn(self) -> None:
+        """Wait until no critical section runs but those that this task is in."""
+        ...
+
+    async def exclusively(self, action: Callable[[], Awaitable[T]], /) -> T:
+        """Run `action` with no other call beginning."""
+        ...

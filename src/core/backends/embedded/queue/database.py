@@ -1,0 +1,207 @@
+"""The messages of a store's queues, in one SQLite database, and what each step of a delivery writes there.
+
+One database holds all queues of a store, so that a move to a dead letter queue is one transaction and no message
+is ever in none of them. A send returns when its row is committed; a message's row goes when its handler is done
+with it. So every message is delivered at least once, whatever ends the process, and twice only when it ended
+between the handler's last line and the commit.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+import sqlite3
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
+
+from typing_extensions import TypeVar
+
+from core.backends.embedded.queue.messages import MessageRow, OutgoingMessage, StoredMessage, to_datetime
+from core.backends.embedded.store import Store, StoreError, run_script
+from core.bindings.queue import QueueMetrics
+from core.context import Clock
+from core.errors import QueueError
+from core.spans import current_traceparent
+
+__all__ = ["Arrival", "QueueDatabase"]
+
+T = TypeVar("T")
+
+Arrival: TypeAlias = tuple[int, int]
+"""The number of a stored message, and when it is due."""
+
+RETENTION: Final = 14 * 86_400
+
+_SCHEMA: Final = """
+CREATE TABLE IF NOT EXISTS queue_messages (
+  seq INTEGER PRIMARY KEY AUTOINCREMENT,
+  queue TEXT NOT NULL,
+  id TEXT NOT NULL,
+  content_type TEXT NOT NULL,
+  body BLOB NOT NULL,
+  sent INTEGER NOT NULL,
+  due INTEGER NOT NULL,
+  failures INTEGER NOT NULL,
+  traceparent TEXT NOT NULL DEFAULT ''
+);
+CREATE INDEX IF NOT EXISTS queue_messages_queue ON queue_messages (queue, sent);
+CREATE TABLE IF NOT EXISTS queue_backlog (
+  queue TEXT NOT NULL PRIMARY KEY,
+  count INTEGER NOT NULL,
+  bytes INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TRIGGER IF NOT EXISTS queue_message_added AFTER INSERT ON queue_messages
+BEGIN
+  INSERT INTO queue_backlog VALUES (new.queue, 1, length(new.body))
+  ON CONFLICT (queue) DO UPDATE SET count = count + 1, bytes = bytes + length(new.body);
+END;
+CREATE TRIGGER IF NOT EXISTS queue_message_removed AFTER DELETE ON queue_messages
+BEGIN
+  UPDATE queue_backlog SET count = count - 1, bytes = bytes - length(old.body) WHERE queue = old.queue;
+END;
+"""
+
+_INSERT: Final = (
+    "INSERT INTO queue_messages (queue, id, content_type, body, sent, due, failures, traceparent)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+)
+
+
+class QueueDatabase:
+    """The messages of all queues of a store. `arrived` is for a subclass that has consumers."""
+
+    def __init__(self, store: Store) -> None:
+        self.clock: Clock = store.clock
+        self._database = store.database("queues", "messages")
+        self._connection = self._database.connection
+        self._database.insist(self._set_up)
+
+    @property
+    def location(self) -> str:
+        """The file that stores the messages, for errors."""
+        return self._database.location
+
+    def arrived(self, name: str, stored: Sequence[Arrival]) -> None:
+        """Hand new messages of a queue to its consumer, if it has one here."""
+        raise NotImplementedError
+
+    def metrics(self, name: str, *, without: int = 0, bytes_without: int = 0) -> QueueMetrics:
+        """Return the number of messages that wait in a queue, without those being delivered."""
+        found = self._connection.execute("SELECT count, bytes FROM queue_backlog WHERE queue = ?", (name,)).fetchone()
+        if found is None or found[0] <= without:
+            return QueueMetrics()
+        oldest = None
+        if not without:
+            (sent,) = self._connection.execute(
+                "SELECT min(sent) FROM queue_messages WHERE queue = ?", (name,)
+            ).fetchone()
+            oldest = None if sent is None else to_datetime(sent)
+        return QueueMetrics(found[0] - without, found[1] - bytes_without, oldest)
+
+    def now(self) -> int:
+        """Milliseconds since 1970."""
+        return math.floor(self.clock.time() * 1000)
+
+    def add(self, name: str, messages: Sequence[OutgoingMessage], now: int) -> tuple[list[Arrival], QueueMetrics]:
+        """Store messages that were checked and sent at `now`, all or none. Returns the new arrivals, and how full the queue is with them."""
+        traceparent = current_traceparent()
+        with self._database.transaction() as connection:
+            rows = [
+                (
+                    name,
+                    secrets.token_hex(16),
+                    message.content_type,
+                    message.body,
+                    now,
+                    now + message.delay * 1000,
+                    0,
+                    traceparent,
+                )
+                for message in messages
+            ]
+            return [_insert(connection, row) for row in rows], self.metrics(name)
+
+    def waiting(self, name: str) -> list[Arrival]:
+        """Number and time of every message of a queue, in the order in which they are due."""
+        return self._connection.execute(
+            "SELECT seq, due FROM queue_messages WHERE queue = ? ORDER BY due, seq", (name,)
+        ).fetchall()
+
+    def rows(self, seqs: Sequence[int]) -> list[StoredMessage]:
+        """The messages of these numbers that are still there, in this order."""
+        found = {
+            row[0]: StoredMessage(*row)
+            for row in self._connection.execute(
+                "SELECT seq, id, content_type, body, sent, failures, traceparent FROM queue_messages"
+                f" WHERE seq IN ({','.join('?' * len(seqs))})",
+                seqs,
+            )
+        }
+        return [found[seq] for seq in seqs if seq in found]
+
+    def begin(self, rows: Sequence[StoredMessage]) -> None:
+        """Count an attempt of each message. Committed before its handler runs, which may end the process."""
+        with self._database.transaction() as connection:
+            connection.execute(
+                f"UPDATE queue_messages SET failures = failures + 1 WHERE seq IN ({','.join('?' * len(rows))})",
+                [row.seq for row in rows],
+            )
+
+    def settle(
+        self,
+        name: str,
+        done: Sequence[StoredMessage],
+        again: Sequence[tuple[StoredMessage, int]],
+        dead: Sequence[StoredMessage],
+        letters: str | None,
+    ) -> tuple[list[Arrival], list[Arrival]]:
+        """Write down what became of a batch, as one transaction. Returns the new arrivals: the retried, and the dead ones."""
+        now = self.now()
+        with self._database.transaction() as connection:
+            gone = [*done, *dead, *(row for row, _ in again)]
+            connection.executemany("DELETE FROM queue_messages WHERE seq = ?", [(row.seq,) for row in gone])
+            # A new number puts a retried message behind all that is there now, as a new arrival.
+            retried = [
+                _insert(connection, row.stored_in(name, now + delay * 1000, row.failures + 1)) for row, delay in again
+            ]
+            moved = [] if letters is None else [_insert(connection, row.stored_in(letters, now, 0)) for row in dead]
+        return retried, moved
+
+    def put_back(self, name: str, rows: Sequence[StoredMessage]) -> None:
+        """Store messages again that were delivered and acknowledged, with their id, time and attempts."""
+        now = self.now()
+        with self._database.transaction() as connection:
+            stored = [_insert(connection, row.stored_in(name, now, row.failures)) for row in rows]
+        self.arrived(name, stored)
+
+    async def wait(self, verb: str, action: Callable[[], T]) -> T:
+        """Do it as soon as no other process holds the database. Raises QueueError where that fails."""
+        try:
+            return await self._database.patiently(action)
+        except StoreError as error:
+            raise QueueError(f"Queue {verb} failed: {error}") from error
+        except sqlite3.Error as error:
+            raise QueueError(f"Queue {verb} failed: {error}: {self._database.location}") from error
+
+    def lock_path(self, name: str) -> str | None:
+        """The file whose lock the consumer of a queue holds, or None in memory, where there is no other process."""
+        path = self._database.path
+        if path is None:
+            return None
+        from urllib.parse import quote
+
+        return str(path.with_name(f"consumer-{quote(name, safe='').replace('.', '%2E')}.lock"))
+
+    def _set_up(self) -> None:
+        with self._database.transaction() as connection:
+            run_script(connection, _SCHEMA)
+            columns = {row[1] for row in connection.execute("PRAGMA table_info(queue_messages)")}
+            if "traceparent" not in columns:  # a store of before messages were traced
+                connection.execute("ALTER TABLE queue_messages ADD COLUMN traceparent TEXT NOT NULL DEFAULT ''")
+            connection.execute("DELETE FROM queue_messages WHERE sent < ?", (self.now() - RETENTION * 1000,))
+
+
+def _insert(connection: sqlite3.Connection, row: MessageRow) -> Arrival:
+    number = connection.execute(_INSERT, row).lastrowid
+    assert number is not None
+    return number, row[5]
