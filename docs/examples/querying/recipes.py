@@ -124,6 +124,27 @@ async def sell(db: D1Database, customer: str, sku: str) -> tuple[Order, Left]:
 
 # --8<-- [end:transaction]
 
+
+# --8<-- [start:written]
+@attrs.frozen
+class Spending:
+    customer: str
+    orders: int
+    last_at: str
+
+
+SPENDING = """\
+SELECT customer, count(*) AS orders, max(placed_at) AS last_at
+FROM orders GROUP BY customer ORDER BY orders DESC -- core: scan ok, a report of every night
+"""
+
+
+async def spending(db: D1Database) -> list[Spending]:
+    return (await db.prepare(SPENDING).all(Spending)).results
+
+
+# --8<-- [end:written]
+
 app = create_app(Env)
 
 

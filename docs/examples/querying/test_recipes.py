@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
-from core.analysis.program import check_program
+from core.analysis.program import check_program, find_rows
+from core.analysis.row_text import with_rows
 from core.config.load import load_all
 from core.errors import CoreError, D1Error
 from core.testing import Client, FakeD1Database
-from querying.recipes import Env, app, change, deliver, page, search, sell, several
+from querying.recipes import Env, app, change, deliver, page, search, sell, several, spending
 
 HERE = Path(__file__).parent
 
@@ -27,6 +29,20 @@ async def place(db: FakeD1Database, *titles: str, customer: str = "ann") -> None
 
 def test_every_statement_is_proven() -> None:
     assert check_program(load_all(HERE / "wrangler.toml")) == []
+
+
+def test_the_classes_of_rows_are_as_core_types_writes_them(tmp_path: Path) -> None:
+    rows, _ = find_rows(load_all(HERE / "wrangler.toml"))
+    assert (rows.edits, rows.problems) == ({}, [])
+    # The page shows a class that was written: without it, it is written again.
+    project = tmp_path / "querying"
+    shutil.copytree(HERE, project)
+    recipes = project / "recipes.py"
+    text = recipes.read_text()
+    written = text[text.index("@attrs.frozen\nclass Spending") : text.index("SPENDING = ")]
+    recipes.write_text(text.replace(written, ""))
+    rows, local = find_rows(load_all(project / "wrangler.toml"))
+    assert with_rows(recipes.read_text(), rows.edits[recipes], local).count(written) == 1
 
 
 async def test_an_order_is_there_or_answers_404(db: FakeD1Database) -> None:
@@ -79,3 +95,9 @@ async def test_a_sale_is_whole_or_not_at_all(db: FakeD1Database) -> None:
     with pytest.raises(CoreError, match="Nothing of that kind"):
         await sell(db, "bob", "coffee")
     assert await db.prepare("SELECT count(*) AS n FROM orders").first("n") == 1
+
+
+async def test_a_report_is_read_into_the_class_that_was_written(db: FakeD1Database) -> None:
+    await place(db, "tea", "coffee")
+    await place(db, "tea", customer="bob")
+    assert [(row.customer, row.orders) for row in await spending(db)] == [("ann", 2), ("bob", 1)]

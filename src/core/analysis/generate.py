@@ -15,10 +15,20 @@ import attrs
 
 import core
 from core.analysis.envs import EnvShape, contradicted, declared_bindings, deployed
+from core.analysis.imports import with_attrs
 from core.bindings.kinds import KINDS, PROTOCOLS
 from core.config.model import Binding, Configuration
 
-__all__ = ["Wanted", "new_env", "update_env", "wanted_attributes"]
+__all__ = [
+    "Wanted",
+    "cut",
+    "first_with_default",
+    "last_attribute",
+    "new_env",
+    "update_env",
+    "wanted_attributes",
+    "written_indent",
+]
 
 _HOMES: Final[Mapping[str, str]] = {
     protocol: kind.module for protocol, kind in PROTOCOLS.items() if protocol not in core.__all__
@@ -175,7 +185,7 @@ def update_env(source: str, shape: EnvShape, configurations: Sequence[Configurat
     types: set[str] = set()
     edits: list[tuple[int, int, list[str]]] = []  # from line, to line (exclusive), the new lines
     moved: list[str] = []
-    indent = " " * _indent(class_, lines)
+    indent = " " * written_indent(class_, lines)
     for attribute in shape.attributes:
         statement = _statement(class_, attribute.attribute or attribute.name)
         if statement is None:
@@ -190,7 +200,7 @@ def update_env(source: str, shape: EnvShape, configurations: Sequence[Configurat
             old = statement.annotation
             line = lines[old.lineno - 1]
             if old.lineno == old.end_lineno:
-                before, after = _cut(line, old.col_offset), _cut(line, old.end_col_offset or 0)
+                before, after = cut(line, old.col_offset), cut(line, old.end_col_offset or 0)
                 edits.append((old.lineno - 1, old.lineno, [line[:before] + item.annotation + line[after:]]))
                 types.update(() if item.type is None else (item.type,))
         elif item.optional and not attribute.optional:
@@ -201,15 +211,15 @@ def update_env(source: str, shape: EnvShape, configurations: Sequence[Configurat
             edits.append((first_line, last_line, []))
             moved += (text.removeprefix(indent) for text in lines[first_line:start])
             moved.append(
-                f"{_name(statement)}: {annotation} | None = None{line[_cut(line, statement.end_col_offset or 0) :]}"
+                f"{_name(statement)}: {annotation} | None = None{line[cut(line, statement.end_col_offset or 0) :]}"
             )
             moved += (text.removeprefix(indent) for text in lines[end:last_line])
     new = [item for name, item in wanted.items() if name not in names]
     if new or moved:
         required = [f"{indent}{item.line}" for item in new if not item.optional]
         optional = [indent + line if line else line for line in (*moved, *(item.line for item in new if item.optional))]
-        first = _first_with_default(class_)
-        end = _last_attribute(class_)
+        first = first_with_default(class_)
+        end = last_attribute(class_)
         if required:
             at = first.lineno - 1 if first is not None else end
             edits.append((at, at, required))
@@ -221,7 +231,9 @@ def update_env(source: str, shape: EnvShape, configurations: Sequence[Configurat
     text = "\n".join(lines)
     if edits and not _is_python(text):
         text = _with_docstring(text, class_)
-    return _with_imports(text, types, attrs_too=any(item.aliased for item in new))
+    if any(item.aliased for item in new):
+        text = with_attrs(text)
+    return _with_imports(text, types)
 
 
 _GENERATED: Final = frozenset(kind.protocol for kind in KINDS.values() if kind.protocol not in (None, "Secret"))
@@ -268,11 +280,23 @@ def _with_remarks(class_: ast.ClassDef, statement: ast.AnnAssign, lines: Sequenc
     return start, end
 
 
-def _first_with_default(class_: ast.ClassDef) -> ast.AnnAssign | None:
-    return next((statement for statement in _attributes(class_) if statement.value is not None), None)
+def first_with_default(class_: ast.ClassDef) -> ast.AnnAssign | None:
+    """The first attribute that has a default, which none without one may follow."""
+    return next((statement for statement in _attributes(class_) if _has_default(statement.value)), None)
 
 
-def _last_attribute(class_: ast.ClassDef) -> int:
+def _has_default(value: ast.expr | None) -> bool:
+    """True if a value is a default, and not `attrs.field(…)` without one."""
+    match value:
+        case None:
+            return False
+        case ast.Call(func=ast.Attribute(attr="field" | "ib") | ast.Name(id="field"), keywords=keywords):
+            return any(keyword.arg in ("default", "factory", "default_factory") for keyword in keywords)
+        case _:
+            return True
+
+
+def last_attribute(class_: ast.ClassDef) -> int:
     """The line after the last attribute, or after the docstring, or after the line of `class`."""
     attributes = list(_attributes(class_))
     if attributes:
@@ -283,7 +307,8 @@ def _last_attribute(class_: ast.ClassDef) -> int:
     return first.lineno - 1
 
 
-def _indent(class_: ast.ClassDef, lines: Sequence[str]) -> int:
+def written_indent(class_: ast.ClassDef, lines: Sequence[str]) -> int:
+    """The number of blanks that the statements of a class begin with."""
     first = class_.body[0]
     on_own_line = first.lineno > class_.lineno
     return (
@@ -291,7 +316,7 @@ def _indent(class_: ast.ClassDef, lines: Sequence[str]) -> int:
     )
 
 
-def _cut(line: str, column: int) -> int:
+def cut(line: str, column: int) -> int:
     """ast counts bytes of UTF-8; this is the same place in characters."""
     return len(line.encode()[:column].decode("utf-8", "ignore"))
 
@@ -312,7 +337,7 @@ def _with_docstring(text: str, class_: ast.ClassDef) -> str:
     return "\n".join(lines)
 
 
-def _with_imports(text: str, types: set[str], *, attrs_too: bool = False) -> str:
+def _with_imports(text: str, types: set[str]) -> str:
     """The text with what is needed of the framework imported: in an import that is there, or in one of its own."""
     tree = ast.parse(text)
     bound = {
@@ -323,9 +348,6 @@ def _with_imports(text: str, types: set[str], *, attrs_too: bool = False) -> str
     }
     lines = text.split("\n")
     edits: list[tuple[int, int, list[str]]] = []
-    if attrs_too and "attrs" not in bound:
-        at = _import_line(tree)
-        edits.append((at, at, ["import attrs"]))
     for module, names in _modules(types - bound).items():
         there = next(
             (

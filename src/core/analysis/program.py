@@ -36,6 +36,7 @@ from core.analysis.problems import (
 )
 from core.analysis.reader import Reader
 from core.analysis.registrations import path_of
+from core.analysis.row_classes import RowClasses
 from core.analysis.settings import Settings
 from core.analysis.sources import CLASSES, Sources, defined_names, dotted_names, named_nowhere, read_sources
 from core.analysis.syntax import Node, Registered, SyntaxTrees
@@ -45,7 +46,7 @@ from core.config.checks import Code
 from core.config.model import Configuration
 from core.sql.catalog import problem_text
 
-__all__ = ["Options", "Proof", "check_program", "find_env", "prove"]
+__all__ = ["Options", "Proof", "check_program", "find_env", "find_rows", "prove"]
 
 _MAKES: Final = frozenset(["core.create_app", "core.app.create_app"])
 _BATCHES: Final = frozenset(["core.MessageBatch", "core.bindings.queue.MessageBatch"])
@@ -115,6 +116,21 @@ def find_env(configurations: Sequence[Configuration], name: str, file: Path | No
         for class_ in program.envs()
         if class_.node.name == name and (file is None or class_.module.path == file.resolve())
     ]
+
+
+def find_rows(configurations: Sequence[Configuration], paths: Sequence[Path] = ()) -> tuple[RowClasses, frozenset[str]]:
+    """The classes that rows become: all of them, or those that the queries in files or folders need.
+
+    The names are those of the program's own packages and modules.
+    """
+    program = _Program(configurations, Options(paths=paths))
+    files = {module.path for module in program.modules_of(paths)} if paths else None
+    for module in program.program:
+        program.trees.registrations(module)  # by which a handler without annotations has its Env
+    rows = RowClasses(program.databases, program.program, files)
+    for path, line, text in program.modules.problems:
+        rows.problems.append(Finding("core-env", f"syntax error: {text}. Fix it", str(path), line))
+    return rows, frozenset(module.name.partition(".")[0] for module in program.program)
 
 
 class _Program:
@@ -208,10 +224,14 @@ class _Program:
         app = self.modules.find((self.configuration.worker.core.app or "").partition(":")[0])
         if app is not None:
             files.append(app.path)
-        for path in paths:
-            files += sorted(path.rglob("*.py")) if path.is_dir() else [path]
-        if not files:
+        given = self.modules_of(paths)
+        if not files and not given:
             files = python_files(self.directory)
+        return [*(module for module in map(self.modules.add, files) if module is not None), *given]
+
+    def modules_of(self, paths: Sequence[Path]) -> list[Module]:
+        """The modules in files and folders."""
+        files = [file for path in paths for file in (sorted(path.rglob("*.py")) if path.is_dir() else [path])]
         return [module for module in map(self.modules.add, dict.fromkeys(files)) if module is not None]
 
     def _named(self, patterns: Sequence[str]) -> frozenset[str]:

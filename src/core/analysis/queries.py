@@ -18,6 +18,7 @@ from core.sql.rows import check_column, check_row, check_scalar, check_values
 __all__ = [
     "Chain",
     "RUNS",
+    "TYPED",
     "batch_problems",
     "bind_problems",
     "chain_of",
@@ -28,7 +29,7 @@ __all__ = [
 
 NodeT = TypeVar("NodeT")
 RUNS: Final = frozenset(["first", "one", "all", "run", "raw", "as_"])
-_TYPED: Final = frozenset(["first", "one", "all", "as_"])
+TYPED: Final = frozenset(["first", "one", "all", "as_"])
 _LONGEST: Final = 50
 
 
@@ -115,7 +116,7 @@ def run_problems(front_end: QueryFrontEnd[NodeT], call: NodeT) -> Iterator[Probl
     if parts.name == "as_":
         problems = []  # they may be bound behind it
     yield from problems
-    if found is not None and not problems and parts.arguments and parts.name in _TYPED:
+    if found is not None and not problems and parts.arguments and parts.name in TYPED:
         label, statement = found
         for message in row_messages(front_end, statement, parts.arguments[0]):
             yield Problem("core-sql", f"{label}: {message}", parts.arguments[0])

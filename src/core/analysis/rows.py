@@ -13,7 +13,7 @@ from core.analysis.reader import Reader
 from core.sql.parameters import Given
 from core.sql.rows import Kind, RowField
 
-__all__ = ["given_value", "row_fields", "row_kinds"]
+__all__ = ["class_fields", "given_value", "row_fields", "row_kinds"]
 
 _ROW_KINDS: Final[Mapping[str, Kind]] = {
     "builtins.str": "str",
@@ -40,7 +40,12 @@ _NONE: Final[frozenset[Kind]] = frozenset(["none"])
 def row_fields(reader: Reader, expression: ast.expr, scope: Scope) -> tuple[str, list[RowField]] | None:
     """The class that rows become and its fields; None for what is not understood."""
     class_ = reader.class_of(expression, scope) if isinstance(expression, ast.Name | ast.Attribute) else None
-    if class_ is None or not reader.is_structured(class_):
+    return class_fields(reader, class_) if class_ is not None else None
+
+
+def class_fields(reader: Reader, class_: ClassRef) -> tuple[str, list[RowField]] | None:
+    """The same of a class itself."""
+    if not reader.is_structured(class_):
         return None
     total = not any(k.arg == "total" for ancestor in reader.ancestors(class_) for k in ancestor.node.keywords)
     if reader.is_typed_dict(class_) and not total:

@@ -1,4 +1,4 @@
-"""`core types`: the Env class that the configuration file asks for, written or compared."""
+"""`core types`: the Env class that the configuration file asks for, or the classes that rows become, written or compared."""
 
 from __future__ import annotations
 
@@ -23,12 +23,24 @@ Write the Env class that the configuration file asks for. Where the program has 
 what is missing is added, what has the wrong kind is corrected, a binding that is gone goes. Payloads of queues,
 secrets, further attributes, comments and order stay as they are.
 
-Exit codes: 0 the class is up to date (or was written), 1 --check found a difference, 2 the command was wrong."""
+--rows does the same for the classes that rows are read as: T of first(T), one(T), all(T) and as_(T). A class gets a field for each
+column that all its statements give, a type that cannot hold its column is corrected, and a class that is nowhere is written
+above its first use, or into the module that it is imported from. A type that fits stays, and so does everything else.
+
+Exit codes: 0 the class is up to date (or was written), 1 --check found a difference, or --rows what no class can solve,
+2 the command was wrong."""
 
 
 def add(subparsers: Any) -> None:
     """Add the command's options."""
-    parser = subparsers.add_parser("types", help="write the Env class", description=_DESCRIPTION)
+    parser = subparsers.add_parser("types", help="write the Env class, or classes of rows", description=_DESCRIPTION)
+    parser.add_argument(
+        "--rows",
+        nargs="*",
+        metavar="PATH",
+        type=Path,
+        help="classes of rows: of the whole program, or of these files' queries",
+    )
     parser.add_argument("--check", action="store_true", help="write nothing; show what would change")
     parser.add_argument("--output", metavar="FILE", type=Path, help="the file of the class (default: where it is)")
     parser.add_argument("--class", dest="class_name", metavar="NAME", default="Env", help="(default: %(default)s)")
@@ -38,6 +50,50 @@ def add(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
+    return _env(args) if args.rows is None else _rows(args)
+
+
+def _rows(args: argparse.Namespace) -> int:
+    """Bring the classes of rows up to date."""
+    from core.analysis.program import find_rows
+    from core.analysis.row_text import with_rows
+    from core.config.load import load, load_all
+
+    try:
+        if args.output is not None or args.class_name != "Env":
+            raise DeveloperError("--output and --class are about Env. Leave them out, or leave --rows out")
+        missing = [path for path in args.rows if not path.exists()]
+        if missing:
+            raise DeveloperError(f"{missing[0]} is not a file or folder. Give the path of Python files")
+        path = find_configuration(args.config)
+        configurations = load_all(path) if args.environment is None else [load(path, environment=args.environment)]
+        rows, local = find_rows(configurations, args.rows)
+    except ConfigurationError as error:
+        for problem in error.problems:
+            sys.stderr.write(f"error: {problem}\n")
+        return 2
+    except DeveloperError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return 2
+    changed = False
+    for file, edits in sorted(rows.edits.items()):
+        old, written_as = _read(file)
+        changed = _put(file, old, with_rows(old, edits, local), written_as, args.check) or changed
+    if changed and rows.problems and not args.check:
+        rows, _ = find_rows(configurations, args.rows)  # the lines have moved
+    problems = sorted(dict.fromkeys((p.file, p.line, p.message) for p in rows.problems))
+    for name, line, message in problems:
+        sys.stderr.write(f"{_relative(Path(name))}:{line}: error: {message}\n")
+    if args.check and changed:
+        print("Run `core types --rows`.")
+    elif not changed and not problems:
+        count = f"{rows.classes} class{'es' if rows.classes != 1 else ''}"
+        print(f"{count} of rows up to date." if rows.classes else "No statement of the program is read as a class.")
+    return 1 if problems or (args.check and changed) else 0
+
+
+def _env(args: argparse.Namespace) -> int:
+    """Bring Env up to date."""
     from core.analysis.generate import new_env, update_env
     from core.analysis.program import find_env
     from core.config.load import load, load_all
@@ -72,19 +128,27 @@ def run(args: argparse.Namespace) -> int:
             )
             return 2
         new = new_env(configurations, class_name=args.class_name)
-    if new == old:
+    if not _put(file, old, new, written_as, args.check):
         print(f"{_relative(file)} is up to date.")
         return 0
     if args.check:
-        name = _relative(file)
+        print(f"{_relative(file)} is not up to date. Run `core types`.")
+    return int(args.check)
+
+
+def _put(file: Path, old: str, new: str, written_as: _Written, check: bool) -> bool:
+    """Write a file, or only show how it would change; return True if it is other than before."""
+    if new == old:
+        return False
+    name = _relative(file)
+    if check:
         diff = difflib.unified_diff(old.splitlines(keepends=True), new.splitlines(keepends=True), name, name)
         sys.stdout.write("".join(line if line.endswith("\n") else f"{line}\n" for line in diff))
-        print(f"{name} is not up to date. Run `core types`.")
-        return 1
+        return True
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(written_as.bytes_of(new))
-    print(f"{_relative(file)} written.")
-    return 0
+    print(f"{name} written.")
+    return True
 
 
 class _Written(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from core.sql.messages import did_you_mean, listed
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from core.sql.analysis import Statement
     from core.sql.columns import Column, Storage
 
-__all__ = ["Kind", "RowField", "check_column", "check_row", "check_scalar", "check_values"]
+__all__ = ["Kind", "RowField", "check_column", "check_row", "check_scalar", "check_values", "field_type", "misfit"]
 
 Kind = Literal["int", "float", "bool", "str", "date", "bytes", "json", "none", "any"]
 """The kinds of values a field accepts. `date` covers everything read from a string: dates, times, UUIDs; `json` for lists and objects,
@@ -27,8 +27,11 @@ _FROM: Final[dict[str, frozenset[Storage]]] = {
     "json": frozenset(["text"]),
     "none": frozenset(),
 }
-_FITS: Final[dict[Storage, str]] = {"integer": "int", "real": "float", "text": "str", "blob": "bytes"}
+_FITS: Final[dict[Storage, Kind]] = {"integer": "int", "real": "float", "text": "str", "blob": "bytes"}
 _SHOWN: Final[dict[Storage, str]] = {"integer": "an integer", "real": "a real", "text": "a text", "blob": "a blob"}
+_ORDER: Final[tuple[Kind, ...]] = ("bool", "int", "float", "str", "bytes")
+_DATED: Final[frozenset[Storage]] = frozenset(["integer", "real", "text"])
+_ANY: Final[frozenset[Storage]] = frozenset(["integer", "real", "text", "blob"])
 
 
 class RowField(NamedTuple):
@@ -98,9 +101,8 @@ def check_scalar(statement: Statement, shown: str, kinds: frozenset[Kind]) -> st
 
 
 def _mismatch(title: str, column: Column, field: RowField) -> str | None:
-    kinds = field.kinds
     for part in column.arms or (column,):
-        if part.storage and "any" not in kinds and not any(_FROM[kind] & part.storage for kind in kinds):
+        if not _holds(field.kinds, part):
             fits = " or ".join(_FITS[storage] for storage in sorted(column.storage or part.storage))
             what = part.declared if part.source else " or ".join(_SHOWN[storage] for storage in sorted(part.storage))
             return (
@@ -113,6 +115,32 @@ def _mismatch(title: str, column: Column, field: RowField) -> str | None:
             f"Make it {field.shown} | None"
         )
     return None
+
+
+def _holds(kinds: frozenset[Kind], column: Column) -> bool:
+    return not column.storage or "any" in kinds or any(_FROM[kind] & column.storage for kind in kinds)
+
+
+def misfit(column: Column, field: RowField) -> bool:
+    """Return True if a field cannot hold every value of a column."""
+    return any(not _holds(field.kinds, part) for part in column.arms or (column,)) or bool(
+        column.null and not field.optional
+    )
+
+
+def field_type(columns: Sequence[Column], *, optional: bool = False) -> str:
+    """Return the type of a field that holds each of these columns. One that may be NULL, for all that is known, is optional."""
+    parts = [part for column in columns for part in column.arms or (column,)]
+    kinds: set[Kind] = set()
+    for part in parts:
+        boolean = "BOOL" in part.declared.upper() and part.storage == _FROM["bool"]
+        dated = not part.storage and any(word in part.declared.upper() for word in ("DATE", "TIME"))
+        known = part.storage or (_DATED if dated else _ANY)
+        kinds |= {"bool"} if boolean else {_FITS[storage] for storage in known}
+    if kinds <= {"bool", "int", "float"} and len(kinds) > 1:
+        kinds = kinds & {"float"} or {"int"}  # which is read from all of them
+    optional = optional or not all(column.never for column in columns)
+    return " | ".join([kind for kind in _ORDER if kind in kinds] + (["None"] if optional else []))
 
 
 def _optional(fits: str, column: Column) -> str:
