@@ -382,3 +382,25 @@ def test_an_error_of_a_binding_says_whether_the_call_may_be_made_again(error: Bi
     assert error.retryable is retryable
     error.retryable = not retryable  # a test, or a runtime that knows better
     assert error.retryable is not retryable
+
+
+async def test_a_core_error_of_a_class_handler_is_the_answer_and_no_failure(caplog: pytest.LogCaptureFixture) -> None:
+    app = create_app()
+
+    @app.on_error(LookupError)
+    async def not_here(err: LookupError, req: Request, res: Response, next: Next) -> None:
+        raise CoreError(404, "Not here", key=str(err)) from err
+
+    @app.on_error(OSError)
+    async def fails(err: OSError, req: Request, res: Response, next: Next) -> None:
+        raise RuntimeError("a bug in the handler")
+
+    @app.get("/:kind")
+    async def show(req: Request, res: Response) -> None:
+        raise {"key": KeyError("k"), "os": OSError("disk")}[req.params["kind"]]
+
+    assert await answer(app, "/key") == (404, {"error": "Not here", "key": "'k'"})
+    assert caplog.text == ""
+    assert await answer(app, "/os") == (500, {"error": "Internal Server Error"})
+    assert "a bug in the handler" in caplog.text
+    assert "disk" in caplog.text

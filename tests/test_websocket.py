@@ -596,6 +596,26 @@ async def test_the_answer_to_a_handshake_may_have_headers_and_cookies_of_its_own
     assert (await connection.next())["headers"] == [(b"x-room", b"7"), (b"set-cookie", b"seen=1; Path=/")]
 
 
+async def test_rsgi_refuses_headers_of_the_route_and_warns_of_lost_cookies(caplog: pytest.LogCaptureFixture) -> None:
+    opening: Any = Scope(Lines(), path="/7", proto="ws", authority="example.test")
+    server = rsgi(greeting_app({"X-Room": "7"}))
+    connection = RsgiConnection()
+    await server.__rsgi__(opening, connection)
+    assert (connection.closed, connection.sent) == (500, [])
+    (record,) = caplog.records
+    assert record.levelname == "ERROR"
+    assert "set-cookie, x-room cannot be sent. Serve with `core serve --python --server uvicorn`" in record.message
+
+    caplog.clear()
+    connection = RsgiConnection()
+    server = rsgi(greeting_app(None))
+    await server.__rsgi__(opening, connection)
+    assert connection.sent == ["hello"]
+    assert [(record.levelname, "so set-cookie cannot" in record.message) for record in caplog.records] == [
+        ("WARNING", True)
+    ]
+
+
 async def test_a_header_that_http_does_not_allow_is_a_500_and_opens_nothing() -> None:
     with pytest.raises(WebSocketClosed) as caught:
         await Client(greeting_app({"X-Room": "a\nb"}), None).websocket("/7")

@@ -26,6 +26,7 @@ __all__ = [
     "drop_body",
     "drop_null_body",
     "find_error_handler",
+    "is_cross_site",
     "last_error",
     "refuse_malformed",
     "stage_error_headers",
@@ -108,12 +109,15 @@ def find_error_handler(
 
 
 def last_error(raised: Exception, error: Exception, req: AnyRequest) -> Exception:
-    """The error to answer where the handler of `error` raised: perhaps only the same error again."""
-    if raised is error:
-        return error
+    """The error to answer where the handler of `error` raised: perhaps only the same error again.
+
+    A CoreError is the answer that the handler chose, and no failure of it; any other leaves the first error's, and is
+    logged.
+    """
+    if raised is error or isinstance(raised, CoreError):
+        return raised
     log.error("the error handler failed on %s %s", req.method, req.path, exc_info=raised)
-    # A CoreError raised by the handler is the answer that it chose; any other failure leaves the first error's.
-    return raised if isinstance(raised, CoreError) else error
+    return error
 
 
 def stage_error_headers(error: CoreError, res: Response, *, cookies: bool) -> None:
@@ -157,7 +161,7 @@ def drop_null_body(req: AnyRequest, res: Response, answer: DefaultAnswer) -> Non
         )
         res.discard()
         answer(CoreError(426, headers={"Upgrade": "websocket"}), req, res)
-    elif res.upgrade.peer is not None and _is_cross_site(req, res):
+    elif res.upgrade.peer is not None and is_cross_site(req, res):
         res.discard()
         answer(CoreError(403, "Forbidden", code="CROSS_SITE_REQUEST"), req, res)
     else:
@@ -165,7 +169,8 @@ def drop_null_body(req: AnyRequest, res: Response, answer: DefaultAnswer) -> Non
         res.varies = ()
 
 
-def _is_cross_site(req: AnyRequest, res: Response) -> bool:
+def is_cross_site(req: AnyRequest, res: Response) -> bool:
+    """Return True for a page of another site, unless `Access-Control-Allow-Origin` on the response names the site."""
     origin = req.header("origin")
     if origin is None or res.unblocked().get("access-control-allow-origin") in ("*", origin):
         return False

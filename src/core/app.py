@@ -237,7 +237,8 @@ class App(_Router[E]):
 
         An ASGI application, recognised by a first parameter called `scope`, sees its prefix as `root_path`, and its
         lifespan runs with this one's. A function `(request)` or `(request, env, ctx)` gets a URL without the prefix, and
-        returns a `http.Response`. Middleware registered before stands before them. WebSockets are not handed on.
+        returns a `http.Response`. Middleware registered before stands before them. The WebSockets of an ASGI application are
+        sessions like those of `app.websocket`; pages of other sites are refused unless `cors` before it names them.
 
         Raises PathError for what is no prefix, HandlerError for any other callable.
         """

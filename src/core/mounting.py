@@ -2,7 +2,8 @@
 
 An ASGI application (https://asgi.readthedocs.io/en/latest/specs/www.html) is given the whole path and, as `root_path`,
 what stands before its own part of it; a function gets a request whose URL has no prefix any more. Requests go through the
-middleware before them as to any route, on every host. WebSockets are not handed on.
+middleware before them as to any route, on every host. A WebSocket of an ASGI application is a session like that of
+`app.websocket`, which carries its messages.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from typing import Any, Protocol, TypeAlias
 
 from core import http
+from core.answers import is_cross_site
 from core.context import ExecutionContext
-from core.errors import DeveloperError, HandlerError
+from core.errors import CoreError, DeveloperError, HandlerError
 from core.handlers import arguments_of, name_of
 from core.http.url import split_path
+from core.http.websocket import Upgrade, WebSocket, WebSocketClosed
 from core.lifespan import Lifespan, StateKey
 from core.request import AnyRequest
 from core.response import Response
@@ -96,14 +99,22 @@ def mounted_asgi(target: AsgiApp, depth: int, state: StateKey[dict[str, Any]]) -
     """The handler that asks an ASGI application, whose root is the first `depth` segments of the path."""
 
     async def asgi(req: AnyRequest, res: Response) -> None:
-        exchange = _Exchange(req)
         scope = _scope_of(req, depth)
         scope["state"] = state.of(req).copy()
+        exchange = _Session() if req.method == "GET" and req._opens_websocket() else _Exchange(req.stream())
+        if isinstance(exchange, _Session):
+            if is_cross_site(req, res):
+                raise CoreError(403, "Forbidden", code="CROSS_SITE_REQUEST")
+            scope.update(_opening_of(req, scope["scheme"]))
         serving = asyncio.ensure_future(exchange.serve(target, scope))
         # What it does after its answer, such as background tasks, outlives the request.
         req.ctx.wait_until(exchange.wait_for(serving))
         try:
-            res.send(await exchange.answer(serving, head=req.method == "HEAD"))
+            answer = await exchange.answer(serving, head=req.method == "HEAD")
+            if isinstance(answer, Upgrade):
+                res.switch(answer)
+            else:
+                res.send(answer)
         except BaseException:
             exchange.close()
             raise
@@ -115,8 +126,8 @@ def mounted_asgi(target: AsgiApp, depth: int, state: StateKey[dict[str, Any]]) -
 class _Exchange:
     """The messages of one request and its answer, between the mounted application and the response."""
 
-    def __init__(self, req: AnyRequest) -> None:
-        self._body: AsyncIterator[bytes] | None = req.stream()
+    def __init__(self, body: AsyncIterator[bytes] | None) -> None:
+        self._body = body
         self._sent: asyncio.Queue[Message | None] = asyncio.Queue(1)
         self._closed = asyncio.Event()
         self._told = False  # whether the end of the application was waited for by who reads its answer
@@ -164,16 +175,19 @@ class _Exchange:
             putting.cancel()
             closed.cancel()
 
-    async def answer(self, serving: asyncio.Future[None], *, head: bool) -> http.Response:
+    async def answer(self, serving: asyncio.Future[None], *, head: bool) -> http.Response | Upgrade:
         """The answer: whole where it comes in one piece, else as a stream. Raises what the application raised before it."""
         start = await self._sent.get()
+        return await self._answer(start, serving, head=head)
+
+    async def _answer(self, start: Message | None, serving: asyncio.Future[None], *, head: bool) -> http.Response:
         if start is None:
             self._told = True
             await serving
             raise DeveloperError("the mounted ASGI application ended without an answer. It has to send one")
         headers = http.Headers()
-        for name, value in start.get("headers", ()):
-            headers.append(bytes(name).decode("latin-1"), bytes(value).decode("latin-1"))
+        for name, value in _headers_of(start):
+            headers.append(name, value)
         first = await self._sent.get()
         if first is None:
             self._told = True
@@ -199,6 +213,122 @@ class _Exchange:
             raise DeveloperError("the mounted ASGI application ended before its body did")
         finally:
             self.close()
+
+
+class _GoneError(OSError):
+    """Raised by `send` behind the end of a WebSocket, as the specification says (2.4)."""
+
+
+class _Session(_Exchange):
+    """The messages of a WebSocket, between the mounted application and the connection."""
+
+    def __init__(self) -> None:
+        super().__init__(None)
+        self._incoming: asyncio.Queue[Message] = asyncio.Queue(1)
+        self._incoming.put_nowait({"type": "websocket.connect"})
+        self._end: Message = {"type": "websocket.disconnect", "code": 1006, "reason": ""}
+
+    def close(self, code: int = 1006, reason: str = "") -> None:
+        """Tell the application that the connection is closed."""
+        if self._closed.is_set():
+            return
+        self._end = {"type": "websocket.disconnect", "code": code, "reason": reason}
+        super().close()
+        if self._incoming.empty():
+            self._incoming.put_nowait(self._end)  # it may be waiting
+
+    async def _receive(self) -> Message:
+        if self._closed.is_set() and self._incoming.empty():
+            return self._end
+        return await self._incoming.get()
+
+    async def _send(self, message: Message) -> None:
+        if self._closed.is_set():
+            raise _GoneError("the WebSocket is closed")
+        kind: str = message["type"]
+        # A refusal with an answer of its own is written as an answer to any other request.
+        await self._put({**message, "type": kind.removeprefix("websocket.") if ".http." in kind else kind})
+
+    async def answer(self, serving: asyncio.Future[None], *, head: bool) -> http.Response | Upgrade:
+        """The upgrade of an application that accepts, the answer of one that refuses. Raises what it raised before."""
+        first = await self._sent.get()
+        match None if first is None else first["type"]:
+            case "websocket.accept":
+                accepted: Message = first or {}
+                own = [pair for pair in _headers_of(accepted) if pair[0].lower() != "sec-websocket-protocol"]
+                return Upgrade(lambda socket: self._carry(socket, serving), accepted.get("subprotocol"), tuple(own))
+            case "websocket.close":
+                raise CoreError(403, "Forbidden")
+            case _:
+                return await self._answer(first, serving, head=head)
+
+    async def _carry(self, socket: WebSocket, serving: asyncio.Future[None]) -> None:
+        """Carry messages both ways until the application or the client closes, and wait for the application's end."""
+        reading = asyncio.ensure_future(self._read(socket))
+        writing = asyncio.ensure_future(self._write(socket))
+        try:
+            await asyncio.wait((writing, serving), return_when=asyncio.FIRST_COMPLETED)
+            if not self._closed.is_set():
+                await writing  # what the application sent last
+            self.close()
+            self._told = True
+            await serving  # raises what ended the session
+        except _GoneError:
+            pass
+        finally:
+            self.close()
+            for one in (reading, writing, serving):
+                one.cancel()
+
+    async def _read(self, socket: WebSocket) -> None:
+        """Hand the client's messages to the application, one by one."""
+        try:
+            while True:
+                message = await socket.receive()
+                kind = "text" if isinstance(message, str) else "bytes"
+                await self._incoming.put({"type": "websocket.receive", kind: message})
+        except WebSocketClosed as closed:
+            self.close(closed.code, closed.reason)
+
+    async def _write(self, socket: WebSocket) -> None:
+        """Send the application's messages until it closes or ends."""
+        while (message := await self._sent.get()) is not None:
+            if message["type"] == "websocket.close":
+                code, reason = _code_of(message), message.get("reason") or ""
+                self.close(code, reason)
+                await socket.close(code, reason)
+                return
+            text = message.get("text")
+            try:
+                await socket.send(message.get("bytes") or b"" if text is None else text)
+            except WebSocketClosed as closed:
+                self.close(closed.code, closed.reason)
+                return
+
+
+def _code_of(message: Message) -> int:
+    """The code of a close; those that no handler of ours may send are the nearest that it may."""
+    code = int(message.get("code") or 1000)
+    if code in (1003, 1007):
+        return 1008
+    return code if code in (1000, 1001, 1008, 1009, 1011, 1012, 1013) or 3000 <= code <= 4999 else 1011
+
+
+def _headers_of(message: Message) -> list[tuple[str, str]]:
+    return [
+        (bytes(name).decode("latin-1"), bytes(value).decode("latin-1")) for name, value in message.get("headers") or ()
+    ]
+
+
+def _opening_of(req: AnyRequest, scheme: str) -> Message:
+    """The scope of a WebSocket, as far as it differs from that of a request."""
+    offered = (req.header("sec-websocket-protocol") or "").split(",")
+    return {
+        "type": "websocket",
+        "scheme": "wss" if scheme in ("https", "wss") else "ws",
+        "subprotocols": [name.strip() for name in offered if name.strip()],
+        "extensions": {"websocket.http.response": {}},
+    }
 
 
 def _scope_of(req: AnyRequest, depth: int) -> Message:

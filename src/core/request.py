@@ -466,8 +466,9 @@ class Request(Generic[E_co, U_co, K_contra]):
         """Return True if the client has gone away, so that nobody waits for the answer. It never waits.
 
         For work that takes long or asks repeatedly. A streamed body needs it not: it is closed when the client goes
-        away. False where the host cannot know: in tests through `app.fetch`, and in workers whose configuration lacks
-        the compatibility flag `enable_request_signal`.
+        away. False where the host cannot know: in tests through `app.fetch`, in workers whose configuration lacks
+        the compatibility flag `enable_request_signal`, and in a self-hosted workerd until a piece of a streamed answer
+        cannot be written.
         """
         return False
 

@@ -70,6 +70,43 @@ async def test_asgi_tells_and_the_body_stays() -> None:
     assert sent[1]["body"] == b'[[false,false],"abcd",false,true,true]'
 
 
+async def test_asgi_looks_behind_a_body_that_nobody_reads() -> None:
+    app, left, told = create_app(), asyncio.Event(), []
+
+    @app.post("/")
+    async def poll(req: Request, res: Response) -> None:
+        for _ in range(3):
+            told.append(await req.is_disconnected())
+        left.set()
+        await asyncio.sleep(0)
+        told.extend([await req.is_disconnected(), await req.is_disconnected()])
+        res.text(await req.text())
+
+    pieces = [
+        {"type": "http.request", "body": b"ab", "more_body": True},
+        {"type": "http.request", "body": b"cd", "more_body": False},
+    ]
+    sent = await over_asgi(app, "/", pieces, left)
+    assert told == [False, False, False, True, True]
+    assert sent[1]["body"] == b"abcd"
+
+
+async def test_asgi_looks_no_further_than_a_few_pieces_of_a_large_body() -> None:
+    app, left = create_app(), asyncio.Event()
+
+    @app.post("/")
+    async def poll(req: Request, res: Response) -> None:
+        for _ in range(100):
+            assert not await req.is_disconnected()
+        left_over = len(pieces)
+        res.json([left_over, len(await req.bytes())])
+
+    pieces: list[Any] = [{"type": "http.request", "body": b"x" * 20_000, "more_body": True} for _ in range(50)]
+    pieces.append({"type": "http.request", "body": b"", "more_body": False})
+    sent = await over_asgi(app, "/", pieces, left)
+    assert sent[1]["body"] == b"[47,1000000]"
+
+
 async def test_asgi_tells_in_a_streamed_body() -> None:
     app, left = application()
     sent = await over_asgi(app, "/stream", [{"type": "http.request", "body": b"x"}], left)

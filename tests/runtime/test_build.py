@@ -54,6 +54,22 @@ GOOD = """
 """
 
 
+def test_an_extra_that_the_dependencies_do_not_name_is_told_with_the_line_to_write(build: Build) -> None:
+    main = """
+        from core import create_app
+        from core.middleware.jwt import jwt_auth
+
+        app = create_app()
+        app.use(jwt_auth(secret=lambda req: req.env.SECRET))
+    """
+    message = told(build, main=main)
+    assert message.endswith(
+        "main.py, line 6: app.use(jwt_auth(secret=lambda req: req.env.SECRET)) needs the extra jwt, which the bundle has "
+        'not. Write "core-edge[jwt]" among the dependencies in pyproject.toml, and install it: pip install '
+        "'core-edge[jwt]'"
+    )
+
+
 def test_an_application_that_raises_at_import_is_told_with_its_own_lines(build: Build) -> None:
     message = told(build, main="import settings\nfrom core import create_app\napp = create_app()\n", settings="1 / 0\n")
     lines = message.splitlines()

@@ -17,7 +17,7 @@ import asyncio
 import builtins
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from time import perf_counter
-from typing import Any, Protocol, cast
+from typing import Any, Final, Protocol, cast
 
 from core import http
 from core.app import App
@@ -37,6 +37,8 @@ from core.request import NO_PARAMS, OpenRequest
 from core.response import Response
 
 __all__ = ["AsgiApplication", "AsgiRequest", "BackgroundContext", "asgi"]
+
+_MOST_AHEAD: Final = 65536
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -162,29 +164,43 @@ class AsgiRequest(OpenRequest):
         """Return True if the client has gone away, so that nobody waits for the answer. It never waits."""
         if self._scope["type"] != "http":
             return False  # a WebSocket's messages are its session's
-        asked = asyncio.ensure_future(self._receive())
-        await asyncio.sleep(0)
-        if not asked.done():
-            # A server keeps a message for whoever asks next: nothing is lost with the one who asked.
-            asked.cancel()
-            await asyncio.wait((asked,))
-        if asked.cancelled():
-            return False
-        message = asked.result()
-        gone: bool = message["type"] == "http.disconnect"
-        following = self._receive
-
-        async def again() -> MutableMapping[str, Any]:
-            if not gone:
-                self._receive = following  # this was a piece of the body, which somebody may read yet
-            return message
-
-        self._receive = again
-        return gone
+        receive = self._receive
+        if not isinstance(receive, _ReadAhead):
+            receive = self._receive = _ReadAhead(receive)
+        return await receive.is_gone()
 
     def _opens_websocket(self) -> bool:
         opens: bool = self._scope["type"] == "websocket"
         return opens
+
+
+class _ReadAhead:
+    """The messages of the server, after those that were looked at ahead, which somebody may read yet."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._source = receive
+        self._seen: list[MutableMapping[str, Any]] = []
+
+    async def __call__(self) -> MutableMapping[str, Any]:
+        if self._seen:
+            return self._seen[0] if self._seen[0]["type"] == "http.disconnect" else self._seen.pop(0)
+        return await self._source()
+
+    async def is_gone(self) -> bool:
+        """Return True if the client has gone away; behind a large body that nobody reads it cannot be seen."""
+        while not self._seen or self._seen[-1]["type"] != "http.disconnect":
+            if sum(len(message.get("body", b"")) for message in self._seen) > _MOST_AHEAD:
+                return False
+            asked = asyncio.ensure_future(self._source())
+            await asyncio.sleep(0)
+            if not asked.done():
+                # A server keeps a message for whoever asks next: nothing is lost with the one who asked.
+                asked.cancel()
+                await asyncio.wait((asked,))
+            if asked.cancelled():
+                return False
+            self._seen.append(asked.result())
+        return True
 
 
 def _root_of(scope: Scope) -> str:

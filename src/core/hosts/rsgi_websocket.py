@@ -1,10 +1,12 @@
 """WebSockets over RSGI: the opening handshake runs through the application, the session over granian's transport.
 
-RSGI agrees on no subprotocols, and answers a refusal with a bare 403. Where either matters, serve with `asgi`.
+RSGI agrees on no subprotocols, puts no headers on the handshake's answer, and answers a refusal with a bare 403. A route
+that gives headers of its own is refused here; where one of the three matters, serve with `asgi`.
 """
 
 from __future__ import annotations
 
+import logging
 from typing import Any, Final
 
 from core.dispatch import Dispatcher
@@ -14,6 +16,8 @@ from core.request import AnyRequest
 from core.response import Response
 
 __all__ = ["RsgiWebSocket", "serve_websocket"]
+
+log: logging.Logger = logging.getLogger("core")
 
 _CLOSE: Final = 0  # the kinds of messages, as RSGI numbers them
 _BYTES: Final = 1
@@ -73,4 +77,17 @@ async def serve_websocket(req: AnyRequest, protocol: Any, dispatcher: Dispatcher
     if res.status_code != 101 or res.upgrade is None:
         protocol.close(res.status_code if res.status_code >= 400 else 403)
         return
+    lost = sorted({name for name, _ in res.own_headers()})
+    if lost:
+        ours = {name.lower() for name, _ in res.upgrade.headers}
+        log.log(
+            logging.ERROR if ours else logging.WARNING,
+            "%s: RSGI puts no headers on the answer to a WebSocket's handshake, so %s cannot be sent. Serve with "
+            "`core serve --python --server uvicorn` or another ASGI server, or send them with a request before",
+            req.path,
+            ", ".join(lost),
+        )
+        if ours:
+            protocol.close(500)
+            return
     await res.upgrade.run(RsgiWebSocket(await protocol.accept(), protocol))

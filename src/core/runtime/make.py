@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import shutil
 import sys
 import tempfile
@@ -216,6 +217,9 @@ def _problems(report: Mapping[str, Any], root: Path, plan: Plan) -> list[str]:
     return problems
 
 
+_MISSING_EXTRA = re.compile(r"^core\.errors\.MissingExtraError:.*core-edge\[([a-z]+)\]", re.MULTILINE)
+
+
 def _import_error(error: Mapping[str, Any], root: Path) -> str:
     frames = [frame for frame in error["frames"] if not _is_library(frame[0], root)] or error["frames"]
     steps = [f"  {_path(path, root)}, line {line}: {source}" for path, line, _, source in frames]
@@ -223,6 +227,11 @@ def _import_error(error: Mapping[str, Any], root: Path) -> str:
     if missing:
         where = f"{_path(frames[-1][0], root)}, line {frames[-1][1]}" if frames else "the application"
         return f"{where} imports {missing}. {_way_out(missing)}"
+    if (extra := _MISSING_EXTRA.search(error["text"])) is not None and steps:
+        return (
+            f'{steps[-1].strip()} needs the extra {extra[1]}, which the bundle has not. Write "core-edge[{extra[1]}]" among '
+            f"the dependencies in pyproject.toml, and install it: pip install 'core-edge[{extra[1]}]'"
+        )
     return "\n".join(
         [
             "the application raises while it is imported:",

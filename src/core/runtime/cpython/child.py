@@ -94,6 +94,12 @@ class _Child:
         """Answer requests until it is time to stop."""
         listener = socket.socket(fileno=self._job.listener)
         try:
+            await loaded.app.startup(loaded.env)
+        except Exception as error:  # a lifespan may raise anything
+            lines = "".join(traceback.format_exception(error)).rstrip()
+            await self._fail(f"the application cannot be started:\n{lines}")
+            return
+        try:
             await serve_with(
                 self._job.server,
                 loaded.app,
