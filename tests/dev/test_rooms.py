@@ -42,3 +42,14 @@ def test_a_room_of_200_sockets_and_who_may_not_enter(tmp_path: Path) -> None:
         asyncio.run(try_it())
         answer = dev.fetch("/rooms/tea")
         assert answer.status == 426
+
+
+def test_the_platform_s_class_may_have_the_name_of_the_binding(tmp_path: Path) -> None:
+    (tmp_path / "wrangler.toml").write_text(TOML)
+    (tmp_path / "rooms.py").write_text(EXAMPLE.read_text())
+    (tmp_path / "main.py").write_text(
+        "import rooms\nfrom core.hosts.workers import durable_object, entrypoint\n\n"
+        "app = rooms.app\nDefault = entrypoint(app)\nRoom = durable_object(rooms.Room, rooms.Env)\n"
+    )
+    with RunningDev(tmp_path, tmp_path / "state") as dev:
+        assert dev.fetch("/rooms/tea").status == 426

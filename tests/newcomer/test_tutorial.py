@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import shutil
 import signal
 import socket
 import subprocess
@@ -19,16 +18,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.support.tutorial import CHAPTERS, Text, steps, write
 
 ROOT = Path(__file__).parents[2]
-TUTORIAL = ROOT / "docs" / "tutorial"
 
 pytestmark = pytest.mark.slow
-
-
-def blocks(page: str) -> list[tuple[str, str]]:
-    """The blocks of a page, each with its language, in order."""
-    return re.findall(r"^```(\w+)\n(.*?)^```$", (TUTORIAL / page).read_text("utf-8"), re.MULTILINE | re.DOTALL)
 
 
 def free_port() -> str:
@@ -36,11 +30,6 @@ def free_port() -> str:
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         return str(found.getsockname()[1])
-
-
-def commands(block: str) -> list[tuple[str, str]]:
-    """The commands of a console block, each with what it shall print."""
-    return [(found[1], found[2]) for found in re.finditer(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE)]
 
 
 class Newcomer:
@@ -57,6 +46,8 @@ class Newcomer:
         self.server: subprocess.Popen[str] | None = None
         self.log = folder / "server.log"
         self.address = ""
+        self.started = 0.0
+        self.served = "core dev"
 
     def type(self, command: str, printed: str) -> None:
         """Type a command, and compare what it prints where the page shows something."""
@@ -67,20 +58,42 @@ class Newcomer:
             bin_folder = self.folder / ".venv" / "bin"
             self.environment["PATH"] = f"{bin_folder}{os.pathsep}{self.environment['PATH']}"
             return
-        if command in ("core dev", "core serve"):
+        if command in ("core dev", "core serve --python"):
             self.serve(command)
             return
         command = command.replace("http://127.0.0.1:8787", self.address)
         command = re.sub(r"'core-edge(\[[\w,]+\])'", rf"'core-edge\1 @ {self.wheel.as_uri()}'", command)
-        command = re.sub(r"^curl ", "curl --silent --show-error ", command)
+        kept = re.fullmatch(r"(?:export )?(\w+)=\$\((.*)\)", command)
+        command = re.sub(r"^curl ", "curl --silent --show-error ", kept[2] if kept else command)
         command = re.sub(r"^python3 ", f"{shlex.quote(sys.executable)} ", command)
         command = re.sub(r"^pip install ", "pip install --quiet ", command)
         done = self.run(command)
         if command.startswith("pip") and "No matching distribution" in done.stderr:
             pytest.skip("no package registry can be reached")
         assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+        if kept:
+            self.environment[kept[1]] = done.stdout.strip()
         if printed:
             assert done.stdout.strip() == printed.strip(), command
+
+    def follow(self, chapter: str) -> None:
+        """Do what a page says, block by block."""
+        for step in steps(chapter):
+            if isinstance(step, Text):
+                write(self.folder, step)
+                continue
+            if step.line.startswith("curl ") and self.written():
+                self.serve(self.served)
+            self.type(step.line, step.printed)
+
+    def written(self) -> bool:
+        """True if a file of the project is newer than the server, which would load it with the next request."""
+        files = (file for part in ("src", "migrations", "wrangler.toml") for file in self.sources(part))
+        return any(file.stat().st_mtime > self.started for file in files)
+
+    def sources(self, part: str) -> list[Path]:
+        place = self.folder / part
+        return [place] if place.is_file() else [file for file in place.rglob("*") if "__pycache__" not in file.parts]
 
     def run(self, command: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -89,6 +102,8 @@ class Newcomer:
 
     def serve(self, command: str = "core dev") -> None:
         self.stop()
+        self.started = time.time()
+        self.served = command
         ports = (
             ["--port", "0"]
             if command == "core dev"
@@ -148,12 +163,15 @@ def newcomer(tmp_path: Path, wheel: Path) -> Iterator[Newcomer]:
 
 
 def test_the_tutorial_holds_word_by_word(newcomer: Newcomer) -> None:
-    for language, block in blocks("index.md"):
-        if language == "console":
-            for command, printed in commands(block):
-                newcomer.type(command, printed)
+    for chapter in CHAPTERS:
+        newcomer.follow(chapter)
+        if chapter == "index":
+            what_the_page_says_of_a_wrong_name_is_so(newcomer)
+    newcomer.stop()
 
-    # "Now rename DB to BD …"
+
+def what_the_page_says_of_a_wrong_name_is_so(newcomer: Newcomer) -> None:
+    """ "Now rename DB to BD …" """
     env = newcomer.folder / "src" / "my_notes" / "env.py"
     original = env.read_text()
     env.write_text(original.replace("DB:", "BD:"))
@@ -165,40 +183,6 @@ def test_the_tutorial_holds_word_by_word(newcomer: Newcomer) -> None:
     assert typed.returncode == 1
     assert "core-env" in typed.stdout
     env.write_text(original)
-
-    for language, block in blocks("bindings.md"):
-        match language:
-            case "toml":
-                toml = newcomer.folder / "wrangler.toml"
-                toml.write_text(f"{toml.read_text()}\n{block}")
-            case "python":
-                notes = newcomer.folder / "src" / "my_notes" / "routes" / "notes.py"
-                found = re.search(r'^@notes\.get\("/:id"\)\n.*?(?=\n\n\n)', notes.read_text(), re.MULTILINE | re.DOTALL)
-                assert found is not None
-                notes.write_text(notes.read_text().replace(found[0], block.strip()))
-            case "console":
-                for command, printed in commands(block):
-                    newcomer.type(command, printed)
-                assert "READS: KVNamespace" in env.read_text()
-            case _:
-                raise AssertionError(f"the newcomer does not know what to do with {language}")
-
-    newcomer.until(r"reloaded")
-    newcomer.serve()
-    newcomer.type("curl http://127.0.0.1:8787/notes/1", '{"id":1,"text":"Remember the milk","reads":1}')
-    newcomer.type("curl http://127.0.0.1:8787/notes/1", '{"id":1,"text":"Remember the milk","reads":2}')
-    assert newcomer.run("core check").returncode == 0
-    assert newcomer.run("mypy").returncode == 0
-    newcomer.stop()
-
-    if shutil.which("npm") is None and os.environ.get("CI") != "true":
-        return  # the last page needs workerd, which comes from npm
-    for language, block in blocks("deploy.md"):
-        assert language == "console"
-        for command, printed in commands(block):
-            newcomer.type(command, printed)
-    newcomer.type("curl http://127.0.0.1:8787/notes", '{"notes":[]}')
-    newcomer.stop()
 
 
 def test_the_wheel_alone_answers_requests_and_says_what_else_to_install(tmp_path: Path, wheel: Path) -> None:

@@ -20,7 +20,6 @@ from core.errors import UnsupportedBindingError
 
 if TYPE_CHECKING:
     from core.backends.embedded.durable_object import EmbeddedDurableObjectNamespace
-    from core.bindings.durable_object import DurableObject
 
 __all__ = ["EmbeddedBindings", "NotEmbedded", "d1_name", "embed"]
 
@@ -131,19 +130,17 @@ class _Maker:
 
     def durable_object(self, name: str, binding: Binding) -> None:
         from core.backends.embedded.durable_object import EmbeddedDurableObjectNamespace
-        from core.bindings.durable_object import DurableObject
+        from core.bindings.durable_object import object_class
 
         entry: Any = binding.entry
         if entry.script_name is not None:
             self.leave_out(name, binding, f"the objects of another worker ({entry.script_name}) are not embedded")
             return
-        found = self.classes.get(entry.class_name)
-        whole: Any = found
-        if not (isinstance(found, type) and issubclass(found, DurableObject)):
+        cls = object_class(self.classes.get(entry.class_name))
+        if cls is None:
             reason = f"the worker's main module has no class {entry.class_name} that derives from core.DurableObject"
             self.leave_out(name, binding, reason)
             return
-        cls: type[DurableObject[Any]] = whole
         if self.objects_at is not None:
             from core.backends.remote.durable_object import RemoteObjects
 

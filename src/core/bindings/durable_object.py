@@ -36,6 +36,7 @@ __all__ = [
     "SqlStorageCursor",
     "SqlStorageValue",
     "SyncKvStorage",
+    "object_class",
     "sql_binding",
 ]
 
@@ -720,3 +721,13 @@ class DurableObject(Generic[E_co]):
 
     async def web_socket_error(self, socket: DurableObjectWebSocket, error: Exception, /) -> None:
         """Learn that a WebSocket failed otherwise than by losing its connection."""
+
+
+def object_class(value: object) -> type[DurableObject[Any]] | None:
+    """The application's class of Durable Objects that a name of the main module stands for, or None.
+
+    `Counter = durable_object(Counter, Env)` puts the hosted platform's class under the name that the configuration has;
+    every other place takes the application's own, which that class keeps.
+    """
+    own = vars(value).get("__core_class__", value) if isinstance(value, type) else None
+    return own if isinstance(own, type) and issubclass(own, DurableObject) and own is not DurableObject else None

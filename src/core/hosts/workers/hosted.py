@@ -26,8 +26,6 @@ __all__ = ["durable_object", "entrypoint"]
 
 E = TypeVar("E")
 
-_UNDER = "__core_class__"
-
 
 def entrypoint(app: App[Any], /) -> type[Any]:
     """The class `Default` for `app`. Name it so in the main module: the platform asks for that name."""
@@ -78,7 +76,8 @@ def entrypoint(app: App[Any], /) -> type[Any]:
 def durable_object(cls: type[DurableObject[E]], /, env_class: type[E] | None = None) -> type[Any]:
     """The platform's class for one of the application's Durable Object classes, under the same name.
 
-    `env_class` is the class of `self.env`; without it, every binding is there, unchecked.
+    `env_class` is the class of `self.env`; without it, every binding is there, unchecked. It may have the name that the
+    configuration binds: `core dev` and bundles of our own find `cls` in it.
     """
     from core.hosts.workers.durable import WEB_SOCKET_EVENTS, call_method, method_names
 
@@ -100,7 +99,7 @@ def durable_object(cls: type[DurableObject[E]], /, env_class: type[E] | None = N
         name: method(name) for name in method_names(cls) if name not in WEB_SOCKET_EVENTS.values()
     }
     members |= {event: method(name) for event, name in WEB_SOCKET_EVENTS.items()}
-    made: Any = type(cls.__name__, (_base("DurableObject"),), {**members, "__init__": __init__, _UNDER: cls})
+    made: Any = type(cls.__name__, (_base("DurableObject"),), {**members, "__init__": __init__, "__core_class__": cls})
     result: type[Any] = made
     return result
 

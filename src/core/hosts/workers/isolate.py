@@ -184,8 +184,9 @@ async def _started(work: Coroutine[Any, Any, None], env: Any, ctx: WorkersContex
 def durable_object(name: str, ctx: Any, env: Any) -> Any:
     """A new instance of a Durable Object class of the main module."""
     from core.backends.workerd.durable_object import WorkerdDurableObjectState
+    from core.bindings.durable_object import object_class
 
-    cls = getattr(_isolate.main, name, None)
+    cls = object_class(getattr(_isolate.main, name, None))
     if cls is None:
         raise DeveloperError(
             f"{getattr(_isolate.main, '__name__', 'the main module')} has no class {name}, which the configuration "
@@ -205,14 +206,14 @@ def report(env: Any) -> dict[str, Any]:
     """Return an application's requirements of a build: its Durable Object classes, its queues and times, and missing
     parts.
     """
-    from core.bindings.durable_object import DurableObject
+    from core.bindings.durable_object import object_class
     from core.hosts.workers.durable import method_names
 
     app = _app()
     classes = {
-        name: method_names(cast("type[object]", value))
+        name: method_names(cls)
         for name, value in vars(_isolate.main).items()
-        if isinstance(value, type) and issubclass(value, DurableObject) and value is not DurableObject
+        if (cls := object_class(value)) is not None
     }
     return {
         "classes": classes,

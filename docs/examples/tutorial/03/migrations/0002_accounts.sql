@@ -1,0 +1,8 @@
+CREATE TABLE accounts (
+  id INTEGER PRIMARY KEY,
+  email TEXT NOT NULL UNIQUE,
+  password TEXT NOT NULL
+);
+
+ALTER TABLE notes ADD COLUMN owner INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX notes_by_owner ON notes (owner);

@@ -1,0 +1,32 @@
+"""What happened to somebody's notes: one Durable Object for each account, which tells those who listen."""
+
+import attrs
+from core import Bindings, DurableObject, http, web_socket_pair
+
+
+@attrs.frozen
+class Entry:
+    number: int
+    text: str
+
+
+class Activity(DurableObject[Bindings]):
+    """Numbers what happens, without gaps, keeps the last twenty entries, and sends each to every listener."""
+
+    async def add(self, text: str) -> Entry:
+        # Nothing else runs in this object between the two: two writers never get one number.
+        number = (await self.ctx.storage.get("last") or 0) + 1
+        await self.ctx.storage.put({"last": number, f"entry:{number:08}": text})
+        await self.ctx.storage.delete(f"entry:{number - 20:08}")
+        for listener in self.ctx.get_web_sockets():
+            listener.send(f"{number}: {text}")
+        return Entry(number, text)
+
+    async def recent(self) -> list[Entry]:
+        kept = await self.ctx.storage.list(prefix="entry:")
+        return [Entry(int(key.removeprefix("entry:")), text) for key, text in kept.items()]
+
+    async def fetch(self, request: http.Request) -> http.Response:
+        client, server = web_socket_pair()
+        self.ctx.accept_web_socket(server)
+        return http.Response.websocket(client)
