@@ -61,7 +61,7 @@ def test_the_pages_show_every_file_of_the_tutorial_once() -> None:
     ]
     files = [file.relative_to(EXAMPLES).as_posix() for file in (EXAMPLES / "tutorial").rglob("*") if file.is_file()]
     assert sorted(shown) == sorted(set(shown))
-    assert {name for name in files if "__pycache__" not in name} - set(shown) == {"tutorial/ruff.toml"}
+    assert {name for name in files if "cache" not in name} - set(shown) == {"tutorial/ruff.toml"}
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)

@@ -729,5 +729,9 @@ def object_class(value: object) -> type[DurableObject[Any]] | None:
     `Counter = durable_object(Counter, Env)` puts the hosted platform's class under the name that the configuration has;
     every other place takes the application's own, which that class keeps.
     """
-    own = vars(value).get("__core_class__", value) if isinstance(value, type) else None
-    return own if isinstance(own, type) and issubclass(own, DurableObject) and own is not DurableObject else None
+    own: Any = vars(value).get("__core_class__", value) if isinstance(value, type) else None
+    if not isinstance(own, type) or not issubclass(own, DurableObject) or own is DurableObject:
+        return None
+    whole: Any = own  # narrowed, it would be a class of objects whose Env nobody knows
+    found: type[DurableObject[Any]] = whole
+    return found
