@@ -729,9 +729,9 @@ def object_class(value: object) -> type[DurableObject[Any]] | None:
     `Counter = durable_object(Counter, Env)` puts the hosted platform's class under the name that the configuration has;
     every other place takes the application's own, which that class keeps.
     """
-    own: Any = vars(value).get("__core_class__", value) if isinstance(value, type) else None
+    own: object = vars(value).get("__core_class__", value) if isinstance(value, type) else None
+    whole: Any = own  # narrowed, it would be a class of objects whose Env nobody knows
     if not isinstance(own, type) or not issubclass(own, DurableObject) or own is DurableObject:
         return None
-    whole: Any = own  # narrowed, it would be a class of objects whose Env nobody knows
     found: type[DurableObject[Any]] = whole
     return found
