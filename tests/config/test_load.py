@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.config import model
-from core.config.load import discover, load, load_all
+from core.config.load import load, load_all
 from core.config.model import KINDS, Configuration
+from core.config.nearest import discover
 from core.errors import ConfigurationError
 
 

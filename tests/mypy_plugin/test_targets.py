@@ -12,8 +12,7 @@ from mypy.modulefinder import BuildSource
 from mypy.nodes import Decorator, FuncDef, OverloadedFuncDef, SymbolNode, TypeInfo, Var
 from mypy.options import Options
 
-from core.analysis import routes, settings
-from core.config import load
+from core.analysis import routes
 from core.middleware.declared import EXTENSION
 from core.mypy_plugin.codes import ERROR_CODES
 from core.mypy_plugin.hooks import METHODS, TARGETS
@@ -60,7 +59,6 @@ def test_codes_belong_to_one_family() -> None:
 
 def test_what_the_plugin_repeats_to_import_little_is_what_the_engine_says() -> None:
     assert METHODS == routes.METHODS
-    assert settings.FILE_NAMES == load.FILE_NAMES
 
 
 def test_a_run_with_nothing_to_check_imports_neither_attrs_nor_the_model(tmp_path: Path) -> None:

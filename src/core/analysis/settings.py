@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from core.analysis.extensions import declared
 from core.analysis.sources import CLASSES, FILES_AT_MOST, Sources, defined_names, named_nowhere, read_sources
+from core.config.nearest import FILE_NAMES
 
 if TYPE_CHECKING:
     from core.analysis.elsewhere import Elsewhere
@@ -30,10 +31,6 @@ if TYPE_CHECKING:
 __all__ = ["Configured", "Project", "Settings", "find_settings", "read_settings"]
 
 _KEYS: Final = ("config", "env", "environments")
-
-
-FILE_NAMES: Final = ("wrangler.json", "wrangler.jsonc", "wrangler.toml")
-"""As in `core.config.load`, which is not imported where nothing has to be read."""
 
 
 # Tuples and not attrs classes: most runs of mypy have nothing to check, and then importing attrs, cattrs and the

@@ -6,17 +6,17 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from core.cli.project import add_project_options, find_configuration
 from core.errors import ConfigurationError, DeveloperError, MissingExtraError
 
 if TYPE_CHECKING:
+    from core.mypy_plugin.gather import GatheredFacts
     from core.openapi.changes import Change
-    from core.openapi.document import Described
-    from core.openapi.values import Problem
+    from core.openapi.kept import Watch
 
 __all__ = ["add", "run"]
 
@@ -54,13 +54,28 @@ def add(subparsers: Any) -> None:
     add_project_options(parser)
 
 
+class _Outcome(NamedTuple):
+    """An application described, as it is kept: the document as JSON, problems and places as in `Described`."""
+
+    text: str
+    problems: Sequence[tuple[str, int, str]]
+    places: Sequence[tuple[tuple[str, str], tuple[str, int]]]
+    level: str
+    """The severity that the project gives findings."""
+    errors: int
+    """The number of errors that mypy found."""
+
+    @property
+    def document(self) -> dict[str, Any]:
+        document: dict[str, Any] = json.loads(self.text)
+        return document
+
+
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    from core.openapi.written import as_json, as_yaml
-
     path = find_configuration(args.config)
     try:
-        described, level = _described(path, args.environment, args.openapi)
+        outcome = _outcome(path, args)
     except (ConfigurationError, DeveloperError):
         raise
     except (Exception, SystemExit) as error:  # the developer's own code may raise anything
@@ -68,59 +83,96 @@ def run(args: argparse.Namespace) -> int:
 
         sys.stderr.write(f"{to_text(report(error, root=path.parent))}\n")
         return 1
+    if outcome.errors:
+        sys.stderr.write(
+            f"note: mypy finds {outcome.errors} error{'' if outcome.errors == 1 else 's'} in the program. What the document "
+            "says of those lines may be wrong: run mypy, and mend them\n"
+        )
     if args.examples is not None:
-        from core.openapi.examples import Examples, add_examples
-
-        add_examples(described.document, Examples.read(args.examples))
+        outcome = _with_examples(outcome, args.examples)
     file: Path | None = args.output if args.output is not None or not args.check else path.parent / _FILE
+    code = _written(args, file, outcome)
+    if args.html is not None:
+        from core.openapi.page import page
+
+        args.html.parent.mkdir(parents=True, exist_ok=True)
+        args.html.write_text(page(outcome.document), "utf-8")
+        print(f"{_relative(args.html)} written.", file=sys.stderr)
+    problems = [problem for problem in outcome.problems if outcome.level != "off" and not _is_meant(problem)]
+    for source, line, message in problems:
+        sys.stderr.write(f"{_relative(Path(source))}:{line}: {outcome.level}: {message}  [{_CODE}]\n")
+    return 1 if outcome.level == "error" and problems else code
+
+
+def _with_examples(outcome: _Outcome, file: Path) -> _Outcome:
+    from core.openapi.examples import Examples, add_examples
+    from core.openapi.written import as_json
+
+    document = outcome.document
+    add_examples(document, Examples.read(file))
+    return outcome._replace(text=as_json(document))
+
+
+def _written(args: argparse.Namespace, file: Path | None, outcome: _Outcome) -> int:
+    """Write the document, or compare it with the one that is committed. Returns the exit code."""
     named = "yaml" if file is not None and file.suffix in (".yaml", ".yml") else "json"
-    text = (as_yaml if (args.format or named) == "yaml" else as_json)(described.document)
-    code = 0
+    text = outcome.text
+    if (args.format or named) == "yaml":
+        from core.openapi.written import as_yaml
+
+        text = as_yaml(outcome.document)
     if args.check:
         assert file is not None
-        code = _check(file, text, described)
-    elif file is not None:
+        return _check(file, text, outcome)
+    if file is not None:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, "utf-8")
         print(f"{_relative(file)} written.")
     else:
         sys.stdout.write(text)
-    if args.html is not None:
-        from core.openapi.page import page
-
-        args.html.parent.mkdir(parents=True, exist_ok=True)
-        args.html.write_text(page(described.document), "utf-8")
-        print(f"{_relative(args.html)} written.", file=sys.stderr)
-    problems = [problem for problem in described.problems if level != "off" and not _is_meant(problem)]
-    for problem in problems:
-        place = _relative(Path(problem.path))
-        sys.stderr.write(f"{place}:{problem.line}: {level}: {problem.message}  [{_CODE}]\n")
-    return 1 if level == "error" and problems else code
+    return 0
 
 
-def _is_meant(problem: Problem) -> bool:
+def _is_meant(problem: tuple[str, int, str]) -> bool:
     """Return True if the line says itself that it is to stay as it is."""
+    path, line, _ = problem
     try:
-        lines = Path(problem.path).read_text("utf-8", "replace").splitlines()
+        lines = Path(path).read_text("utf-8", "replace").splitlines()
     except OSError:
         return False
-    return 0 < problem.line <= len(lines) and _IGNORE.search(lines[problem.line - 1]) is not None
+    return 0 < line <= len(lines) and _IGNORE.search(lines[line - 1]) is not None
 
 
-def _described(path: Path, environment: str | None, version: str) -> tuple[Described, str]:
-    """The application of a project described, and what the project makes of findings."""
+def _outcome(path: Path, args: argparse.Namespace) -> _Outcome:
+    """The application of a project described: from the last run, if all that decides it is as it was then."""
+    from core.openapi.kept import Kept
+
+    key = {"config": str(path), "environment": repr(args.environment), "openapi": args.openapi}
+    kept = Kept(path.parent, "openapi", key, [file for file in (args.output, args.html) if file is not None])
+    if (known := kept.take_up()) is not None:
+        return _Outcome(known["text"], known["problems"], known["places"], known["level"], known["errors"])
+    with kept.watching() as watch:
+        outcome, gathered = _described(path, args.environment, args.openapi, watch)
+    kept.keep(outcome._asdict(), watch, followed=gathered.followed, folders=gathered.folders, without=gathered.cache)
+    return outcome
+
+
+def _described(path: Path, environment: str | None, version: str, watch: Watch) -> tuple[_Outcome, GatheredFacts]:
+    """The application of a project described anew, with the facts it was described from."""
     from core.analysis.findings import level_of
     from core.assembly.project import find_app, import_main, module_of, read_configuration
     from core.dev.options import Options
     from core.openapi.document import describe
     from core.openapi.routes import application_facts
+    from core.openapi.written import as_json
 
     try:
         from core.mypy_plugin.gather import gather
     except ImportError:
         raise MissingExtraError("core openapi reads types with mypy: pip install 'core-edge[mypy]'") from None
     configuration = read_configuration(Options(config=path, environment=environment))
-    module = import_main(configuration)
+    with watch.importing():
+        module = import_main(configuration)
     app = find_app(module, configuration)
     source, main = module_of(Path(str(module.__file__)))
     facts = application_facts(
@@ -131,13 +183,11 @@ def _described(path: Path, environment: str | None, version: str) -> tuple[Descr
         module=main,
     )
     gathered = gather(main, source=source, root=path.parent)
-    if gathered.errors:
-        count = len(gathered.errors)
-        sys.stderr.write(
-            f"note: mypy finds {count} error{'' if count == 1 else 's'} in the program. What the document says of those "
-            "lines may be wrong: run mypy, and mend them\n"
-        )
-    return describe(facts, gathered.modules, version=version), level_of(_CODE, [configuration])
+    described = describe(facts, gathered.modules, version=version)
+    problems = [(problem.path, problem.line, problem.message) for problem in described.problems]
+    level = level_of(_CODE, [configuration])
+    text = as_json(described.document)
+    return _Outcome(text, problems, [*described.places.items()], level, len(gathered.errors)), gathered
 
 
 def _version(root: Path) -> str:
@@ -154,10 +204,8 @@ def _version(root: Path) -> str:
 # The lock -----------------------------------------------------------------------------------------------------------
 
 
-def _check(file: Path, text: str, described: Described) -> int:
+def _check(file: Path, text: str, outcome: _Outcome) -> int:
     """Compare with what is committed, and say what changed for a client."""
-    from core.openapi.changes import compare
-
     name = _relative(file)
     command = "core openapi -o " + name
     try:
@@ -167,11 +215,13 @@ def _check(file: Path, text: str, described: Described) -> int:
     if before == text:
         print(f"{name} is up to date.")
         return 0
-    old = _parsed(before, name, command)
-    changes = compare(old, described.document)
+    from core.openapi.changes import compare
+
+    changes = compare(_parsed(before, name, command), outcome.document)
+    places = {(operation, status): (source, line) for (operation, status), (source, line) in outcome.places}
     breaking = [change for change in changes if change.breaking]
     for change in changes:
-        print(f"{'breaking' if change.breaking else 'change'}: {change}{_place(change, described)}")
+        print(f"{'breaking' if change.breaking else 'change'}: {change}{_place(change, places)}")
     if not changes:
         print("Nothing changed for a client: other words, or another order.")
     told = f"{len(breaking)} of {len(changes)} changes break a client. " if breaking else ""
@@ -201,9 +251,8 @@ def _parsed(text: str, name: str, command: str) -> Mapping[str, Any]:
     return document
 
 
-def _place(change: Change, described: Described) -> str:
+def _place(change: Change, places: Mapping[tuple[str, str], tuple[str, int]]) -> str:
     """Return the position of the change in the code: at the answer, or at the handler."""
-    places = described.places
     found = places.get((change.operation, change.status or "")) or places.get((change.operation, ""))
     return f", {_relative(Path(found[0]))}:{found[1]}" if found is not None and found[0] else ""
 

@@ -22,7 +22,7 @@ def add_project_options(parser: argparse.ArgumentParser) -> None:
 
 def find_configuration(given: Path | None) -> Path:
     """The configuration file. Raises UsageError where there is none."""
-    from core.config.load import discover
+    from core.config.nearest import discover
 
     if given is not None and not given.exists():
         raise UsageError(f"{given} is not a file. Give the path of the configuration file with --config")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Final
 
 from core.config.bindings import bindings_of
 from core.config.document import Document, Problems, as_table, read_document
@@ -16,27 +15,7 @@ from core.config.secrets import LocalSecrets, read_local_secrets
 from core.config.words import dotted, or_list
 from core.errors import ConfigurationError
 
-__all__ = ["FILE_NAMES", "discover", "load", "load_all"]
-
-FILE_NAMES: Final = ("wrangler.json", "wrangler.jsonc", "wrangler.toml")
-"""The names of a configuration file, in the order in which the platform's tools look for them."""
-
-
-def discover(start: Path) -> Path:
-    """The configuration file of a project: `start` itself if it is a file, else the nearest one in or above it.
-
-    Raises ConfigurationError when there is none.
-    """
-    start = start.absolute()
-    if start.is_file():
-        return start
-    for directory in (start, *start.parents):
-        for name in FILE_NAMES:
-            if (directory / name).is_file():
-                return directory / name
-    raise ConfigurationError(
-        [f"{start}: no wrangler.toml, wrangler.json or wrangler.jsonc here or above. Write one with name and main"]
-    )
+__all__ = ["load", "load_all"]
 
 
 def load(path: Path, *, environment: str | None = None) -> Configuration:

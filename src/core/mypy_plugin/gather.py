@@ -47,6 +47,11 @@ class GatheredFacts:
 
     modules: Sequence[ModuleFacts]
     errors: Sequence[str]
+    followed: Sequence[str] = ()
+    """The files of all modules that mypy followed, those of other packages too."""
+    folders: Sequence[str] = ()
+    """The folders of the project that mypy looks for modules in."""
+    cache: str = ""
 
 
 def gather(main: str, *, source: Path, root: Path) -> GatheredFacts:
@@ -62,13 +67,14 @@ def gather(main: str, *, source: Path, root: Path) -> GatheredFacts:
         shutil.rmtree(options.cache_dir, ignore_errors=True)
     folder.mkdir(parents=True, exist_ok=True)
     finished.unlink(missing_ok=True)
-    modules, errors, missing = _run(main, options, root, folder)
-    if missing:
+    gathered = _run(main, options, root, folder)
+    if gathered is None:
         shutil.rmtree(options.cache_dir, ignore_errors=True)
         folder.mkdir(parents=True, exist_ok=True)
-        modules, errors, _ = _run(main, options, root, folder)
+        gathered = _run(main, options, root, folder)
     finished.write_text(OWN_VERSION, "utf-8")
-    return GatheredFacts(modules, errors)
+    assert gathered is not None  # without a cache, every module is read
+    return gathered
 
 
 class _Gathering(CorePlugin):
@@ -86,7 +92,8 @@ def _takes_object(ctx: MethodSigContext) -> FunctionLike:
     )
 
 
-def _run(main: str, options: Options, root: Path, folder: Path) -> tuple[list[ModuleFacts], list[str], bool]:
+def _run(main: str, options: Options, root: Path, folder: Path) -> GatheredFacts | None:
+    """Run mypy once. None where it took a module from its cache that has no facts."""
     plugin = _Gathering(options)
     try:
         # Handed over, since mypy loads those of a configuration file alone.
@@ -103,7 +110,6 @@ def _run(main: str, options: Options, root: Path, folder: Path) -> tuple[list[Mo
         return False
 
     modules: list[ModuleFacts] = []
-    missing = False
     for name in sorted(own):
         tree = result.graph[name].tree
         file = folder / f"{name}.json"
@@ -114,10 +120,10 @@ def _run(main: str, options: Options, root: Path, folder: Path) -> tuple[list[Mo
             try:
                 facts = from_json(json.loads(file.read_text("utf-8")))
             except (OSError, ValueError, KeyError, TypeError):
-                missing = True
-                continue
+                return None
         modules.append(facts)
-    return modules, list(result.errors), missing
+    followed = [state.path for state in result.graph.values() if state.path is not None]
+    return GatheredFacts(modules, list(result.errors), followed, [str(root), *options.mypy_path], options.cache_dir)
 
 
 def _columns_of(tree: MypyFile, project: Project) -> ColumnsOf:

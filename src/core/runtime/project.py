@@ -8,8 +8,9 @@ from pathlib import Path
 
 import attrs
 
-from core.config.load import discover, load
+from core.config.load import load
 from core.config.model import Configuration
+from core.config.nearest import discover
 from core.config.secrets import read_local_secrets
 from core.runtime.bundle import Migrations
 from core.runtime.capnp import Plan
