@@ -456,7 +456,7 @@ class Dispatcher:
         await self._answer(errors[-1], req, res, levels, tried)
 
     def _nothing_sent(self, req: AnyRequest, returned: object) -> NothingSentError:
-        from core.diagnosis import nothing_sent
+        from core.unanswered import nothing_sent
 
         try:
             segments = ["", *split_path(req.path)]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.support.openai_server import openai_server
 
-from core.backends.embedded.ai import AiServer, EmbeddedAi
+from core.backends.embedded.ai import EmbeddedAi
+from core.backends.embedded.openai import AiServer
 from core.bindings.ai import Ai
 from core.testing.ai import FakeAi
 from core.testing.contracts.ai import BROKEN, ECHO, EMBED, contract, says

@@ -118,7 +118,8 @@ class _Maker:
         self.values[name] = NotEmbedded(binding, reason)
 
     def ai(self, name: str) -> object:
-        from core.backends.embedded.ai import AiServer, EmbeddedAi
+        from core.backends.embedded.ai import EmbeddedAi
+        from core.backends.embedded.openai import AiServer
 
         named = self.configuration.worker.core.ai
         if named is None:

@@ -10,7 +10,8 @@ from contextlib import asynccontextmanager
 import pytest
 from tests.support.openai_server import openai_server
 
-from core.backends.embedded.ai import AiServer, EmbeddedAi
+from core.backends.embedded.ai import EmbeddedAi
+from core.backends.embedded.openai import AiServer
 from core.bindings.ai import GatewayOptions, MarkdownDocument
 from core.errors import AiError, MissingExtraError, OptionError, UnsupportedBindingError
 from core.testing.contracts.ai import ECHO

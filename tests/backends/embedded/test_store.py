@@ -15,8 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.backends.embedded.d1 import EmbeddedD1Database
+from core.backends.embedded.disk import StoreBusyError
+from core.backends.embedded.files import Files
 from core.backends.embedded.kv import EmbeddedKVNamespace
-from core.backends.embedded.store import Database, Files, Store, StoreBusyError, is_busy
+from core.backends.embedded.store import Database, Store, is_busy
 from core.errors import D1Error, KVError
 
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from core.backends.embedded import store as store_module
 from core.backends.embedded.d1 import EmbeddedD1Database
+from core.backends.embedded.disk import StoreError, store_error
 from core.backends.embedded.kv import EmbeddedKVNamespace
 from core.backends.embedded.migrations import apply
 from core.backends.embedded.queue import EmbeddedQueue
 from core.backends.embedded.r2 import EmbeddedR2Bucket
-from core.backends.embedded.store import Store, StoreError
+from core.backends.embedded.store import Store
 from core.errors import BindingError, D1Error, KVError, QueueError, R2Error
 from core.sql.migrations import MigrationError, read_migrations
 
@@ -226,5 +226,5 @@ def test_a_statements_own_mistake_is_not_the_stores() -> None:
     connection = sqlite3.connect(":memory:")
     with pytest.raises(sqlite3.OperationalError) as raised:
         connection.execute("SELECT nope")
-    assert store_module.store_error("here", raised.value) is None
+    assert store_error("here", raised.value) is None
     connection.close()

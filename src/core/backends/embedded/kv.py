@@ -15,8 +15,10 @@ from base64 import b64encode
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeAlias, TypeGuard, TypeVar, cast, overload
 
+from core.backends.embedded.disk import StoreBusyError, StoreError
+from core.backends.embedded.files import Files
 from core.backends.embedded.keys import after_prefix, decode_cursor
-from core.backends.embedded.store import Files, Store, StoreBusyError, StoreError, run_script
+from core.backends.embedded.store import Store, run_script
 from core.bindings.kv import KVKey, KVListResult, KVPutValue, KVType, KVValue
 from core.bindings.numbers import refuse_large_numbers
 from core.calls import Hookable, binding_call

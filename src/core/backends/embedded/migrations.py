@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Final
 
 from core.backends.embedded.d1 import EmbeddedD1Database, Refused
-from core.backends.embedded.store import StoreError, is_busy, store_error
+from core.backends.embedded.disk import StoreError, store_error
+from core.backends.embedded.store import is_busy
 from core.sql.location import locate
 from core.sql.migrations import Migration, MigrationError
 from core.sql.tokens import StatementText

@@ -11,31 +11,20 @@ costs more than that. Only waiting for another process, and reading and writing 
 from __future__ import annotations
 
 import asyncio
-import errno
 import os
 import sqlite3
-import tempfile
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, Self, TypeVar
 from urllib.parse import quote
 
+from core.backends.embedded.disk import StoreBusyError, on_disk, store_error
+from core.backends.embedded.files import Files
 from core.context import Clock, system_clock
-from core.errors import DeveloperError
 
-__all__ = [
-    "Database",
-    "Files",
-    "Store",
-    "StoreBusyError",
-    "StoreError",
-    "is_busy",
-    "on_disk",
-    "run_script",
-    "store_error",
-]
+__all__ = ["Database", "Store", "is_busy", "run_script"]
 
 T = TypeVar("T")
 
@@ -43,91 +32,6 @@ BUSY_TIMEOUT: Final = 5.0
 """Seconds that a write waits for another process before it gives up."""
 
 _CACHED_STATEMENTS: Final = 512
-_STALE_TEMPORARY: Final = 3600.0
-
-
-class StoreError(DeveloperError):
-    """A file of the store cannot be read or written: the disk is full, the file damaged, not a database, read-only.
-
-    Opening a store raises it as it is; a call of a binding raises that binding's own error, with this text in it.
-    `reason` is what SQLite or the system said, `code` SQLite's name for it.
-    """
-
-    def __init__(self, text: str, reason: str, code: str) -> None:
-        super().__init__(text)
-        self.reason = reason
-        self.code = code
-
-
-class StoreBusyError(StoreError):
-    """Another process has held the database for longer than the busy timeout."""
-
-    def __init__(self, location: str, seconds: float) -> None:
-        super().__init__(
-            f"{location} has been held by another process for more than {seconds:g} seconds. "
-            "Wait for that process to finish its transaction, or end it, and try again",
-            "database is locked",
-            "SQLITE_BUSY",
-        )
-
-
-_EMPTY_AGAIN: Final = (
-    "Restore the file from a copy, or end every process that has it open and delete it, with the -wal and -shm beside "
-    "it, to begin with an empty one"
-)
-_WRITABLE: Final = "See that its directory is there and that this user may write both"
-_WAYS_OUT: Final[Mapping[int, tuple[str, str]]] = {
-    sqlite3.SQLITE_FULL: (
-        "SQLITE_FULL",
-        "Free some space on its disk and try again: what was stored before is untouched",
-    ),
-    sqlite3.SQLITE_CORRUPT: ("SQLITE_CORRUPT", _EMPTY_AGAIN),
-    sqlite3.SQLITE_NOTADB: ("SQLITE_NOTADB", _EMPTY_AGAIN),
-    sqlite3.SQLITE_READONLY: ("SQLITE_READONLY", _WRITABLE),
-    sqlite3.SQLITE_PERM: ("SQLITE_PERM", _WRITABLE),
-    sqlite3.SQLITE_CANTOPEN: ("SQLITE_CANTOPEN", _WRITABLE),
-    sqlite3.SQLITE_IOERR: ("SQLITE_IOERR", "See that its disk is there and in order, and try again"),
-}
-_SYSTEM: Final[Mapping[int | None, int]] = {
-    errno.ENOSPC: sqlite3.SQLITE_FULL,
-    errno.EDQUOT: sqlite3.SQLITE_FULL,
-    errno.EACCES: sqlite3.SQLITE_PERM,
-    errno.EPERM: sqlite3.SQLITE_PERM,
-    errno.EROFS: sqlite3.SQLITE_READONLY,
-    errno.ENOENT: sqlite3.SQLITE_CANTOPEN,
-    errno.ENOTDIR: sqlite3.SQLITE_CANTOPEN,
-    errno.EISDIR: sqlite3.SQLITE_CANTOPEN,
-    errno.EEXIST: sqlite3.SQLITE_CANTOPEN,
-}
-# A virtual table's own complaint of what it was told to do: the statement's mistake, not the file's.
-_CORRUPT_VIRTUAL_TABLE: Final = 267
-
-
-def store_error(location: str | os.PathLike[str], error: BaseException) -> StoreError | None:
-    """The StoreError for what SQLite or the system raised; None where the statement is at fault, or another process."""
-    match error:
-        case OSError():
-            code, reason = _SYSTEM.get(error.errno, sqlite3.SQLITE_IOERR), error.strerror or str(error)
-        case sqlite3.Error():
-            # Errors of the sqlite3 module itself have no code of SQLite's.
-            full: int = getattr(error, "sqlite_errorcode", 0)
-            code, reason = full & 0xFF if full != _CORRUPT_VIRTUAL_TABLE else 0, str(error)
-        case _:
-            return None
-    way = _WAYS_OUT.get(code)
-    return None if way is None else StoreError(f"{os.fspath(location)}: {reason}. {way[1]}", reason, way[0])
-
-
-@contextmanager
-def on_disk(location: str | os.PathLike[str]) -> Generator[None]:
-    """Raise StoreError for what goes wrong with the files at `location` meanwhile."""
-    try:
-        yield
-    except (OSError, sqlite3.Error) as error:
-        failure = store_error(location, error)
-        if failure is None:
-            raise
-        raise failure from error
 
 
 class Database:
@@ -261,101 +165,6 @@ def _pauses() -> Iterator[float]:
     while True:
         yield pause
         pause = min(pause * 2, 0.05)
-
-
-class Files:
-    """Large values as files beside their database, each written whole or not at all.
-
-    A row names its file, and only the row makes it real: write the file, `publish` it inside the transaction that
-    stores its name, and `remove` the file of the row that was replaced after that transaction. What a killed process
-    leaves behind is found by `sweep`.
-    """
-
-    __slots__ = ("folder",)
-
-    def __init__(self, folder: Path) -> None:
-        self.folder: Path = folder
-
-    def stage(self, chunks: Iterable[bytes]) -> Path:
-        """Write a new file, down to the disk, under a temporary name. Blocks: call it in a thread when it is large.
-
-        Raises StoreError where it cannot be written.
-        """
-        with on_disk(self.folder):
-            return self._stage(chunks)
-
-    def _stage(self, chunks: Iterable[bytes]) -> Path:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        descriptor, name = tempfile.mkstemp(dir=self.folder, suffix=".tmp")
-        try:
-            with open(descriptor, "wb") as file:
-                file.writelines(chunks)
-                file.flush()
-                os.fsync(file.fileno())
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
-        return Path(name)
-
-    def publish(self, staged: Path) -> str:
-        """Give a staged file its final name and return it, for its row. Call it inside the row's transaction."""
-        name = staged.stem
-        staged.rename(self.folder / name)
-        if os.name == "posix":
-            # The row must not outlive the name of its file when the power fails.
-            descriptor = os.open(self.folder, os.O_RDONLY)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
-        return name
-
-    def discard(self, staged: Path) -> None:
-        """Delete a staged file that was not published. One that was published is left alone."""
-        staged.unlink(missing_ok=True)
-
-    def read(self, name: str) -> bytes:
-        """Return a whole file. Raises FileNotFoundError where its row has been replaced meanwhile: read the row again."""
-        path = self.folder / name
-        try:
-            return path.read_bytes()
-        except FileNotFoundError:
-            raise
-        except OSError as error:
-            raise store_error(path, error) or error from error
-
-    def path(self, name: str) -> Path:
-        """Return where a file is, to read a part of it."""
-        return self.folder / name
-
-    def remove(self, names: Iterable[str]) -> None:
-        """Delete files that no row names any more. Missing ones are fine."""
-        for name in names:
-            (self.folder / name).unlink(missing_ok=True)
-
-    def sweep(self, named: Callable[[], Iterable[str]]) -> int:
-        """Delete what no row names, and return how many files that were. Call it inside a writing transaction.
-
-        Inside one, no other process can be between `publish` and its commit. A temporary file is another process's
-        work until it is an hour old.
-        """
-        if not self.folder.is_dir():
-            return 0
-        keep = set(named())
-        removed = 0
-        oldest = time.time() - _STALE_TEMPORARY
-        for path in self.folder.iterdir():
-            if path.name in keep:
-                continue
-            if path.suffix == ".tmp":
-                try:
-                    if path.stat().st_mtime > oldest:
-                        continue
-                except FileNotFoundError:
-                    continue
-            path.unlink(missing_ok=True)
-            removed += 1
-        return removed
 
 
 class Store:

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from core.backends.embedded.files import Files
 from core.backends.embedded.r2 import EmbeddedR2Bucket
-from core.backends.embedded.store import Files, Store
+from core.backends.embedded.store import Store
 from core.bindings.r2 import FixedLengthStream, R2Range
 from core.errors import R2Error
 

@@ -10,7 +10,8 @@ from core.backends.embedded.d1.engine import Answer, Engine, Numbers, engine_of
 from core.backends.embedded.d1.errors import Refused, d1_error
 from core.backends.embedded.d1.plans import WHITE_SPACE
 from core.backends.embedded.d1.values import to_sqlite
-from core.backends.embedded.store import Database, Store, StoreError, is_busy, store_error
+from core.backends.embedded.disk import StoreError, store_error
+from core.backends.embedded.store import Database, Store, is_busy
 from core.bindings.d1 import D1ExecResult, D1Meta, D1Result, D1Row, D1Value
 from core.bindings.numbers import MAX_SAFE_INTEGER
 from core.calls import Hookable, binding_call

@@ -16,8 +16,9 @@ from typing import Final, TypeAlias
 
 from typing_extensions import TypeVar
 
+from core.backends.embedded.disk import StoreError
 from core.backends.embedded.queue.messages import MessageRow, OutgoingMessage, StoredMessage, to_datetime
-from core.backends.embedded.store import Store, StoreError, run_script
+from core.backends.embedded.store import Store, run_script
 from core.bindings.queue import QueueMetrics
 from core.context import Clock
 from core.errors import QueueError

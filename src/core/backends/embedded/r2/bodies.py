@@ -18,8 +18,10 @@ from typing import Any, Final, Protocol, TypeVar, cast
 
 import attrs
 
+from core.backends.embedded.disk import StoreError, on_disk
+from core.backends.embedded.files import Files
 from core.backends.embedded.r2.errors import Method, refuse, store_failure
-from core.backends.embedded.store import Database, Files, StoreError, on_disk
+from core.backends.embedded.store import Database
 from core.bindings.r2 import KnownLengthStream
 from core.errors import R2TypeError
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, Literal, NoReturn, TypeAlias
 
-from core.backends.embedded.store import StoreError
+from core.backends.embedded.disk import StoreError
 from core.errors import R2Error
 
 __all__ = ["Method", "refuse", "store_failure"]

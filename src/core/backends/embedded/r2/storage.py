@@ -7,10 +7,11 @@ import sqlite3
 from collections.abc import Callable
 from typing import TypeVar
 
+from core.backends.embedded.disk import StoreError
 from core.backends.embedded.r2.bodies import Bodies
 from core.backends.embedded.r2.errors import Method, store_failure
 from core.backends.embedded.r2.rows import SCHEMA
-from core.backends.embedded.store import Database, Store, StoreError, run_script
+from core.backends.embedded.store import Database, Store, run_script
 from core.errors import R2Error
 
 __all__ = ["BucketStorage"]

@@ -1,0 +1,98 @@
+"""The failures of the disk and of SQLite, in words that name the fix: full, damaged, read-only, held by another process."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sqlite3
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from typing import Final
+
+from core.errors import DeveloperError
+
+__all__ = ["StoreBusyError", "StoreError", "on_disk", "store_error"]
+
+
+class StoreError(DeveloperError):
+    """A file of the store cannot be read or written: the disk is full, the file damaged, not a database, read-only.
+
+    Opening a store raises it as it is; a call of a binding raises that binding's own error, with this text in it.
+    `reason` is what SQLite or the system said, `code` SQLite's name for it.
+    """
+
+    def __init__(self, text: str, reason: str, code: str) -> None:
+        super().__init__(text)
+        self.reason = reason
+        self.code = code
+
+
+class StoreBusyError(StoreError):
+    """Another process has held the database for longer than the busy timeout."""
+
+    def __init__(self, location: str, seconds: float) -> None:
+        super().__init__(
+            f"{location} has been held by another process for more than {seconds:g} seconds. "
+            "Wait for that process to finish its transaction, or end it, and try again",
+            "database is locked",
+            "SQLITE_BUSY",
+        )
+
+
+_EMPTY_AGAIN: Final = (
+    "Restore the file from a copy, or end every process that has it open and delete it, with the -wal and -shm beside "
+    "it, to begin with an empty one"
+)
+_WRITABLE: Final = "See that its directory is there and that this user may write both"
+_WAYS_OUT: Final[Mapping[int, tuple[str, str]]] = {
+    sqlite3.SQLITE_FULL: (
+        "SQLITE_FULL",
+        "Free some space on its disk and try again: what was stored before is untouched",
+    ),
+    sqlite3.SQLITE_CORRUPT: ("SQLITE_CORRUPT", _EMPTY_AGAIN),
+    sqlite3.SQLITE_NOTADB: ("SQLITE_NOTADB", _EMPTY_AGAIN),
+    sqlite3.SQLITE_READONLY: ("SQLITE_READONLY", _WRITABLE),
+    sqlite3.SQLITE_PERM: ("SQLITE_PERM", _WRITABLE),
+    sqlite3.SQLITE_CANTOPEN: ("SQLITE_CANTOPEN", _WRITABLE),
+    sqlite3.SQLITE_IOERR: ("SQLITE_IOERR", "See that its disk is there and in order, and try again"),
+}
+_SYSTEM: Final[Mapping[int | None, int]] = {
+    errno.ENOSPC: sqlite3.SQLITE_FULL,
+    errno.EDQUOT: sqlite3.SQLITE_FULL,
+    errno.EACCES: sqlite3.SQLITE_PERM,
+    errno.EPERM: sqlite3.SQLITE_PERM,
+    errno.EROFS: sqlite3.SQLITE_READONLY,
+    errno.ENOENT: sqlite3.SQLITE_CANTOPEN,
+    errno.ENOTDIR: sqlite3.SQLITE_CANTOPEN,
+    errno.EISDIR: sqlite3.SQLITE_CANTOPEN,
+    errno.EEXIST: sqlite3.SQLITE_CANTOPEN,
+}
+# A virtual table's own complaint of what it was told to do: the statement's mistake, not the file's.
+_CORRUPT_VIRTUAL_TABLE: Final = 267
+
+
+def store_error(location: str | os.PathLike[str], error: BaseException) -> StoreError | None:
+    """The StoreError for what SQLite or the system raised; None where the statement is at fault, or another process."""
+    match error:
+        case OSError():
+            code, reason = _SYSTEM.get(error.errno, sqlite3.SQLITE_IOERR), error.strerror or str(error)
+        case sqlite3.Error():
+            # Errors of the sqlite3 module itself have no code of SQLite's.
+            full: int = getattr(error, "sqlite_errorcode", 0)
+            code, reason = full & 0xFF if full != _CORRUPT_VIRTUAL_TABLE else 0, str(error)
+        case _:
+            return None
+    way = _WAYS_OUT.get(code)
+    return None if way is None else StoreError(f"{os.fspath(location)}: {reason}. {way[1]}", reason, way[0])
+
+
+@contextmanager
+def on_disk(location: str | os.PathLike[str]) -> Generator[None]:
+    """Raise StoreError for what goes wrong with the files at `location` meanwhile."""
+    try:
+        yield
+    except (OSError, sqlite3.Error) as error:
+        failure = store_error(location, error)
+        if failure is None:
+            raise
+        raise failure from error

@@ -1,0 +1,114 @@
+"""Large values as files beside a database: what an acknowledged write survives, and what a killed process leaves.
+
+A file is written whole, down to the disk, before the row that names it; this file knows no binding.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Final
+
+from core.backends.embedded.disk import on_disk, store_error
+
+__all__ = ["Files"]
+
+_STALE_TEMPORARY: Final = 3600.0
+
+
+class Files:
+    """Large values as files beside their database, each written whole or not at all.
+
+    A row names its file, and only the row makes it real: write the file, `publish` it inside the transaction that
+    stores its name, and `remove` the file of the row that was replaced after that transaction. What a killed process
+    leaves behind is found by `sweep`.
+    """
+
+    __slots__ = ("folder",)
+
+    def __init__(self, folder: Path) -> None:
+        self.folder: Path = folder
+
+    def stage(self, chunks: Iterable[bytes]) -> Path:
+        """Write a new file, down to the disk, under a temporary name. Blocks: call it in a thread when it is large.
+
+        Raises StoreError where it cannot be written.
+        """
+        with on_disk(self.folder):
+            return self._stage(chunks)
+
+    def _stage(self, chunks: Iterable[bytes]) -> Path:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        descriptor, name = tempfile.mkstemp(dir=self.folder, suffix=".tmp")
+        try:
+            with open(descriptor, "wb") as file:
+                file.writelines(chunks)
+                file.flush()
+                os.fsync(file.fileno())
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+        return Path(name)
+
+    def publish(self, staged: Path) -> str:
+        """Give a staged file its final name and return it, for its row. Call it inside the row's transaction."""
+        name = staged.stem
+        staged.rename(self.folder / name)
+        if os.name == "posix":
+            # The row must not outlive the name of its file when the power fails.
+            descriptor = os.open(self.folder, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+        return name
+
+    def discard(self, staged: Path) -> None:
+        """Delete a staged file that was not published. One that was published is left alone."""
+        staged.unlink(missing_ok=True)
+
+    def read(self, name: str) -> bytes:
+        """Return a whole file. Raises FileNotFoundError where its row has been replaced meanwhile: read the row again."""
+        path = self.folder / name
+        try:
+            return path.read_bytes()
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise store_error(path, error) or error from error
+
+    def path(self, name: str) -> Path:
+        """Return where a file is, to read a part of it."""
+        return self.folder / name
+
+    def remove(self, names: Iterable[str]) -> None:
+        """Delete files that no row names any more. Missing ones are fine."""
+        for name in names:
+            (self.folder / name).unlink(missing_ok=True)
+
+    def sweep(self, named: Callable[[], Iterable[str]]) -> int:
+        """Delete what no row names, and return how many files that were. Call it inside a writing transaction.
+
+        Inside one, no other process can be between `publish` and its commit. A temporary file is another process's
+        work until it is an hour old.
+        """
+        if not self.folder.is_dir():
+            return 0
+        keep = set(named())
+        removed = 0
+        oldest = time.time() - _STALE_TEMPORARY
+        for path in self.folder.iterdir():
+            if path.name in keep:
+                continue
+            if path.suffix == ".tmp":
+                try:
+                    if path.stat().st_mtime > oldest:
+                        continue
+                except FileNotFoundError:
+                    continue
+            path.unlink(missing_ok=True)
+            removed += 1
+        return removed
