@@ -86,6 +86,7 @@ WORKER_MODULES = [
     "core.dispatch",
     "core.env",
     "core.errors",
+    "core.finding",
     "core.handlers",
     "core.header_block",
     "core.http",

@@ -14,8 +14,9 @@ from typing_extensions import TypeVar
 
 from core import http
 from core.context import ExecutionContext, ScheduledEvent
-from core.dispatch import Dispatcher, Entry
+from core.dispatch import Dispatcher
 from core.errors import DeveloperError, HandlerError, OrderError, RegistrationError
+from core.finding import Entry
 from core.handlers import Handler, Middleware, arguments_of, info_of, name_of
 from core.request import Request
 from core.response import Response

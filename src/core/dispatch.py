@@ -1,19 +1,16 @@
-"""One request: its chain found, run, and its response finalized.
+"""One request: its chain run, its errors answered, and its response finalized.
 
-Everything about order is decided here: which middleware stand before a route, what an error does after something was
-sent, when `on_send` hooks run and when a response is final. How a chain is built is in `core.chain`, the default answers
-in `core.answers`. This file does not know where requests come from, nor how routes are registered.
-
-Chains are built once. For a path without parameters the chain is kept under the path itself, and a request to it costs
-one look into one dict.
+Decided here: what an error does after something was sent, when `on_send` hooks run and when a response is final. Which
+chain a request has is decided in `core.finding`, how one is built in `core.chain`, the default answers in
+`core.answers`. This file does not know where requests come from, nor how routes are registered.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from core.answers import (
     NOT_FOUND,
@@ -25,107 +22,23 @@ from core.answers import (
     drop_null_body,
     find_error_handler,
     last_error,
-    refuse_malformed,
     stage_error_headers,
 )
-from core.chain import Run, build_chain, set_own_parameters
+from core.chain import Run
 from core.errors import CoreError, NothingSentError
-from core.handlers import ErrorHandler, Handler, Middleware, Next, info_of, name_of
+from core.finding import LAST, ChainFinder, Entry, build_scoped
+from core.handlers import ErrorHandler, Handler, Next, name_of
 from core.http.response import NULL_BODY_STATUSES
-from core.http.url import canonical_path, find_noncanonical, split_path
-from core.request import NO_PARAMS, AnyRequest, FoundParams, OpenRequest, Params
+from core.http.url import split_path
+from core.request import AnyRequest, OpenRequest, Params
 from core.response import Hook, NarrowingHooks, Response
-from core.routing.pattern import Pattern
-from core.routing.scopes import Scope, Scopes
-from core.routing.table import Leaf, Table
 
-__all__ = ["ALL", "Dispatcher", "Entry", "Instrument"]
+__all__ = ["Dispatcher"]
 
 log: logging.Logger = logging.getLogger("core")
 
-ALL = "*"
-"""The method of an entry that answers every method."""
-_LAST = 1 << 62
-_KEPT_CHAINS = 1024
 
-
-class Entry:
-    """One thing that was registered, with its whole path: a route, or one middleware over a prefix."""
-
-    __slots__ = ("errors", "handler", "method", "middleware", "pattern")
-
-    def __init__(
-        self,
-        method: str | None,
-        pattern: Pattern,
-        middleware: Sequence[Middleware[Any, Any]],
-        handler: Handler[Any, Any] | None = None,
-        errors: tuple[ErrorHandlers, ...] = (),
-    ) -> None:
-        self.method: str | None = method
-        """The method of a route, ALL for any; None for a middleware over a prefix."""
-        self.pattern: Pattern = pattern
-        self.middleware: Sequence[Middleware[Any, Any]] = middleware
-        self.handler: Handler[Any, Any] | None = handler
-        self.errors: tuple[ErrorHandlers, ...] = errors
-        """The error handlers of the routers that it is registered on, the outermost first; without the application's."""
-
-    @property
-    def label(self) -> str:
-        """The name of a route in messages."""
-        method = "any method" if self.method == ALL else self.method
-        return f"{method} {self.pattern.text}"
-
-
-class _Route:
-    """A route with its chain, which is built when the first request comes for it; two where a segment is optional."""
-
-    __slots__ = ("chains", "entry", "maybe", "middleware", "order", "pattern", "run")
-
-    def __init__(self, order: int, entry: Entry, pattern: Pattern, middleware: list[Middleware[Any, Any]]) -> None:
-        self.order = order
-        self.entry = entry
-        self.pattern = pattern
-        self.middleware = middleware  # those of `entry`, made for its location
-        self.run: Run | None = None
-        self.maybe = False  # whether the middleware that cover it depend on the request
-        self.chains: dict[tuple[int, ...], Run] | None = None
-
-
-class _Routes(Table[_Route]):
-    """The routes of one method, and the chains of those of their paths that need no care."""
-
-    __slots__ = ("chains",)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.chains: dict[str, Run] = {}
-
-
-class _Tables(dict[str, _Routes]):
-    """The routes of each method; `any` has those of every other method."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.any: _Routes = _Routes()
-
-    def __missing__(self, method: str) -> _Routes:
-        return self.any
-
-
-class Instrument(Protocol):
-    """Stands around what a chain is built of, as `core.tracing` does. A dispatcher without one pays nothing for it."""
-
-    def middleware(self, middleware: Middleware[Any, Any], /) -> Middleware[Any, Any]:
-        """The middleware that runs instead of `middleware`."""
-        ...
-
-    def request(self, run: Run, entry: Entry | None, /) -> Run:
-        """The chain that runs instead of a route's, or, where there is no entry, of a path without one."""
-        ...
-
-
-class Dispatcher:
+class Dispatcher(ChainFinder):
     """Runs requests through the entries that `load` gives, in their order.
 
     `error_handlers` are the application's own. An error that none of them answers has a default answer: as problem
@@ -140,7 +53,7 @@ class Dispatcher:
         method_not_allowed: bool = False,
         problem_details: bool = False,
     ) -> None:
-        self._load = load
+        super().__init__(load)
         self.error_handlers = error_handlers
         self.method_not_allowed = method_not_allowed
         self.problem_details = problem_details
@@ -148,28 +61,20 @@ class Dispatcher:
         self.on_failure: Callable[[Exception], object] | None = None
         """Called with every error that is going to be answered, by `core dev`."""
         self.not_found: Handler[Any, Any] | None = None
-        self.instrument: Instrument | None = None
-        """It is asked when chains are built. After setting it, set `stale`."""
         # The application's error handler, where it has one for all errors and no other.
         self._only_handler: ErrorHandler[Any] | None = None
-        # The error handlers of the routers that middleware stands in, by the order of the middleware.
-        self._errors: dict[int, tuple[ErrorHandlers, ...]] = {}
         self._end: Run = self._answer_missing
         if method_not_allowed or problem_details:
             self._end = self._answer_missing_by_choice
-        self._tables = _Tables()
-        self._scopes: Scopes[Middleware[Any, Any]] = Scopes()
-        self._scoped = False
-        # The chain for a path that no route has: one, or one for each set of prefixes with middleware.
-        self._missing: Run | None = None
-        self._chains: dict[tuple[int, ...], Run] = {}
-        self.stale: bool = True
-        """True if something was registered since the entries were loaded."""
 
     @property
     def on_error(self) -> ErrorHandler[Any] | None:
         """The application's handler for every error, if it has one."""
         return self.error_handlers.get(Exception)
+
+    def _compile(self) -> None:
+        super()._compile()
+        self._only_handler = self.on_error if len(self.error_handlers) == 1 else None
 
     # -- one request
 
@@ -230,164 +135,21 @@ class Dispatcher:
         try:
             segments = ["", *split_path(own.path)]
             leaf = self._tables[own.method].find(segments)
-            scopes = self._scopes.covering(segments, _LAST if leaf is None else leaf.order)
+            scopes = self._scopes.covering(segments, LAST if leaf is None else leaf.order)
 
             async def go_on(req: OpenRequest, res: Response) -> None:
                 req.params = params
                 await next()
 
             if leaf is None:
-                await _build_chain(scopes, go_on)(own, res)
+                await build_scoped(scopes, go_on)(own, res)
             else:
                 own.params = Params(leaf.parameters(segments))
                 await self._build_whole(scopes, leaf, go_on)(own, res)
         finally:
             own.params = params
 
-    # -- finding the chain
-
-    def _find_chain(self, req: Any, table: _Routes) -> Run:
-        """The chain for a request that is not to a known path without parameters; sets `req.params`."""
-        path: str = req.path
-        head, slash, last = path.rpartition("/")
-        leaf = table.single_parameter_routes.get(head)
-        if leaf is not None and last.isalnum() and last.isascii() and slash and path not in table.static:
-            # The path is canonical: what is before its last segment stands in the table as it is.
-            params = req.params = FoundParams()
-            params.found = {leaf.one: last}
-            return leaf.value.run or self._find_route_chain(leaf, path.split("/"), req)
-        # As `is_canonical` has it, without the call.
-        if find_noncanonical(path) is not None or "/." in path or path[:1] != "/":
-            path = req.path = canonical_path(path)
-        segments = path.split("/")
-        if "%" in path:
-            try:
-                segments = ["", *split_path(path)]
-            except ValueError:
-                return self._instrumented(_build_chain([*self._scopes.everywhere], refuse_malformed))
-            leaf = table.find(segments)
-        elif segments[-1] == "" and len(segments) > 1:
-            segments.pop()  # a trailing slash is ignored
-            leaf = table.find(segments)
-        else:
-            leaf = table.static.get(path) or table.find_among_shapes(segments)
-        if leaf is None:
-            return self._find_missing_chain(segments)
-        if leaf.names or leaf.rest:
-            req.params = Params(leaf.parameters(segments))
-            table.keep_single_parameter_route(leaf, segments)
-        return leaf.value.run or self._find_route_chain(leaf, segments, req)
-
-    def _find_route_chain(self, leaf: Leaf[_Route], segments: list[str], req: AnyRequest) -> Run:
-        route = leaf.value
-        if not route.maybe:
-            scopes, route.maybe = self._scopes.over(route.pattern, route.order)
-            if not route.maybe:
-                run = route.run = self._instrumented(self._build_whole(scopes, leaf), route.entry)
-                if route.pattern.static:
-                    self._keep(req.method, segments, run)
-                return run
-        scopes = self._scopes.covering(segments, route.order)
-        key = tuple(scope.order for scope in scopes)
-        if route.chains is None:
-            route.chains = {}
-        chain = route.chains.get(key)
-        if chain is None:
-            chain = self._instrumented(self._build_whole(scopes, leaf), route.entry)
-            if len(route.chains) < _KEPT_CHAINS:
-                route.chains[key] = chain
-        return chain
-
-    def _keep(self, method: str, segments: list[str], run: Run) -> None:
-        """Keep the chain of a path without parameters under the path, for every spelling that needs no care."""
-        path = "/".join(segments)
-        table = self._tables[method]
-        if path == "" or path in table.static:
-            table.chains[path or "/"] = run
-
-    def _find_missing_chain(self, segments: list[str]) -> Run:
-        if not self._scoped:
-            if self._missing is None:
-                self._missing = self._instrumented(_build_chain(self._scopes.everywhere, self._end))
-            return self._missing
-        scopes = self._scopes.covering(segments, _LAST)
-        key = tuple(scope.order for scope in scopes)
-        chain = self._chains.get(key)
-        if chain is None:
-            chain = self._instrumented(_build_chain(scopes, self._end))
-            if len(self._chains) < _KEPT_CHAINS:
-                self._chains[key] = chain
-        return chain
-
-    # -- building chains
-
-    def _instrumented(self, run: Run, entry: Entry | None = None) -> Run:
-        return run if self.instrument is None else self.instrument.request(run, entry)
-
-    def _build_whole(
-        self, scopes: Sequence[Scope[Middleware[Any, Any]]], leaf: Leaf[_Route], end: Run | None = None
-    ) -> Run:
-        """The chain of a route with the middleware that covers it. What the steps of a router raise goes to its handlers."""
-        run = self._build_route(leaf.value, end)
-        errors = leaf.value.entry.errors
-        for depth in range(len(errors), 0, -1):
-            # What is registered on a router stands together, and a route's own router is the last to begin.
-            first = len(scopes)
-            while first and self._errors.get(scopes[first - 1].order, ())[:depth] == errors[:depth]:
-                first -= 1
-            run = self._catch((*reversed(errors[:depth]), self.error_handlers), _build_chain(scopes[first:], run, leaf))
-            scopes = scopes[:first]
-        return _build_chain(scopes, run, leaf)
-
-    def _catch(self, levels: tuple[ErrorHandlers, ...], follow: Run) -> Run:
-        """Run `follow`, and answer what it raises by the first of the levels, where that has a handler for it."""
-
-        async def run(req: AnyRequest, res: Response) -> None:
-            try:
-                await follow(req, res)
-            except Exception as error:
-                if find_error_handler(error, levels[:1]) is None:
-                    raise
-                if self.on_failure is not None:
-                    self.on_failure(error)
-                res.discard()
-                await self._answer(error, req, res, levels)
-
-        return run
-
-    def _build_route(self, route: _Route, end: Run | None = None) -> Run:
-        """The chain of a route: its own middleware, then its handler or the next route that matches."""
-        handler = cast("Run | None", route.entry.handler)
-        order = route.order
-        opens = getattr(handler, "__core_websocket__", False)
-        # After the last route of its path a WebSocket's own handler refuses: 426.
-        last = (handler if opens else None) or end or self._end
-
-        def go_on(req: Any, res: Response) -> Awaitable[object]:
-            return self._resume(req, res, order, last)
-
-        chain = build_chain(route.middleware, handler or go_on)
-        if not opens:
-            return chain
-
-        def open_or_go_on(req: AnyRequest, res: Response) -> Awaitable[object]:
-            return (chain if req._opens_websocket() else go_on)(req, res)
-
-        return open_or_go_on
-
-    async def _resume(self, req: OpenRequest, res: Response, after: int, end: Run) -> None:
-        """Go on behind the route of the order `after`: to the next that matches, or to the end."""
-        segments = ["", *split_path(req.path)]
-        leaf = next(self._tables[req.method].matches(segments, after), None)
-        before = _LAST if leaf is None else leaf.order
-        scopes = self._scopes.covering(segments, before, after)
-        run = _build_chain(scopes, end) if leaf is None else self._build_whole(scopes, leaf, end)
-        params = req.params
-        req.params = NO_PARAMS if leaf is None else Params(leaf.parameters(segments))
-        try:
-            await run(req, res)
-        finally:
-            req.params = params
+    # -- answering a path without a route
 
     async def _answer_missing(self, req: AnyRequest, res: Response) -> None:
         if res.sent:
@@ -408,11 +170,23 @@ class Dispatcher:
         else:
             await self._answer_missing(req, res)
 
-    def _allowed_methods(self, segments: list[str]) -> list[str]:
-        """The methods that a path has routes for, in order of registration. A route for all methods names none."""
-        return [method for method, table in self._tables.items() if table.find(segments) is not None]
-
     # -- failing
+
+    def _catch(self, levels: tuple[ErrorHandlers, ...], follow: Run) -> Run:
+        """Run `follow`, and answer what it raises by the first of the levels, where that has a handler for it."""
+
+        async def run(req: AnyRequest, res: Response) -> None:
+            try:
+                await follow(req, res)
+            except Exception as error:
+                if find_error_handler(error, levels[:1]) is None:
+                    raise
+                if self.on_failure is not None:
+                    self.on_failure(error)
+                res.discard()
+                await self._answer(error, req, res, levels)
+
+        return run
 
     async def _answer(
         self,
@@ -464,61 +238,11 @@ class Dispatcher:
             segments = [""]
         leaf = self._tables[req.method].find(segments)
         if leaf is None:
-            steps = [scope.value for scope in self._scopes.covering(segments, _LAST)]
+            steps = [scope.value for scope in self._scopes.covering(segments, LAST)]
             return nothing_sent(f"{req.method} {req.path}", self.not_found, steps, returned)
         route = leaf.value
         steps = [scope.value for scope in self._scopes.covering(segments, route.order)] + route.middleware
         return nothing_sent(route.entry.label, route.entry.handler, steps, returned)
-
-    # -- loading
-
-    def _compile(self) -> None:
-        """Load the entries. Routes of one method stand in one table; ALL stands in each."""
-        tables = _Tables()
-        for_all: list[_Route] = []
-        scopes: Scopes[Middleware[Any, Any]] = Scopes()
-        scoped = False
-        counts: dict[tuple[str, str], int] = {}
-        entries = list(self._load())
-        errors: dict[int, tuple[ErrorHandlers, ...]] = {}
-        # HEAD is answered by GET without the body, from the same table unless there are routes for HEAD alone.
-        get_methods = ("GET", "HEAD") if any(entry.method == "HEAD" for entry in entries) else ("GET",)
-        for order, entry in enumerate(entries):
-            location = entry.pattern.text if entry.method is None else entry.label
-            placed = [_place(middleware, location, counts) for middleware in entry.middleware]
-            if self.instrument is not None:
-                placed = [self.instrument.middleware(middleware) for middleware in placed]
-            if entry.method is None:
-                scoped = scoped or bool(entry.pattern.parts)
-                if entry.errors:
-                    errors[order] = entry.errors
-                for middleware in placed:
-                    scopes.add(order, entry.pattern, middleware)
-                continue
-            routes = [_Route(order, entry, pattern, placed) for pattern in entry.pattern.variants]
-            methods: Iterable[str]
-            if entry.method == ALL:
-                for_all += routes
-                for route in routes:
-                    tables.any.add(order, route.pattern, route)
-                methods = tables
-            else:
-                methods = get_methods if entry.method == "GET" else (entry.method,)
-                for method in methods:
-                    if method not in tables:
-                        table = tables[method] = _Routes()
-                        for earlier in for_all:
-                            table.add(earlier.order, earlier.pattern, earlier)
-            for method in methods:
-                for route in routes:
-                    tables[method].add(order, route.pattern, route)
-        if "GET" in tables:
-            tables.setdefault("HEAD", tables["GET"])
-        self._tables, self._scopes, self._scoped = tables, scopes, scoped
-        self._missing, self._chains = None, {}
-        self._errors = errors
-        self._only_handler = self.on_error if len(self.error_handlers) == 1 else None
-        self.stale = False
 
 
 def _nothing_handled(handler: ErrorHandler[Any]) -> NothingSentError:
@@ -526,26 +250,6 @@ def _nothing_handled(handler: ErrorHandler[Any]) -> NothingSentError:
         f"the error handler {name_of(handler)} ended without sending. Send something in it, or `await next(err)` for "
         "the default answer"
     )
-
-
-def _build_chain(scopes: Sequence[Scope[Middleware[Any, Any]]], end: Run, leaf: Leaf[_Route] | None = None) -> Run:
-    """The chain of the middleware of `scopes`, then `end`."""
-    known = frozenset(leaf.names) if leaf is not None else frozenset[tuple[str, int]]()
-    middleware = [
-        # A prefix may name parameters that the route does not.
-        scope.value if known.issuperset(scope.names) else set_own_parameters(scope.value, scope.names)
-        for scope in scopes
-    ]
-    return build_chain(middleware, end)
-
-
-def _place(middleware: Middleware[Any, Any], location: str, counts: dict[tuple[str, str], int]) -> Middleware[Any, Any]:
-    """The middleware for one location, which `counts` tells apart from others of its name there."""
-    info = info_of(middleware)
-    if info is None or info.placed is None:
-        return middleware
-    number = counts[location, info.name] = counts.get((location, info.name), 0) + 1
-    return info.placed(location, number)
 
 
 def _finish(req: AnyRequest, res: Response, hooks: list[Hook]) -> None:

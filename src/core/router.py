@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, Generic, cast, overload
 from typing_extensions import TypeVar
 
 from core.answers import ErrorHandlers
-from core.dispatch import ALL, Dispatcher, Entry
+from core.dispatch import Dispatcher
 from core.errors import DeveloperError, HandlerError, OrderError, RegistrationError
+from core.finding import ALL, Entry
 from core.handlers import (
     Authenticator,
     ErrorHandler,

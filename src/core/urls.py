@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from core.dispatch import Entry
 from core.errors import PathError
+from core.finding import Entry
 from core.handlers import name_of
 from core.http.escapes import percent_encode
 from core.routing.pattern import Pattern

@@ -1,7 +1,7 @@
 """A key-value namespace, as a handler sees it: `KVNamespace`, and the values it gives.
 
 Python's spelling of the platform's API. No implementation is here: the embedded one is
-`backends/embedded/kv.py`, the runtime's `backends/workerd/kv.py`, and both keep
+`backends/embedded/kv/`, the runtime's `backends/workerd/kv.py`, and both keep
 `testing/contracts/kv.py`.
 """
 

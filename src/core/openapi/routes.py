@@ -15,7 +15,7 @@ import attrs
 
 from core.answers import ErrorHandlers
 from core.app import App
-from core.dispatch import Entry
+from core.finding import Entry
 from core.handlers import info_of
 from core.middleware.jwks import FetchedKeySet
 from core.middleware.token_source import TokenSource

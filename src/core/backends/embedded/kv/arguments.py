@@ -1,0 +1,179 @@
+"""The arguments and values of KV calls: what is refused, and in which words, and the forms that a value is read in."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, Final, Literal, NoReturn, TypeAlias, TypeGuard, cast
+
+from core.backends.embedded.disk import StoreBusyError, StoreError
+from core.backends.embedded.keys import decode_cursor
+from core.bindings.numbers import refuse_large_numbers
+from core.errors import KVError, KVSyntaxError, KVTypeError
+from core.http.json import check_nesting, loads
+
+__all__ = [
+    "MAX_KEY",
+    "MAX_VALUE",
+    "Verb",
+    "check_cache_ttl",
+    "check_length",
+    "collect",
+    "dump_metadata",
+    "encode_key",
+    "failed",
+    "key_of",
+    "keys_of",
+    "parse",
+    "read_as",
+    "read_cursor",
+    "refuse",
+    "refuse_key",
+    "text_of",
+    "to_int32",
+]
+
+MAX_KEY: Final = 512
+MAX_VALUE: Final = 25 * 1024 * 1024
+MIN_CACHE_TTL: Final = 30
+_CHUNK: Final = 64 * 1024
+
+Verb: TypeAlias = Literal["GET", "PUT", "DELETE", "GET_BULK"]
+
+
+def refuse(verb: Verb, status: int, message: str) -> NoReturn:
+    """Raise the platform's error for a call."""
+    raise KVError(f"KV {verb} failed: {status} {message}")
+
+
+def failed(verb: Verb, error: StoreError) -> KVError:
+    """The error for a call that the disk, or another process, got in the way of."""
+    return KVError(f"KV {verb} failed: {503 if isinstance(error, StoreBusyError) else 500} {error}")
+
+
+def refuse_key(key: object) -> NoReturn:
+    """Refuse a key that is not a string."""
+    raise KVTypeError(f"A key must be a str, not {type(key).__name__}. Write str(key) if that is what you mean")
+
+
+def _is_list(keys: object) -> TypeGuard[Sequence[Any]]:
+    return isinstance(keys, Sequence) and not isinstance(keys, (bytes, bytearray, memoryview))
+
+
+def keys_of(keys: object) -> Sequence[Any]:
+    """The keys of a bulk read. Raises KVTypeError where they are not a sequence."""
+    if not _is_list(keys):
+        refuse_key(keys)
+    return keys
+
+
+def key_of(key: str, verb: Verb) -> bytes:
+    """A key in bytes. Raises KVTypeError for one that the platform does not take."""
+    if not isinstance(key, str):
+        refuse_key(key)
+    if len(key) < 3:
+        if not key:
+            raise KVTypeError("Key name cannot be empty.")
+        if key in (".", ".."):
+            raise KVTypeError(f'"{key}" is not allowed as a key name.')
+    return encode_key(key, verb)
+
+
+def encode_key(key: str, verb: Verb) -> bytes:
+    """A key as UTF-8. Half a surrogate pair has none: U+FFFD for it would make one key of several."""
+    try:
+        return key.encode()
+    except UnicodeEncodeError:
+        refuse(verb, 400, "Could not URL-decode key name")
+
+
+def check_length(verb: Verb, raw: bytes) -> None:
+    """Refuse a key that is too long."""
+    if len(raw) > MAX_KEY:
+        refuse(verb, 414, f"UTF-8 encoded length of {len(raw)} exceeds key length limit of {MAX_KEY}.")
+
+
+def check_cache_ttl(verb: Verb, cache_ttl: int) -> None:
+    """Refuse a cache_ttl that is too short."""
+    seconds = to_int32("cache_ttl", cache_ttl)
+    if seconds < MIN_CACHE_TTL:
+        refuse(verb, 400, f"Invalid cache_ttl of {seconds}. Cache TTL must be at least {MIN_CACHE_TTL}.")
+
+
+def to_int32(name: str, value: float) -> int:
+    """The platform's 32-bit integer: fractions are cut off, what is not a finite number is 0."""
+    if not isinstance(value, (int, float)):
+        raise KVTypeError(f"{name} must be a number, not {value!r}")
+    if not math.isfinite(value):
+        return 0
+    whole = math.trunc(value)
+    if not -(2**31) <= whole < 2**31:
+        raise KVTypeError("Value out of range. Must be between -2147483648 and 2147483647 (inclusive).")
+    return whole
+
+
+def text_of(value: bytes) -> str:
+    """A value as text; bytes that are not UTF-8 are replaced."""
+    return value.decode("utf-8", "replace")
+
+
+def read_as(value: bytes, type: str) -> Any:
+    """A value as a call asked for it."""
+    match type:
+        case "text":
+            return value.decode("utf-8", "replace")
+        case "json":
+            return parse(text_of(value))
+        case "bytes" | "arrayBuffer":
+            return value
+        case "stream":
+            return _stream(value)
+        case _:
+            raise KVTypeError('Unknown response type. Possible types are "text", "arrayBuffer", "json", and "stream".')
+
+
+async def _stream(value: bytes) -> AsyncIterator[bytes]:
+    for start in range(0, len(value), _CHUNK):
+        yield value[start : start + _CHUNK]
+
+
+def parse(text: str) -> Any:
+    """A value as JSON. Raises KVSyntaxError."""
+    try:
+        return loads(text)
+    except ValueError as error:
+        raise KVSyntaxError(f"The value is not JSON: {error}") from error
+
+
+def dump_metadata(metadata: Any) -> str:
+    """Metadata as JSON. Raises KVTypeError for what has none."""
+    try:
+        check_nesting(metadata)
+        text = json.dumps(metadata, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        refuse_large_numbers(text)
+        return text
+    except (TypeError, ValueError) as error:
+        raise KVTypeError(f"Metadata must be JSON: {error}") from error
+
+
+async def collect(stream: Any) -> tuple[bytes, int]:
+    """All of a stream, and its length. What is beyond the limit is counted, for the message, and not kept."""
+    chunks: list[bytes] = []
+    length = 0
+    async for chunk in stream:
+        if not isinstance(chunk, (bytes, bytearray, memoryview)):
+            raise KVTypeError(f"A stream must give bytes, not {type(chunk).__name__}")
+        length += len(chunk) if not isinstance(chunk, memoryview) else chunk.nbytes
+        if length <= MAX_VALUE:
+            chunks.append(bytes(cast("bytes", chunk)))
+        else:
+            chunks.clear()
+    return b"".join(chunks), length
+
+
+def read_cursor(cursor: str) -> bytes:
+    """The last key of the page before."""
+    if not isinstance(cursor, str):
+        raise KVTypeError(f"A cursor must be a str, not {type(cursor).__name__}. Pass the last page's cursor")
+    return decode_cursor(cursor)

@@ -1,0 +1,397 @@
+"""The embedded key-value namespace: the platform's semantics over one SQLite table.
+
+What is refused, when and in which words follows the recordings in `tests/traces`; the order of the
+checks is the platform's too. Read your writes, at once: what is slower in production is a fake's
+business (`testing/kv.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import sqlite3
+from base64 import b64encode
+from collections.abc import AsyncIterator, Sequence
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, overload
+
+from core.backends.embedded.disk import StoreError
+from core.backends.embedded.files import Files
+from core.backends.embedded.kv.arguments import (
+    MAX_KEY,
+    MAX_VALUE,
+    Verb,
+    check_cache_ttl,
+    check_length,
+    collect,
+    dump_metadata,
+    encode_key,
+    failed,
+    key_of,
+    keys_of,
+    parse,
+    read_as,
+    read_cursor,
+    refuse,
+    refuse_key,
+    text_of,
+    to_int32,
+)
+from core.backends.embedded.kv.rows import KVRows
+from core.bindings.kv import KVKey, KVListResult, KVPutValue, KVType, KVValue
+from core.calls import Hookable, binding_call
+from core.errors import KVError, KVSyntaxError, KVTypeError
+from core.http.streams import encode
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from typing_extensions import TypeForm
+
+__all__ = ["EmbeddedKVNamespace"]
+
+T = TypeVar("T")
+
+MAX_METADATA: Final = 1024
+MAX_BULK_KEYS: Final = 100
+MAX_LIST_KEYS: Final = 1000
+MIN_TTL: Final = 60
+
+# Rows stay small, so that a list of keys does not wade through megabytes of values.
+_LARGE: Final = 128 * 1024
+
+
+class EmbeddedKVNamespace(KVRows, Hookable):
+    """The namespace `name` of `store`. Two objects of one name are one namespace."""
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self._database.location}>"
+
+    # ------------------------------------------------------------------ reading
+
+    @overload
+    async def get(  # type: ignore[overload-overlap]  # a str is a Sequence[str] too: it is taken as one key
+        self, key: str, type: Literal["text"] = "text", *, cache_ttl: int | None = None
+    ) -> str | None: ...
+    @overload
+    async def get(self, key: str, type: Literal["json"], *, cache_ttl: int | None = None) -> Any: ...
+    @overload
+    async def get(self, key: str, type: Literal["bytes"], *, cache_ttl: int | None = None) -> bytes | None: ...
+    @overload
+    async def get(
+        self, key: str, type: Literal["stream"], *, cache_ttl: int | None = None
+    ) -> AsyncIterator[bytes] | None: ...
+    @overload
+    async def get(
+        self, key: Sequence[str], type: Literal["text"] = "text", *, cache_ttl: int | None = None
+    ) -> dict[str, str | None]: ...
+    @overload
+    async def get(
+        self, key: Sequence[str], type: Literal["json"], *, cache_ttl: int | None = None
+    ) -> dict[str, Any]: ...
+    @binding_call
+    async def get(self, key: str | Sequence[str], type: KVType = "text", *, cache_ttl: int | None = None) -> Any:
+        """Return the value under `key`, or None; of several keys, a dict of them. See `KVNamespace.get`."""
+        if not isinstance(key, str):
+            found = await self._get_bulk(key, type, cache_ttl)
+            return {name: None if entry is None else entry[0] for name, entry in found.items()}
+        raw = key_of(key, "GET")
+        if len(raw) > MAX_KEY:
+            check_length("GET", raw)
+        if cache_ttl is not None:
+            check_cache_ttl("GET", cache_ttl)
+        # Most reads end here: a small value, and nobody else at the database.
+        try:
+            stored = self._select(raw)
+        except sqlite3.Error:
+            stored = await self._wait("GET", lambda: self._select(raw))
+        if stored is None:
+            return None
+        value = stored[0]
+        if value is None:
+            loaded = await self._load(raw, "GET")
+            if loaded is None:
+                return None
+            value = loaded[0]
+        return value.decode("utf-8", "replace") if type == "text" else read_as(value, type)
+
+    @binding_call
+    async def get_json(self, key: str, type_: TypeForm[T], /, *, cache_ttl: int | None = None) -> T | None:
+        """Return the JSON value under `key` as a `T`, or None. See `KVNamespace.get_json`."""
+        stored = await self._get(key, cache_ttl)
+        value = None if stored is None else read_as(stored[0], "json")
+        if value is None:
+            return None
+        from core.structure import structure
+
+        return structure(value, type_)
+
+    @overload
+    async def get_with_metadata(  # type: ignore[overload-overlap]  # as in get
+        self, key: str, type: Literal["text"] = "text", *, cache_ttl: int | None = None
+    ) -> KVValue[str | None]: ...
+    @overload
+    async def get_with_metadata(  # type: ignore[overload-overlap]  # as in get
+        self, key: str, type: Literal["json"], *, cache_ttl: int | None = None
+    ) -> KVValue[Any]: ...
+    @overload
+    async def get_with_metadata(
+        self, key: str, type: Literal["bytes"], *, cache_ttl: int | None = None
+    ) -> KVValue[bytes | None]: ...
+    @overload
+    async def get_with_metadata(
+        self, key: str, type: Literal["stream"], *, cache_ttl: int | None = None
+    ) -> KVValue[AsyncIterator[bytes] | None]: ...
+    @overload
+    async def get_with_metadata(
+        self, key: Sequence[str], type: Literal["text"] = "text", *, cache_ttl: int | None = None
+    ) -> dict[str, KVValue[str] | None]: ...
+    @overload
+    async def get_with_metadata(
+        self, key: Sequence[str], type: Literal["json"], *, cache_ttl: int | None = None
+    ) -> dict[str, KVValue[Any] | None]: ...
+    @binding_call
+    async def get_with_metadata(
+        self, key: str | Sequence[str], type: KVType = "text", *, cache_ttl: int | None = None
+    ) -> Any:
+        """Return value and metadata; of several keys, a dict of them. See `KVNamespace.get_with_metadata`."""
+        if not isinstance(key, str):
+            found = await self._get_bulk(key, type, cache_ttl)
+            return {name: None if entry is None else KVValue(*entry) for name, entry in found.items()}
+        stored = await self._get(key, cache_ttl)
+        if stored is None:
+            return KVValue(None)
+        value, metadata = stored
+        return KVValue(read_as(value, type), None if metadata is None else json.loads(metadata))
+
+    @binding_call
+    async def list(
+        self, *, prefix: str | None = None, limit: int | None = MAX_LIST_KEYS, cursor: str | None = None
+    ) -> KVListResult:
+        """Return one page of keys. See `KVNamespace.list`."""
+        count = MAX_LIST_KEYS if limit is None else to_int32("limit", limit)
+        if count <= 0:
+            count = MAX_LIST_KEYS
+        if count > MAX_LIST_KEYS:
+            refuse(
+                "GET", 400, f"Invalid key_count_limit of {count}. Please specify an integer less than {MAX_LIST_KEYS}."
+            )
+        start = b"" if prefix is None else encode_key(prefix, "GET")
+        check_length("GET", start)
+        after = b"" if cursor is None else read_cursor(cursor)
+        try:
+            rows = self._list(start, after, count + 1)
+        except sqlite3.Error:
+            rows = await self._wait("GET", lambda: self._list(start, after, count + 1))
+        more = len(rows) > count
+        keys = [
+            KVKey(key.decode(), expiration, None if metadata is None else json.loads(metadata))
+            for key, expiration, metadata in (rows[:count] if more else rows)
+        ]
+        return KVListResult(keys, not more, b64encode(rows[count - 1][0]).decode() if more else None)
+
+    # ------------------------------------------------------------------ writing
+
+    @binding_call
+    async def put(
+        self,
+        key: str,
+        value: KVPutValue,
+        *,
+        expiration: float | None = None,
+        expiration_ttl: float | None = None,
+        metadata: Any = None,
+    ) -> None:
+        """Store `value` under `key`. See `KVNamespace.put`."""
+        await self._put(key, value, expiration, expiration_ttl, metadata)
+
+    @binding_call
+    async def put_json(
+        self,
+        key: str,
+        value: Any,
+        *,
+        expiration: float | None = None,
+        expiration_ttl: float | None = None,
+        metadata: Any = None,
+    ) -> None:
+        """Store `value` as compact JSON. See `KVNamespace.put_json`."""
+        from core.http.json import dumps
+
+        try:
+            text = dumps(value)
+        except (TypeError, ValueError) as error:
+            raise KVTypeError(f"KV put_json() cannot write this value as JSON: {error}") from error
+        await self._put(key, text, expiration, expiration_ttl, metadata)
+
+    @binding_call
+    async def delete(self, key: str) -> None:
+        """Remove `key`. See `KVNamespace.delete`."""
+        raw = key_of(key, "DELETE")
+        check_length("DELETE", raw)
+        try:
+            self._write(raw, None)
+        except sqlite3.Error:
+            await self._wait("DELETE", lambda: self._write(raw, None))
+
+    # ------------------------------------------------------------------ the steps of both
+
+    async def _get(self, key: str, cache_ttl: int | None) -> tuple[bytes, str | None] | None:
+        raw = key_of(key, "GET")
+        if len(raw) > MAX_KEY:
+            check_length("GET", raw)
+        if cache_ttl is not None:
+            check_cache_ttl("GET", cache_ttl)
+        return await self._load(raw, "GET")
+
+    async def _load(self, raw: bytes, verb: Verb) -> tuple[bytes, str | None] | None:
+        """The value and the metadata under a key that is in order."""
+        missing: str | None = None
+        while True:
+            try:
+                stored = self._select(raw)
+            except sqlite3.Error:
+                stored = await self._wait(verb, lambda: self._select(raw))
+            if stored is None:
+                return None
+            value, _, metadata, file = stored
+            if file is None:
+                return value or b"", metadata
+            assert self._files is not None
+            try:
+                return await asyncio.to_thread(self._files.read, file), metadata
+            except FileNotFoundError as error:
+                # Replaced since, perhaps by another process: the row says by what.
+                if file == missing:
+                    raise KVError(
+                        f"KV {verb} failed: 500 {self._files.path(file)}, the value of this key, is missing. Restore "
+                        "the file from a copy, or put or delete the key"
+                    ) from error
+                missing = file
+            except StoreError as error:
+                raise failed(verb, error) from error
+
+    async def _get_bulk(
+        self, keys: Sequence[str], type: str, cache_ttl: int | None
+    ) -> dict[str, tuple[Any, Any] | None]:
+        if not isinstance(keys, (list, tuple)):
+            keys = keys_of(keys)
+        if type not in ("text", "json"):
+            refuse("GET_BULK", 400, f'"{type}" is not a valid type. Use "json" or "text"')
+        if len(keys) > MAX_BULK_KEYS:
+            refuse("GET_BULK", 400, f"You can request a maximum of {MAX_BULK_KEYS} keys")
+        if not keys:
+            refuse("GET_BULK", 400, "You must request a minimum of 1 key")
+        found: dict[str, tuple[Any, Any] | None] = {}
+        size = 0
+        for key in keys:
+            if not isinstance(key, str):
+                refuse_key(key)
+            if not key:
+                refuse("GET_BULK", 400, "Key names must not be empty")
+            if key in (".", ".."):
+                refuse("GET_BULK", 400, f'Illegal key name "{key}". Please use a different name.')
+            raw = encode_key(key, "GET_BULK")
+            check_length("GET_BULK", raw)
+            if cache_ttl is not None:
+                check_cache_ttl("GET_BULK", cache_ttl)
+            stored = await self._load(raw, "GET_BULK")
+            if stored is None:
+                found[key] = None
+                continue
+            value, metadata = stored
+            size += len(value)
+            read: Any = text_of(value)
+            if type == "json":
+                try:
+                    read = parse(read)
+                except KVSyntaxError as error:
+                    message = "At least one of the requested keys corresponds to a non-json value"
+                    raise KVError(f"KV GET_BULK failed: 400 {message}") from error
+            found[key] = (read, None if metadata is None else json.loads(metadata))
+        if size > MAX_VALUE:
+            refuse("GET_BULK", 413, f"Total size of request exceeds the limit of {MAX_VALUE // 1024 // 1024}MB")
+        return found
+
+    async def _put(
+        self, key: str, value: KVPutValue, expiration: float | None, expiration_ttl: float | None, metadata: Any
+    ) -> None:
+        raw = key_of(key, "PUT")
+        stream = None
+        if isinstance(value, str):
+            data = encode(value)
+        elif isinstance(value, (bytes, bytearray, memoryview)):
+            data = bytes(value)
+        elif hasattr(value, "__aiter__"):
+            stream, data = value, b""
+        else:
+            raise KVTypeError(
+                "KV put() accepts only strings, ArrayBuffers, ArrayBufferViews, and ReadableStreams as values."
+            )
+        if expiration is not None:
+            expiration = to_int32("expiration", expiration)
+        if expiration_ttl is not None:
+            expiration_ttl = to_int32("expiration_ttl", expiration_ttl)
+        text = None if metadata is None else dump_metadata(metadata)
+        if len(raw) > MAX_KEY:
+            check_length("PUT", raw)
+        expires = None
+        if expiration is not None or expiration_ttl is not None:
+            expires = self._expires(expiration, expiration_ttl)
+        if text is not None and (length := len(encode(text))) > MAX_METADATA:
+            refuse("PUT", 413, f"Metadata length of {length} exceeds limit of {MAX_METADATA}.")
+        length = len(data)
+        if stream is not None:
+            data, length = await collect(stream)
+        if length > MAX_VALUE:
+            refuse("PUT", 413, f"Value length of {length} exceeds limit of {MAX_VALUE}.")
+        if length > _LARGE and self._files is not None:
+            await self._put_file(self._files, raw, data, expires, text)
+            return
+        stored = (data, expires, text, None)
+        try:
+            self._write(raw, stored)
+        except sqlite3.Error:
+            await self._wait("PUT", lambda: self._write(raw, stored))
+
+    async def _put_file(self, files: Files, raw: bytes, data: bytes, expires: int | None, metadata: str | None) -> None:
+        try:
+            staged: Path = await asyncio.to_thread(files.stage, (data,))
+        except StoreError as error:
+            raise failed("PUT", error) from error
+
+        def publish() -> None:
+            with self._database.transaction():
+                self._write(raw, (None, expires, metadata, staged.stem), publish=staged)
+            self._empty_garbage()
+
+        try:
+            await self._wait("PUT", publish)
+        finally:
+            files.discard(staged)
+
+    def _expires(self, expiration: float | None, ttl: float | None) -> int:
+        """Return the expiry of a key, in whole seconds; `ttl` wins. Both have been made 32-bit integers."""
+        now = math.floor(self._clock.time())
+        if ttl is not None:
+            if ttl <= 0:
+                refuse("PUT", 400, f"Invalid expiration_ttl of {ttl}. Please specify integer greater than 0.")
+            if ttl < MIN_TTL:
+                refuse("PUT", 400, f"Invalid expiration_ttl of {ttl}. Expiration TTL must be at least {MIN_TTL}.")
+            return now + int(ttl)
+        assert expiration is not None
+        if expiration <= now:
+            refuse(
+                "PUT",
+                400,
+                f"Invalid expiration of {expiration}. Please specify integer greater than the current number of seconds"
+                " since the UNIX epoch.",
+            )
+        if expiration < now + MIN_TTL:
+            refuse(
+                "PUT",
+                400,
+                f"Invalid expiration of {expiration}. Expiration times must be at least {MIN_TTL} seconds in the"
+                " future.",
+            )
+        return int(expiration)
