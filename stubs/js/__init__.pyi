@@ -19,10 +19,14 @@ class _Object(_Constructor):
 class _Array(_Constructor):
     def from_(self, items: Any, /) -> JsArray[Any]: ...
     def isArray(self, value: object, /) -> bool: ...
+    def of(self, *items: Any) -> JsArray[Any]: ...
 
 class _JSON(JsProxy):
     def parse(self, text: str, /) -> Any: ...
     def stringify(self, value: Any, /) -> str: ...
+
+class _TextEncoder(_Constructor):
+    prototype: Any
 
 class Headers(JsProxy):
     @classmethod
@@ -102,6 +106,7 @@ Error: _Constructor
 TypeError: _Constructor
 Map: _Constructor
 Promise: _Constructor
+TextEncoder: _TextEncoder
 Uint8Array: _Constructor
 WebSocketPair: _Constructor
 FixedLengthStream: _FixedLengthStreamConstructor

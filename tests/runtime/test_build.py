@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from textwrap import dedent
@@ -111,6 +112,14 @@ def test_a_module_that_is_missing_is_told_with_who_imports_it(build: Build) -> N
     assert message.startswith(("main.py, line 1 imports", "/"))
     assert "line 1 imports nowhere_to_be_found" in message
     assert message.endswith("Install it: pip install nowhere_to_be_found")
+
+
+def test_a_bundle_without_a_snapshot_has_the_bytecode_of_what_is_loaded(build: Build) -> None:
+    bundle = build(main=f"import helper\n{dedent(GOOD)}", helper="def unused():\n    import json.tool\n")
+    described = (bundle.folder / "modules" / "bundle.mjs").read_text()
+    compiled = {path.rsplit(".cpython-", 1)[0] for path in re.findall(r'"([^"]+\.pyc)"', described)}
+    assert {"__pycache__/main", "__pycache__/helper", "core/__pycache__/app"} <= compiled
+    assert "core/testing/__pycache__/__init__" not in compiled
 
 
 def test_what_is_for_development_is_in_no_bundle(build: Build) -> None:

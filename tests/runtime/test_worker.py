@@ -94,6 +94,17 @@ def test_a_body_streams_in_and_out_at_once(worker: Running) -> None:
     assert b"SECOND" in received
 
 
+@pytest.mark.parametrize("text", ["plain", "Zoë", "\u4e2d", "\U0001f600"])
+def test_a_long_body_of_any_script_arrives_whole(worker: Running, text: str) -> None:
+    answer = worker.request("POST", "/repeat/20000", json.dumps({"text": text}).encode())
+    assert answer.body == (text * 20000).encode()
+    assert ("Content-Type", "text/plain;charset=UTF-8") in answer.headers
+
+
+def test_half_a_character_is_answered_as_the_replacement_character(worker: Running) -> None:
+    assert worker.request("POST", "/repeat/2", b'{"text": "a\\ud800"}').text == "a\ufffda\ufffd"
+
+
 def test_a_streamed_answer_comes_as_it_is_made(worker: Running) -> None:
     connection = http.client.HTTPConnection("127.0.0.1", worker.node.port, timeout=30)
     started = time.monotonic()

@@ -387,6 +387,11 @@ async def sync(req: Request[Env], res: Response) -> None:
     res.json(run_sync(req.env.KV.get("sync")))
 
 
+@app.post("/repeat/:times")
+async def repeat(req: Request[Env], res: Response) -> None:
+    res.text((await req.json())["text"] * int(req.params["times"]))
+
+
 @app.get("/fail")
 async def fail(req: Request[Env], res: Response) -> None:
     raise RuntimeError("boom")

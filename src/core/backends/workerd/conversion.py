@@ -70,6 +70,7 @@ class Bridge:
     from_entries: Any
     parse: Any
     stringify: Any
+    encode: Any
     is_array: Any
 
 
@@ -91,6 +92,7 @@ def bridge() -> Bridge:
         from_entries=js.Object.fromEntries,
         parse=js.JSON.parse,
         stringify=js.JSON.stringify,
+        encode=js.TextEncoder.prototype.encode.bind(js.TextEncoder.new()),
         is_array=js.Array.isArray,
     )
 
@@ -172,9 +174,21 @@ def structured(value: Any) -> Any:
     return loads(bridge().stringify(value))
 
 
+_LONG = 32
+"""The number of rows from which their document crosses as bytes: a string is copied character by character, 1.5 to 7
+times slower at 100 kB, and below this number the calls that make bytes of it cost more."""
+
+
 def rows_of(value: Any) -> Any:
-    """As `structured`, for what SQLite gave."""
-    return structured(unwrap(value))
+    """As `structured`, for what SQLite gave: a value, a row, a result, or an array of them."""
+    value = unwrap(value)
+    across = bridge()
+    rows = getattr(value, "results", value)
+    if not isinstance(rows, across.JsProxy) or (getattr(rows, "length", None) or 0) < _LONG:
+        return structured(value)
+    # Mapped over an array of one, the document is never a string on this side.
+    [document] = across.js.Array.of(value).map(across.stringify).map(across.encode)
+    return loads(document.to_bytes())
 
 
 def _convert(value: Any, convert: Callable[[Any], Any], cache: Callable[[Any, Any], None]) -> Any:

@@ -28,11 +28,11 @@ proxy.destroy()
   return Response.json(Object.keys(found));
 }
 
-async function inspect(env) {
+async function inspect(env, compile) {
   const py = await load();
   const look = py.runPython(`${inspection}\ninspect`);
   try {
-    return new Response(look(bundle.host, bundle.main, env), { headers: { 'content-type': 'application/json' } });
+    return new Response(look(bundle.host, bundle.main, env, compile), { headers: { 'content-type': 'application/json' } });
   } finally {
     look.destroy();
   }
@@ -48,7 +48,12 @@ async function snapshot() {
   return new Response(py.makeMemorySnapshot({ serializer }));
 }
 
-const jobs = { '/adapters': adapters, '/inspect': inspect, '/snapshot': snapshot };
+const jobs = {
+  '/adapters': adapters,
+  '/inspect': (env) => inspect(env, false),
+  '/inspect-and-compile': (env) => inspect(env, true),
+  '/snapshot': snapshot,
+};
 
 export default {
   async fetch(request, env) {

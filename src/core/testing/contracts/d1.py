@@ -188,6 +188,19 @@ async def json_text_fills_lists_and_classes(db: D1Database) -> None:
 
 
 @contract.case()
+async def many_rows_arrive_as_they_were_put(db: D1Database) -> None:
+    await db.prepare("CREATE TABLE many (id INTEGER PRIMARY KEY, word TEXT, number REAL, data BLOB)").run()
+    put = [(n, f"Zoë {n} \U0001f600", n / 4, bytes([n])) for n in range(99)]
+    insert = db.prepare("INSERT INTO many (id, word, number, data) VALUES (?, ?, ?, ?)")
+    await db.batch([insert.bind(99, None, None, None), *(insert.bind(*row) for row in put)])
+    rows: list[tuple[Any, ...]] = [*put, (99, None, None, None)]
+    select = db.prepare("SELECT * FROM many ORDER BY id")
+    columns = ["id", "word", "number", "data"]
+    assert (await select.all()).results == [dict(zip(columns, row, strict=True)) for row in rows]
+    assert await select.raw(column_names=True) == [columns, *map(list, rows)]
+
+
+@contract.case()
 async def raw_gives_lists(db: D1Database) -> None:
     await with_users(db)
     statement = db.prepare("SELECT id, name FROM users WHERE id < ? ORDER BY id")
