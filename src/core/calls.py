@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import wraps
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
-__all__ = ["BindingCall", "BoundHook", "CallHook", "Hookable", "Proceed", "add_hook", "binding_call"]
+__all__ = ["BindingCall", "BoundHook", "CallHook", "Hookable", "Proceed", "add_hook", "binding_call", "has_hook"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -133,12 +133,32 @@ def add_hook(binding: object, hook: CallHook, *, name: str, kind: str) -> None:
     if isinstance(binding, Hookable):
         inner = binding._hook
         # A subclass has the slot, or a __dict__.
-        binding._hook = BoundHook(hook if inner is None else _around(hook, inner), name, kind)  # type: ignore[misc]
+        binding._hook = BoundHook(hook if inner is None else _Around(hook, inner), name, kind)  # type: ignore[misc]
 
 
-def _around(outer: CallHook, inner: BoundHook) -> CallHook:
-    async def both(call: BindingCall, proceed: Proceed, /) -> Any:
+def has_hook(binding: object, hook: CallHook) -> bool:
+    """Return True if calls of `binding` pass `hook` already."""
+    found = binding._hook if isinstance(binding, Hookable) else None
+    while found is not None:
+        outer = found.hook
+        if not isinstance(outer, _Around):
+            return outer is hook
+        if outer.outer is hook:
+            return True
+        found = outer.inner
+    return False
+
+
+class _Around:
+    """A hook, then the hooks that were there before it."""
+
+    __slots__ = ("inner", "outer")
+
+    def __init__(self, outer: CallHook, inner: BoundHook) -> None:
+        self.outer = outer
+        self.inner = inner
+
+    async def __call__(self, call: BindingCall, proceed: Proceed, /) -> Any:
+        inner = self.inner
         own = call._replace(binding=inner.binding, kind=inner.kind)
-        return await outer(call, lambda: inner.hook(own, proceed))
-
-    return both
+        return await self.outer(call, lambda: inner.hook(own, proceed))

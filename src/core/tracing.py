@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from core.bindings.kinds import KINDS
-from core.calls import BindingCall, Proceed, add_hook
+from core.bindings.kinds import bindings_of
+from core.calls import BindingCall, Proceed, add_hook, has_hook
 from core.handlers import Middleware, MiddlewareInfo, Next, attach_info, info_of, name_of
 from core.spans import AttributeValue, Running, RunningSpan, Span, SpanKind, Tracer, is_traceparent, running
 
@@ -75,14 +75,12 @@ def untrace(app: App[Any], /) -> None:
 def trace_bindings(env: object, /) -> Callable[[], None]:
     """Let every call of a binding in `env` be a child of the span that is running.
 
-    `env` is an Env, or anything with the bindings as attributes. Outside a trace a call has no span. Returns what takes
-    the hooks away again.
+    `env` is an Env, or anything with the bindings as attributes. Outside a trace a call has no span. A binding that is
+    traced already stays as it is. Returns what takes the hooks away again.
     """
     hooked: list[tuple[Any, object]] = []
-    for name in _names(env):
-        binding: Any = getattr(env, name, None)
-        kind = _KIND_OF.get(next((cls.__name__ for cls in type(binding).__mro__ if cls.__name__ in _KIND_OF), ""))
-        if kind is not None:
+    for name, kind, binding in bindings_of(env):
+        if not has_hook(binding, _trace_call):
             hooked.append((binding, getattr(binding, "_hook", None)))
             add_hook(binding, _trace_call, name=name, kind=kind)
 
@@ -91,16 +89,6 @@ def trace_bindings(env: object, /) -> Callable[[], None]:
             binding._hook = hook
 
     return restore
-
-
-_KIND_OF = {name: kind.name for kind in KINDS.values() for name in (kind.workerd, kind.embedded, kind.fake) if name}
-
-
-def _names(env: object) -> list[str]:
-    fields: Any = getattr(type(env), "__attrs_attrs__", None)
-    if fields is not None:
-        return [field.name for field in fields]
-    return list(getattr(env, "__dict__", {}))
 
 
 async def _trace_call(call: BindingCall, proceed: Proceed, /) -> Any:

@@ -8,10 +8,10 @@ every file that is missing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
-__all__ = ["KINDS", "Kind", "PROTOCOLS", "header"]
+__all__ = ["KINDS", "Kind", "PROTOCOLS", "bindings_of", "header"]
 
 
 def header(section: Sequence[str], *, environment: str | None = None, many: bool = False, json: bool = False) -> str:
@@ -302,3 +302,17 @@ PROTOCOLS: Final[Mapping[str, Kind]] = {
     if protocol is not None and kind.name != "secret"
 }
 """The kind to declare for an attribute that is annotated with a Protocol, by its name. `Secret` is a class, and not here."""
+
+
+def bindings_of(env: object, /) -> Iterator[tuple[str, str, Any]]:
+    """Name, kind and value of the bindings that have a class of ours, here, embedded or faked.
+
+    `env` is an Env, or anything with the bindings as attributes.
+    """
+    kinds = {name: kind.name for kind in KINDS.values() for name in (kind.workerd, kind.embedded, kind.fake) if name}
+    fields: Any = getattr(type(env), "__attrs_attrs__", None)
+    for name in [*getattr(env, "__dict__", {})] if fields is None else [str(field.name) for field in fields]:
+        binding: Any = getattr(env, name, None)
+        kind = next((kinds[cls.__name__] for cls in type(binding).__mro__ if cls.__name__ in kinds), None)
+        if kind is not None:
+            yield name, kind, binding

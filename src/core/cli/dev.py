@@ -39,6 +39,12 @@ def add(subparsers: Any) -> None:
         default="embedded",
         help="where it runs: in this Python, or as it is deployed, in workerd (default: %(default)s)",
     )
+    group.add_argument(
+        "--log-format",
+        choices=("text", "json"),
+        default="text",
+        help="json writes every log record as one line of JSON (default: %(default)s)",
+    )
     group.add_argument("--no-reload", dest="reload", action="store_false", help="do not load again on changes")
     group.add_argument("--no-migrate", dest="migrate", action="store_false", help="say pending migrations, apply none")
     explorer = group.add_mutually_exclusive_group()
@@ -61,6 +67,10 @@ def run(args: argparse.Namespace) -> int:
     from core.errors import DeveloperError
 
     options = options_of(args)
+    if options.log_format == "json":
+        from core.hosts.output import log_as_json
+
+        log_as_json(stdout="core.dev", stderr="core.dev")
     ports = [options.port] if args.port is not None else range(options.port, options.port + 20)
     listener = None
     for port in ports:
@@ -108,6 +118,7 @@ def options_of(args: argparse.Namespace) -> Options:
         explorer=args.explorer,
         migrate=args.migrate,
         token=new_token(),
+        log_format=args.log_format,
     )
 
 

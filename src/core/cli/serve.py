@@ -57,6 +57,11 @@ def add(subparsers: Any) -> None:
         help="where GET / says whether it can answer (default: %(default)s)",
     )
     group.add_argument(
+        "--metrics",
+        action="store_true",
+        help="count requests, bindings, queues and objects: GET /metrics at the health address, as OpenMetrics",
+    )
+    group.add_argument(
         "--client-address-header",
         metavar="NAME",
         type=_header,
@@ -98,6 +103,12 @@ def add(subparsers: Any) -> None:
         type=_size,
         help="replace a process that takes more, such as 800M or 2G (default: never)",
     )
+    group.add_argument(
+        "--log-format",
+        choices=("text", "json"),
+        default="text",
+        help="json writes every log record as one line of JSON (default: %(default)s)",
+    )
     group.add_argument("--no-migrate", dest="migrate", action="store_false", help="apply no pending SQL migrations")
     group.add_argument(
         "--private-network", action="store_true", help="let the application's own fetch reach private addresses"
@@ -115,6 +126,10 @@ def add(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
+    if args.log_format == "json":
+        from core.hosts.output import log_as_json
+
+        log_as_json(stderr="core.serve")
     if args.forwarded_proto_header is not None and args.public_url is not None:
         raise UsageError("--public-url says the scheme already. Leave out --forwarded-proto-header")
     unfit = _WORKERD_ONLY if args.python else _PYTHON_ONLY
@@ -162,6 +177,8 @@ def _run_python(args: argparse.Namespace) -> int:
         memory=args.memory,
         migrate=args.migrate,
         front=Front(args.client_address_header, args.forwarded_proto_header, args.public_url),
+        metrics=args.metrics,
+        log_format=args.log_format,
     )
     return asyncio.run(serve_python(options))
 
@@ -197,6 +214,8 @@ def _run_bundle(args: argparse.Namespace) -> int:
         origin=args.public_url,
         private_network=args.private_network,
         cluster=cluster,
+        metrics=args.metrics,
+        log_format=args.log_format,
     )
     return asyncio.run(serve(toolchain(), bundle, options))
 

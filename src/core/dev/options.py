@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import attrs
+
+if TYPE_CHECKING:
+    from core.logs import LogFormat
 
 __all__ = ["Options", "Start"]
 
@@ -17,6 +21,7 @@ class Options:
     bindings. `host`, `port`: the address; port 0 takes a free one. `reload`: start again on a change. `explorer`:
     whether the explorer and error pages are there; None means on loopback addresses only. `migrate`: apply pending
     migrations by itself. `token`: what the explorer asks of its page.
+    `log_format`: lines for people, or of JSON.
     """
 
     config: Path
@@ -28,6 +33,7 @@ class Options:
     explorer: bool | None = None
     migrate: bool = True
     token: str = ""
+    log_format: LogFormat = "text"
 
     @property
     def root(self) -> Path:

@@ -46,6 +46,11 @@ _ARRIVALS: Final = 25
 
 def serve(options: Options, listener: socket.socket, start: Start, pipe: Any = None) -> int:
     """Serve until asked to stop: by `pipe`, or without one by a signal. Returns the exit code."""
+    if options.log_format == "json":
+        from core.hosts.output import JsonStream, log_as_json
+
+        if not isinstance(sys.stdout, JsonStream):  # a process that was started for every change
+            log_as_json(stdout="core.dev", stderr="core.dev")
     return asyncio.run(_Serving(options, listener, start, pipe).run())
 
 
@@ -241,9 +246,12 @@ class _Serving:
                 return
 
     def _set_up_logging(self) -> logging.Handler:
-        handler = LineHandler(self._options.root, write=_write, style=self._style)
         root = logging.getLogger()
-        root.addHandler(handler)
+        handler: logging.Handler = LineHandler(self._options.root, write=_write, style=self._style)
+        if self._options.log_format == "json":
+            handler = root.handlers[0]
+        else:
+            root.addHandler(handler)
         root.setLevel(logging.INFO)
         for name in ("uvicorn", "asyncio", "watchfiles"):
             logging.getLogger(name).setLevel(logging.WARNING)

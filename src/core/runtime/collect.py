@@ -32,6 +32,7 @@ _DEVELOPMENT = (
     "core/dev",
     "core/hosts/asgi.py",
     "core/hosts/asgi_websocket.py",
+    "core/hosts/output.py",
     "core/hosts/rsgi.py",
     "core/hosts/rsgi_websocket.py",
     "core/mypy_plugin",

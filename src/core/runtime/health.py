@@ -1,4 +1,4 @@
-"""The health address of `core serve`: any request there is answered with the state of the processes."""
+"""The health address of `core serve`: the state of the processes, and under `/metrics` the numbers, where they are kept."""
 
 from __future__ import annotations
 
@@ -9,29 +9,42 @@ from typing import Any, TypeAlias
 
 from core.runtime.listening import open_listener
 
-__all__ = ["Report", "start_health"]
+__all__ = ["Numbers", "Report", "start_health"]
 
 Report: TypeAlias = Callable[[], Awaitable[tuple[int, Mapping[str, Any]]]]
 """Gives status and body: 200 while the application can answer, else 503."""
 
 
-async def start_health(address: tuple[str, int], report: Report) -> asyncio.Server:
+Numbers: TypeAlias = Callable[[], Awaitable[str]]
+"""Gives the numbers as the text of OpenMetrics."""
+
+_REASONS = {200: "OK", 404: "Not Found", 503: "Service Unavailable"}
+
+
+async def start_health(address: tuple[str, int], report: Report, numbers: Numbers | None = None) -> asyncio.Server:
     """Answer at `address`, for as long as the server is open. Raises DeveloperError where it cannot listen there."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             async with asyncio.timeout(30):
-                await reader.readuntil(b"\r\n\r\n")
-                status, said = await report()
-                body = json.dumps(said).encode()
-                reason = "OK" if status == 200 else "Service Unavailable"
+                head = await reader.readuntil(b"\r\n\r\n")
+                type_ = "application/json"
+                if head.split(b" ", 2)[1].partition(b"?")[0] != b"/metrics":
+                    status, said = await report()
+                    body = json.dumps(said).encode()
+                elif numbers is None:
+                    status, body = 404, b'{"error": "Nothing is measured. Start core serve with --metrics"}'
+                else:
+                    from core.metrics import CONTENT_TYPE
+
+                    status, body, type_ = 200, (await numbers()).encode(), CONTENT_TYPE
                 writer.write(
-                    f"HTTP/1.1 {status} {reason}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+                    f"HTTP/1.1 {status} {_REASONS[status]}\r\nContent-Type: {type_}\r\nContent-Length: {len(body)}\r\n"
                     "Connection: close\r\n\r\n".encode()
                     + body
                 )
                 await writer.drain()
-        except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError):
+        except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, IndexError, TimeoutError):
             pass  # whoever asked is gone, or sent something else
         finally:
             writer.close()

@@ -12,7 +12,7 @@ import os
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -22,22 +22,48 @@ from core.runtime.ending import memory_of
 from core.runtime.process import Workerd, WorkerdError
 from core.runtime.toolchain import Toolchain
 
-__all__ = ["Node", "ask_health", "open_node", "post_json", "start_node", "until_unwell"]
+if TYPE_CHECKING:
+    from core.metrics import Snapshot
+
+__all__ = [
+    "LOG_FORMAT_BINDING",
+    "METRICS_BINDING",
+    "Node",
+    "ask_health",
+    "open_node",
+    "post_json",
+    "start_node",
+    "until_unwell",
+]
 
 IP_HEADER_BINDING = "CORE_CLIENT_ADDRESS_HEADER"
 ORIGIN_BINDING = "CORE_ORIGIN"
 CLOSED_BINDING = "CORE_CLOSED"
+METRICS_BINDING = "CORE_METRICS"
+LOG_FORMAT_BINDING = "CORE_LOG_FORMAT"
 
 
-@attrs.frozen
+@attrs.define
 class Node:
     """A running node. `port` is where it answers, `health_port` where it says whether it can, both on 127.0.0.1
-    unless another address was asked for."""
+    unless another address was asked for. `numbers` are those that it gave last, where it counts."""
 
     workerd: Workerd
     state: Path
     port: int
     health_port: int
+    numbers: Snapshot = attrs.field(factory=dict[str, Any])
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        return self.workerd.pid
+
+    async def measure(self) -> None:
+        """Ask for its numbers. One that does not answer in time keeps those that it gave before."""
+        answer = await post_json(self.health_port, "/metrics", {}, seconds=2.0)
+        if "error" not in answer:
+            self.numbers = answer
 
 
 async def start_node(

@@ -18,7 +18,7 @@ from pathlib import Path
 from core.errors import DeveloperError
 from core.runtime.ending import die_with_parent
 
-__all__ = ["Workerd", "WorkerdError"]
+__all__ = ["Workerd", "WorkerdError", "read_lines"]
 
 # Starting compiles 10 MB of wasm; on a busy machine with two cores that has taken 12 seconds.
 _START_SECONDS = 60.0
@@ -97,7 +97,9 @@ class Workerd:
         finally:
             os.close(write_end)
         streams = {"stdout": process.stdout, "stderr": process.stderr}
-        tasks = [asyncio.create_task(_read(found, name, heard)) for name, found in streams.items() if found is not None]
+        tasks = [
+            asyncio.create_task(read_lines(found, name, heard)) for name, found in streams.items() if found is not None
+        ]
         ports: dict[str, int] = {}
         started = cls(process, ports, tasks)
         try:
@@ -158,7 +160,8 @@ async def _spawn(
     )
 
 
-async def _read(stream: asyncio.StreamReader, name: str, heard: Callable[[str, str], None]) -> None:
+async def read_lines(stream: asyncio.StreamReader, name: str, heard: Callable[[str, str], None]) -> None:
+    """Call `heard` with `name` and each line of a process's output, until there is no more."""
     while True:
         try:
             line = await stream.readline()

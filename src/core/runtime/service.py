@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -20,11 +20,25 @@ from core.runtime.capnp import Cluster, Plan
 from core.runtime.health import start_health
 from core.runtime.listening import open_listener
 from core.runtime.logs import LogReader
-from core.runtime.node import Node, ask_health, open_node, post_json, start_node, until_unwell
+from core.runtime.node import (
+    LOG_FORMAT_BINDING,
+    METRICS_BINDING,
+    Node,
+    ask_health,
+    open_node,
+    post_json,
+    start_node,
+    until_unwell,
+)
 from core.runtime.process import WorkerdError
 from core.runtime.secrets import check_secrets
 from core.runtime.state_folder import lock_state
 from core.runtime.toolchain import Toolchain
+
+if TYPE_CHECKING:
+    from core.hosts.output import LineReader
+    from core.logs import LogFormat
+    from core.runtime.totals import Totals
 
 __all__ = ["ClusterOptions", "PAUSES", "ServeOptions", "WELL", "apply_migrations", "make_ready", "serve"]
 
@@ -110,6 +124,8 @@ class ServeOptions:
     memory: int | None = None
     private_network: bool = False
     cluster: ClusterOptions | None = None
+    metrics: bool = False
+    log_format: LogFormat = "text"
 
 
 async def serve(toolchain: Toolchain, bundle: Bundle, options: ServeOptions) -> int:
@@ -153,11 +169,16 @@ class _Service:
         self._listener = listener
         self._lock = lock
         self._nodes: dict[int, Node] = {}
+        self._totals: Totals | None = None
+        if options.metrics:
+            from core.runtime.totals import Totals
+
+            self._totals = Totals("workerd", bundle.name)
         self.stopping = asyncio.Event()
 
     async def run(self) -> int:
         options = self._options
-        health = await start_health(options.health, self._report)
+        health = await start_health(options.health, self._report, None if self._totals is None else self._numbers)
         try:
             # One after the other: the first finds the mistakes, and applies the migrations for all.
             for index in range(options.processes):
@@ -190,7 +211,15 @@ class _Service:
         options = self._options
         state = options.state if options.processes == 1 else options.state / str(index)
         label = "" if options.processes == 1 else f"[{index}] "
-        reader = LogReader(lambda line: print(f"{label}{line}", file=sys.stderr, flush=True), self._bundle.root)
+        reader: LineReader | LogReader
+        bindings: list[Mapping[str, str]] = [{"name": METRICS_BINDING, "text": "1"}] if options.metrics else []
+        if options.log_format == "json":
+            from core.hosts.output import LineReader
+
+            reader = LineReader(_say, "workerd", extra={"process": index} if label else None)
+            bindings.append({"name": LOG_FORMAT_BINDING, "text": "json"})
+        else:
+            reader = LogReader(lambda line: _say(f"{label}{line}"), self._bundle.root)
         cluster = None if options.cluster is None else options.cluster.cluster(index, options.stop_seconds)
         node = await start_node(
             self._toolchain,
@@ -206,6 +235,7 @@ class _Service:
             private_network=options.private_network,
             lock=self._lock,
             closed=True,
+            bindings=bindings,
             on_line=lambda stream, line: reader.line(line),
         )
         self._nodes[index] = node
@@ -228,6 +258,9 @@ class _Service:
                 await self._nodes[index].workerd.stop(seconds=self._options.stop_seconds)
             # Never two on one state: what is left of it is gone before the next one starts. It does not heed SIGTERM.
             await self._nodes[index].workerd.kill()
+            if self._totals is not None:
+                self._totals.keep(self._nodes[index])
+                self._totals.restarted(str(index))
             failures = 0 if time.monotonic() - began > WELL else failures
             pause = PAUSES[min(failures, len(PAUSES) - 1)]
             _say(f"process {index} {reason}; starting it again in {pause:g} s")
@@ -253,6 +286,12 @@ class _Service:
         told = {str(index): answer or "ok" for index, answer in zip(nodes, answers, strict=True)}
         well = any(answer is None for answer in answers)
         return (200 if well else 503), {"status": "ok" if well else "failing", "processes": told}
+
+    async def _numbers(self) -> str:
+        assert self._totals is not None
+        return await self._totals.text(
+            {str(index): (node, node.workerd.returncode is None) for index, node in self._nodes.items()}
+        )
 
 
 async def make_ready(node: Node, bundle: Bundle, *, migrate: bool) -> list[str]:

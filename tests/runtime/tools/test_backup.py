@@ -13,7 +13,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.runtime.tools.test_cpython import Load, serve, shop
+from tests.runtime.tools.test_cpython import Load
 from tests.support.command_line import run
 from tests.support.commands import Command, ask, until
 
@@ -23,7 +23,6 @@ from core.errors import DeveloperError
 from core.runtime.backup import back_up, restore
 from core.runtime.state_folder import lock_state
 
-__all__ = ["serve", "shop"]  # fixtures
 
 
 @pytest.mark.slow

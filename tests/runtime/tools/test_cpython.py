@@ -7,13 +7,12 @@ import http.client
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Self
@@ -25,28 +24,6 @@ SHOP = Path(__file__).parent / "shop"
 SERVERS = ["granian", "uvicorn"]
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="processes as Linux has them")]
-
-
-@pytest.fixture
-def shop(tmp_path: Path) -> Path:
-    """The application's files, to be changed."""
-    return Path(shutil.copytree(SHOP, tmp_path / "shop", ignore=shutil.ignore_patterns("__pycache__")))
-
-
-@pytest.fixture
-def serve(shop: Path) -> Iterator[Callable[..., Command]]:
-    """Start `core serve --python` on free ports; it is stopped at the end of the test."""
-    started: list[Command] = []
-
-    def serve(*options: str, **given: Any) -> Command:
-        arguments = ["serve", "--python", "--port", "0", "--health", "127.0.0.1:0", "--workers", "2", *options]
-        started.append(Command(*arguments, folder=shop, **given))
-        return started[-1]
-
-    yield serve
-    for command in started:
-        if command.process.poll() is None:
-            command.finish()
 
 
 def processes(served: Command) -> dict[str, list[int]]:

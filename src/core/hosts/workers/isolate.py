@@ -23,12 +23,15 @@ from core.response import Response
 if TYPE_CHECKING:
     from types import ModuleType
 
+    from core.metrics import Meter
+
 __all__ = [
     "durable_object",
     "durable_object_call",
     "fetch",
     "find_app",
     "migrate",
+    "numbers",
     "problems",
     "queue",
     "report",
@@ -42,6 +45,12 @@ IP_HEADER_BINDING = "CORE_CLIENT_ADDRESS_HEADER"
 ORIGIN_BINDING = "CORE_ORIGIN"
 """The text binding that has scheme and host as clients know them."""
 
+LOG_FORMAT_BINDING = "CORE_LOG_FORMAT"
+"""The text binding that asks for log records as lines of JSON."""
+
+METRICS_BINDING = "CORE_METRICS"
+"""The text binding that asks for numbers."""
+
 
 class _Isolate:
     """The values kept between events."""
@@ -51,6 +60,7 @@ class _Isolate:
     env: Any = None
     has_env = False
     ip_header: str | None = None
+    meter: Meter | None = None
 
 
 _isolate = _Isolate()
@@ -112,6 +122,23 @@ async def _migrate(env: Any, text: str) -> str:
         return json.dumps({"error": str(error)})
 
 
+def numbers(env: Any) -> Any:
+    """Return the numbers of this isolate, for the supervisor: a JSON text."""
+    return _run(_numbers(env))
+
+
+async def _numbers(env: Any) -> str:
+    import json
+
+    own, meter = _env(env), _isolate.meter
+    if meter is None:
+        return "{}"
+    from core.metrics import measure_queues
+
+    await measure_queues(own, meter)
+    return json.dumps(meter.snapshot())
+
+
 def _env(env: Any) -> Any:
     if not _isolate.has_env:
         from core.backends.workerd.env import build_env
@@ -123,6 +150,16 @@ def _env(env: Any) -> Any:
         WorkersRequest.public_origin = origin if isinstance(origin, str) else None
         _isolate.env = build_env(app.env_class, env)
         _isolate.has_env = True
+        if hasattr(env, LOG_FORMAT_BINDING):
+            from core.logs import JsonFormatter
+
+            for handler in logging.getLogger().handlers:
+                handler.setFormatter(JsonFormatter())
+        if hasattr(env, METRICS_BINDING):
+            from core.metrics import Meter, measure
+
+            _isolate.meter = Meter()
+            measure(app, _isolate.env, _isolate.meter)
     return _isolate.env
 
 

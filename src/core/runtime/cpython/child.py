@@ -15,6 +15,8 @@ import signal
 import socket
 import sys
 import traceback
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from core.assembly.background import Background
 from core.assembly.project import Loaded, load
@@ -27,6 +29,9 @@ from core.runtime.cpython.servers import serve_with
 from core.runtime.ending import die_with_parent
 from core.runtime.secrets import secrets_of
 
+if TYPE_CHECKING:
+    from core.metrics import Meter
+
 __all__ = ["main"]
 
 
@@ -36,7 +41,12 @@ def main(arguments: list[str]) -> int:
     die_with_parent(job.parent)
     # The terminal's Ctrl-C is for the supervisor, which stops its processes in order.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+    if job.log_format == "json":
+        from core.hosts.output import log_as_json
+
+        log_as_json()
+    else:
+        logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
     return asyncio.run(_Child(job).run())
 
 
@@ -46,6 +56,8 @@ class _Child:
         self._control = socket.socket(fileno=job.control)
         self._stop = asyncio.Event()
         self._context = BackgroundContext()
+        self._meter: Meter | None = None
+        self._gauges: Callable[[Meter], None] = lambda meter: None
 
     async def run(self) -> int:
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, self._stop.set)
@@ -57,8 +69,13 @@ class _Child:
                 return 1
             self._tell("loaded")
             try:
+                if self._job.metrics:
+                    from core.metrics import Meter
+
+                    self._meter = Meter()
                 await (self._serve(loaded) if self._job.role == "web" else self._keep(loaded))
                 await self._context.drain()
+                self._give_numbers()
             finally:
                 await loaded.close()
             return 0
@@ -70,9 +87,17 @@ class _Child:
         self._writer.write(f"{line}\n".encode())
 
     async def _listen(self, reader: asyncio.StreamReader) -> None:
-        while await reader.readline():
-            self._tell("pong")
+        while asked := await reader.readline():
+            if asked == b"measure\n":
+                self._give_numbers()
+            else:
+                self._tell("pong")
         self._stop.set()  # the supervisor is gone
+
+    def _give_numbers(self) -> None:
+        if self._meter is not None:
+            self._gauges(self._meter)
+            self._tell(f"numbers {json.dumps(self._meter.snapshot())}")
 
     async def _load(self) -> Loaded | None:
         job = self._job
@@ -109,6 +134,7 @@ class _Child:
                 self._job.front,
                 stop=self._stop,
                 started=lambda: self._tell("ready"),
+                meter=self._meter,
             )
         except DeveloperError as error:
             await self._fail(str(error))
@@ -123,6 +149,10 @@ class _Child:
             taking.cancel()
             return
         taking.result()
+        if self._meter is not None:
+            from core.runtime.cpython.measuring import measure_state
+
+            self._gauges = measure_state(loaded, self._meter)
         objects = ObjectServer(socket.socket(fileno=self._job.listener), loaded.bindings.namespaces)
         await objects.start()
         background = Background(loaded, self._context)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from core.assembly.project import Place
+
+if TYPE_CHECKING:
+    from core.logs import LogFormat
 
 __all__ = ["Front", "Job", "PythonOptions"]
 
@@ -30,6 +33,7 @@ class Front:
 class PythonOptions:
     """Options of serving. `stop_seconds` is how long stopping may take, `hang_seconds` how long a process may not answer before
     it is replaced (0: for as long as it likes), `memory` how many bytes it may take (None: as many as it likes).
+    With `metrics` the health address has numbers too.
     """
 
     config: Path
@@ -45,6 +49,8 @@ class PythonOptions:
     memory: int | None = None
     migrate: bool = True
     front: Front = Front()
+    metrics: bool = False
+    log_format: LogFormat = "text"
 
 
 @attrs.frozen
@@ -76,6 +82,8 @@ class Job:
     parent: int
     objects_at: str | None = None
     front: Front = Front()
+    metrics: bool = False
+    log_format: LogFormat = "text"
 
     @property
     def place(self) -> Place:

@@ -9,14 +9,24 @@ import os
 import signal
 import socket
 import sys
+from typing import TYPE_CHECKING
 
 from core.errors import DeveloperError
 from core.runtime.cpython.options import Job
 from core.runtime.ending import memory_of
+from core.runtime.process import read_lines
+
+if TYPE_CHECKING:
+    from core.metrics import Snapshot
 
 __all__ = ["Child", "ChildError"]
 
 _EVERY = 5.0
+_MEASURED_WITHIN = 2.0
+_LONGEST_LINE = 2**24
+
+
+_reading: set[asyncio.Task[None]] = set()
 
 
 class ChildError(DeveloperError):
@@ -30,6 +40,9 @@ class Child:
         self._process = process
         self._control = control
         self._answered = asyncio.Event()
+        self._measured = asyncio.Event()
+        self.numbers: Snapshot = {}
+        """Its numbers, as it gave them last."""
         loop = asyncio.get_running_loop()
         self.loaded: asyncio.Future[None] = loop.create_future()
         self.ready: asyncio.Future[None] = loop.create_future()
@@ -39,6 +52,7 @@ class Child:
     @classmethod
     async def start(cls, job: Job, control: socket.socket, theirs: socket.socket, *, lock: int) -> Child:
         """Start a process that does `job`. `lock` is the lock of the state folder, which it holds as well."""
+        as_json = job.log_format == "json"
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-P",
@@ -48,7 +62,18 @@ class Child:
             stdin=asyncio.subprocess.DEVNULL,
             pass_fds=(theirs.fileno(), job.listener, lock),
             start_new_session=True,
+            stdout=asyncio.subprocess.PIPE if as_json else None,
+            stderr=asyncio.subprocess.STDOUT if as_json else None,
+            limit=_LONGEST_LINE,
         )
+        if process.stdout is not None:
+            # What Python cannot catch, such as the last words of a library, is to be a record too.
+            from core.hosts.output import LineReader
+
+            reader = LineReader(lambda line: print(line, file=sys.stderr, flush=True), "process")
+            reading = asyncio.create_task(read_lines(process.stdout, "", lambda _, line: reader.line(line)))
+            _reading.add(reading)
+            reading.add_done_callback(_reading.discard)
         return cls(process, control)
 
     @property
@@ -57,7 +82,7 @@ class Child:
         return self._process.pid
 
     async def _listen(self) -> None:
-        reader, self._writer = await asyncio.open_connection(sock=self._control, limit=2**20)
+        reader, self._writer = await asyncio.open_connection(sock=self._control, limit=_LONGEST_LINE)
         reason = ""
         try:
             while line := (await reader.readline()).decode("utf-8", "replace").rstrip("\n"):
@@ -66,6 +91,9 @@ class Child:
                     reason = json.loads(rest)
                 elif word == "pong":
                     self._answered.set()
+                elif word == "numbers":
+                    self.numbers = json.loads(rest)
+                    self._measured.set()
                 else:
                     _fulfil(self.loaded)
                     if word == "ready":
@@ -101,6 +129,14 @@ class Child:
                 return f"ended with status {self.ended.result()}"
             if memory is not None and (taken := memory_of(self.pid)) > memory:
                 return f"takes {taken >> 20} MiB, more than --memory allows"
+
+    async def measure(self) -> None:
+        """Ask for its numbers. One that does not answer in time keeps those that it gave before."""
+        self._measured.clear()
+        if self.loaded.done() and not self.ended.done():
+            with contextlib.suppress(OSError, TimeoutError):
+                self._writer.write(b"measure\n")
+                await asyncio.wait_for(self._measured.wait(), _MEASURED_WITHIN)
 
     async def stop(self, *, seconds: float) -> None:
         """Let it finish what it does, for `seconds` at most."""

@@ -15,12 +15,15 @@ import socket
 import sys
 from collections.abc import Awaitable, Callable, Generator
 from types import SimpleNamespace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from core.app import App
 from core.errors import MissingExtraError
 from core.hosts.process import BackgroundContext
 from core.runtime.cpython.options import Front
+
+if TYPE_CHECKING:
+    from core.metrics import Meter
 
 __all__ = ["serve_with"]
 
@@ -38,23 +41,33 @@ async def serve_with(
     *,
     stop: asyncio.Event,
     started: Callable[[], None],
+    meter: Meter | None = None,
 ) -> None:
-    """Serve until `stop` is set; `started` is called once it answers. Raises MissingExtraError."""
-    serve = _granian if server == "granian" else _uvicorn
-    await serve(app, env, context, listener, front, stop, started)
+    """Serve until `stop` is set; `started` is called once it answers. Raises MissingExtraError.
+
+    `meter` has the requests and the calls of bindings counted.
+    """
+    hosted: Any
+    if server == "granian":
+        from core.hosts.rsgi import rsgi
+
+        hosted, serve = rsgi(app, env, context=context), _granian
+    else:
+        from core.hosts.asgi import asgi
+
+        hosted, serve = asgi(app, env, context=context), _uvicorn
+    if meter is not None:
+        from core.metrics import measure
+
+        measure(app, env, meter)
+    await serve(hosted, listener, front, stop, started)
 
 
 # granian ----------------------------------------------------------------------------------------------------------------
 
 
 async def _granian(
-    app: App[Any],
-    env: object,
-    context: BackgroundContext,
-    listener: socket.socket,
-    front: Front,
-    stop: asyncio.Event,
-    started: Callable[[], None],
+    hosted: Any, listener: socket.socket, front: Front, stop: asyncio.Event, started: Callable[[], None]
 ) -> None:
     try:
         from granian._granian import SocketHolder
@@ -62,7 +75,6 @@ async def _granian(
         from granian.server.embed import Server
     except ImportError:
         raise MissingExtraError("core serve --python: pip install 'core-edge[serve]'") from None
-    from core.hosts.rsgi import rsgi
 
     class Inherited(Server):
         def _init_shared_socket(self) -> None:
@@ -72,7 +84,7 @@ async def _granian(
             self._shd: Any = holder(os.dup(listener.fileno()), False, 2048)
 
     logging.getLogger("_granian").setLevel(logging.WARNING)
-    answering: Any = _Rsgi(rsgi(app, env, context=context), front, stop)
+    answering: Any = _Rsgi(hosted, front, stop)
     server: Any = Inherited(answering, interface=Interfaces.RSGI, log_enabled=False)
     serving = asyncio.ensure_future(server.serve())
     while not server.wrks and not serving.done():  # noqa: ASYNC110 - granian tells nobody that it has begun
@@ -171,19 +183,12 @@ class _RsgiSession:
 
 
 async def _uvicorn(
-    app: App[Any],
-    env: object,
-    context: BackgroundContext,
-    listener: socket.socket,
-    front: Front,
-    stop: asyncio.Event,
-    started: Callable[[], None],
+    hosted: Any, listener: socket.socket, front: Front, stop: asyncio.Event, started: Callable[[], None]
 ) -> None:
     try:
         import uvicorn
     except ImportError:
         raise MissingExtraError("core serve --python --server uvicorn: pip install 'core-edge[dev]'") from None
-    from core.hosts.asgi import asgi
 
     class Server(uvicorn.Server):
         @contextlib.contextmanager
@@ -203,7 +208,7 @@ async def _uvicorn(
 
     server = Server(
         uvicorn.Config(
-            _Asgi(asgi(app, env, context=context), front, stop),
+            _Asgi(hosted, front, stop),
             lifespan="off",
             log_config=None,
             access_log=False,

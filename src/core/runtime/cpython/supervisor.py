@@ -21,7 +21,7 @@ import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from core.config.load import load as load_configuration
 from core.config.model import Configuration
@@ -33,6 +33,9 @@ from core.runtime.listening import open_listener
 from core.runtime.secrets import secrets_of
 from core.runtime.service import PAUSES, WELL
 from core.runtime.state_folder import lock_state
+
+if TYPE_CHECKING:
+    from core.runtime.totals import Totals
 
 __all__ = ["serve_python"]
 
@@ -82,12 +85,18 @@ class _Supervisor:
             self._objects.setblocking(False)
             self._names.insert(0, _STATE)
         self._children: dict[str, Child] = {}
+        self._totals: Totals | None = None
+        if options.metrics:
+            from core.runtime.totals import Totals
+
+            self._totals = Totals("cpython")
         self.stopping = asyncio.Event()
         self.rolling = asyncio.Event()
 
     async def run(self) -> int:
         options = self._options
-        health = await start_health(options.health, self._report)
+        numbers = None if self._totals is None else self._numbers
+        health = await start_health(options.health, self._report, numbers)
         try:
             # The first finds the mistakes, and applies the migrations for all.
             for index, name in enumerate(self._names):
@@ -154,6 +163,8 @@ class _Supervisor:
             parent=os.getpid(),
             objects_at=None if name == _STATE else self._objects_at,
             front=options.front,
+            metrics=options.metrics,
+            log_format=options.log_format,
         )
         with theirs:
             return await Child.start(job, control, theirs, lock=self._lock)
@@ -177,6 +188,9 @@ class _Supervisor:
                 await child.stop(seconds=options.stop_seconds)
             # Never two owners of one object: what is left of it is gone before the next one starts.
             await child.kill()
+            if self._totals is not None:
+                self._totals.keep(child)
+                self._totals.restarted(name)
             failures = 0 if time.monotonic() - began > WELL else failures
             pause = PAUSES[min(failures, len(PAUSES) - 1)]
             _say(f"{name} {reason}; starting it again in {pause:g} s")
@@ -200,8 +214,12 @@ class _Supervisor:
                     await self._replace(name, migrate=index == 0 and self._options.migrate)
             except (DeveloperError, OSError) as error:
                 _say(f"the new version does not serve; what is there goes on: {error}")
+                outcome = "refused"
             else:
                 _say("replaced the processes")
+                outcome = "replaced"
+            if self._totals is not None:
+                self._totals.reloaded(outcome)
 
     async def _replace(self, name: str, *, migrate: bool) -> None:
         new = await self._start(name, migrate=migrate)
@@ -212,7 +230,11 @@ class _Supervisor:
             await new.kill()
             raise
         old, self._children[name] = self._children[name], new
+        if self._totals is not None:
+            self._totals.leave(old)
         await old.stop(seconds=self._options.stop_seconds)
+        if self._totals is not None:
+            self._totals.keep(old)
         await new.ready
 
     async def _report(self) -> tuple[int, Mapping[str, Any]]:
@@ -222,6 +244,12 @@ class _Supervisor:
         # Requests are answered while the objects are away for a moment: calls of them wait.
         well = any(said == "ok" for name, said in told.items() if name != _STATE)
         return (200 if well else 503), {"status": "ok" if well else "failing", "processes": told}
+
+    async def _numbers(self) -> str:
+        assert self._totals is not None
+        return await self._totals.text(
+            {name: (child, _state_of(child) == "ok") for name, child in self._children.items()}
+        )
 
 
 def _state_of(child: Child) -> str:

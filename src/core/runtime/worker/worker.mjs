@@ -76,10 +76,12 @@ export class Health extends WorkerEntrypoint {
   async fetch(request) {
     try {
       if (request.method === 'POST') {
-        if (new URL(request.url).pathname === '/open') {
+        const { pathname } = new URL(request.url);
+        if (pathname === '/open') {
           closed = false;
           return Response.json({});
         }
+        if (pathname === '/metrics') return new Response(await call(this.ctx, 'numbers', this.env));
         return new Response(await call(this.ctx, 'migrate', this.env, await request.text()));
       }
       const problems = await call(this.ctx, 'problems', this.env);

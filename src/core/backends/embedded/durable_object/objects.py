@@ -142,6 +142,11 @@ class Objects:
             living.id = living.id if living.id.name is not None else id
         return living
 
+    @property
+    def alive(self) -> int:
+        """The number of objects whose instance is in memory."""
+        return len(self._living)
+
     def _fire_alarm(self, id: ObjectId) -> None:
         self.object(id).alarm.fire()
 

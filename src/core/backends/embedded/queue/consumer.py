@@ -218,6 +218,8 @@ class Consumer:
         retried, moved = await self.broker.wait(
             "acknowledgement", lambda: self.broker.settle(self.name, done, again, dead, letters)
         )
+        if dead and self.broker.on_dead is not None:
+            self.broker.on_dead(self.name, len(dead))
         self.arrived(retried)
         if letters is not None:
             self.broker.arrived(letters, moved)

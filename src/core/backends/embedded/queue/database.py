@@ -75,6 +75,8 @@ class QueueDatabase:
         self.clock: Clock = store.clock
         self._database = store.database("queues", "messages")
         self._connection = self._database.connection
+        self.on_dead: Callable[[str, int], object] | None = None
+        """Called with a queue and how many of its messages were given up."""
         self._database.insist(self._set_up)
 
     @property
@@ -98,6 +100,11 @@ class QueueDatabase:
             ).fetchone()
             oldest = None if sent is None else to_datetime(sent)
         return QueueMetrics(found[0] - without, found[1] - bytes_without, oldest)
+
+    def backlogs(self) -> dict[str, QueueMetrics]:
+        """Return the number of messages that wait, for every queue that had one."""
+        names = self._connection.execute("SELECT queue FROM queue_backlog").fetchall()
+        return {name: self.metrics(name) for (name,) in names}
 
     def now(self) -> int:
         """Milliseconds since 1970."""

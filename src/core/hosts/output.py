@@ -1,0 +1,140 @@
+"""All output of a process as lines of JSON, whatever wrote it: `logging`, `print`, a traceback, another process.
+
+What is in a line is decided in `core.logs`; here, which pieces of output belong together.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Any, Final, TextIO, cast
+
+from core.logs import JsonFormatter, json_line
+
+__all__ = ["JsonStream", "LineReader", "log_as_json"]
+
+_START: Final = "Traceback (most recent call last):"
+_LABELLED: Final = re.compile(r"(?s)(DEBUG|INFO|WARNING|ERROR|CRITICAL) ([\w.]+): (.*)")
+_ANSI: Final = re.compile(r"\x1b\[[0-9;]*m")
+
+
+class LineReader:
+    """Takes text that was not written as JSON, and gives it to `write` as lines of JSON, a traceback as one."""
+
+    def __init__(self, write: Callable[[str], object], logger: str, *, extra: Mapping[str, Any] | None = None) -> None:
+        self._write = write
+        self._logger = logger
+        self._extra: Mapping[str, Any] = extra or {}
+        self._frames: list[str] | None = None
+
+    def line(self, text: str) -> None:
+        """One piece of output: a line, or several that belong together."""
+        text = _ANSI.sub("", text).rstrip()
+        if self._frames is not None and (text.startswith(" ") or not text):
+            self._frames.append(text)
+        elif self._frames is not None:
+            frames, self._frames = [*self._frames, text], None
+            self._record("ERROR", self._logger, text, exception="\n".join(frames))
+        elif text == _START:
+            self._frames = [text]
+        elif text.strip():
+            self._plain(text)
+
+    def _plain(self, text: str) -> None:
+        found = _object_of(text)
+        if found is not None and {"time", "level", "logger", "message"} <= set(found):
+            self._write(text if not self._extra else json.dumps({**found, **self._extra}))
+        elif found is not None:
+            self._record("INFO", self._logger, str(found.get("message", "")), extra=found)
+        elif (labelled := _LABELLED.fullmatch(text)) is not None:
+            head, _, rest = labelled[3].partition("\n")
+            self._record(labelled[1], labelled[2], head, exception=rest or None)
+        elif "\n" in text and _START in text:
+            self._record("ERROR", self._logger, text.rpartition("\n")[2], exception=text)
+        else:
+            self._record("ERROR" if text.startswith("error: ") else "INFO", self._logger, text)
+
+    def _record(
+        self, level: str, logger: str, message: str, *, exception: str | None = None, extra: Any = None
+    ) -> None:
+        self._write(json_line(level, logger, message, exception=exception, extra={**self._extra, **(extra or {})}))
+
+
+def _object_of(text: str) -> dict[str, Any] | None:
+    if not text.startswith("{"):
+        return None
+    try:
+        found: dict[str, Any] = json.loads(text)
+    except ValueError:
+        return None
+    return found
+
+
+class JsonStream:
+    """Stands for `sys.stdout` or `sys.stderr`: what is written in one go, or up to a line break, becomes a record."""
+
+    encoding = "utf-8"
+    errors = "replace"
+
+    def __init__(self, stream: TextIO, logger: str) -> None:
+        self._stream = stream
+        self._lock = threading.RLock()
+        self._rest = ""
+        self._reader = LineReader(self._put, logger)
+
+    def _put(self, line: str) -> None:
+        self._stream.write(line + "\n")
+        self._stream.flush()
+
+    def write(self, text: str, /) -> int:
+        """Write text."""
+        with self._lock:
+            self._rest += text
+            if self._rest.endswith("\n"):
+                whole, self._rest = self._rest, ""
+                self._reader.line(whole)
+        return len(text)
+
+    def flush(self) -> None:
+        """Nothing waits but a line that has no end yet."""
+
+    def isatty(self) -> bool:
+        """Return False: colours are for people."""
+        return False
+
+    def fileno(self) -> int:
+        """The descriptor of the stream behind it."""
+        return self._stream.fileno()
+
+
+def log_as_json(*, stdout: str = "stdout", stderr: str = "stderr", level: int = logging.INFO) -> None:
+    """From now on everything that this process writes is lines of JSON, on the streams where it was.
+
+    What goes to a stream without `logging` has its name here as its logger.
+
+    Records of `logging` go to standard error. What cannot be caught ends as a record too: an error that ends the process
+    or a thread, or one in a finalizer.
+    """
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonFormatter())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level)
+    logging.captureWarnings(True)
+    sys.stdout = cast("TextIO", JsonStream(sys.stdout, stdout))
+    sys.stderr = cast("TextIO", JsonStream(sys.stderr, stderr))
+    log = logging.getLogger("core")
+
+    def uncaught(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
+        log.critical("%s: %s", kind.__name__, error, exc_info=(kind, error, traceback))
+
+    sys.excepthook = uncaught
+    threading.excepthook = lambda given: log.error("a thread ended by an error", exc_info=given.exc_value)
+    sys.unraisablehook = lambda given: log.error(
+        "%s: %r", given.err_msg or "Exception ignored in", given.object, exc_info=given.exc_value
+    )

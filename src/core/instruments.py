@@ -1,0 +1,56 @@
+"""Several instruments around one application, each of which hands on to the one before it.
+
+An instrument is what `core.tracing`, `core.metrics` and others of one's own put around requests, message batches and
+scheduled events. Without one nothing here is imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from core.handlers import Middleware
+
+if TYPE_CHECKING:
+    from core.app import App, EventInstrument
+    from core.bindings.queue import MessageBatch
+    from core.context import ScheduledEvent
+    from core.dispatch import Entry, Instrument
+    from core.response import Response
+
+__all__ = ["Run", "Wrapping", "wrap"]
+
+Run: TypeAlias = Callable[[Any, "Response"], Awaitable[object]]
+"""A chain: it runs a request to its response."""
+
+
+class Wrapping:
+    """The base of an instrument around another one; every method of it hands on, and nothing else."""
+
+    __slots__ = ("_events", "_requests")
+
+    def __init__(self, requests: Instrument | None = None, events: EventInstrument | None = None) -> None:
+        self._requests = requests
+        self._events = events
+
+    def middleware(self, middleware: Middleware[Any, Any], /) -> Middleware[Any, Any]:
+        """The middleware that runs instead of `middleware`."""
+        return middleware if self._requests is None else self._requests.middleware(middleware)
+
+    def request(self, run: Run, entry: Entry | None, /) -> Run:
+        """The chain that runs instead of `run`."""
+        return run if self._requests is None else self._requests.request(run, entry)
+
+    async def batch(self, batch: MessageBatch[Any], consume: Callable[[], Awaitable[None]], /) -> None:
+        """Run the consumer of a batch."""
+        await (consume() if self._events is None else self._events.batch(batch, consume))
+
+    async def scheduled(self, event: ScheduledEvent, run: Callable[[], Awaitable[None]], /) -> None:
+        """Run a handler of a scheduled event."""
+        await (run() if self._events is None else self._events.scheduled(event, run))
+
+
+def wrap(app: App[Any], make: Callable[[Instrument | None, EventInstrument | None], Wrapping], /) -> None:
+    """Put the instrument that `make` makes around the one that `app` has."""
+    app.dispatcher.instrument = app.instrument = make(app.dispatcher.instrument, app.instrument)
+    app.dispatcher.stale = True

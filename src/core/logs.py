@@ -1,0 +1,80 @@
+"""Log records as one line of JSON each.
+
+A line has `time` (RFC 3339), `level`, `logger` and `message`; `request_id` inside a request that has one, `trace_id` and
+`span_id` inside a trace; `exception`, the traceback in one text; and what was given as `extra`. Nothing here is imported
+where lines are for people.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Any, Final, Literal, TypeAlias, cast
+
+__all__ = ["JsonFormatter", "LogFormat", "json_line"]
+
+LogFormat: TypeAlias = Literal["text", "json"]
+
+_OWN: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message", "taskName"}
+_NAMES: Final = frozenset({"time", "level", "logger", "message", "request_id", "trace_id", "span_id", "exception"})
+
+
+def json_line(
+    level: str,
+    logger: str,
+    message: str,
+    *,
+    at: float | None = None,
+    exception: str | None = None,
+    extra: Mapping[str, Any] | None = None,
+) -> str:
+    """One record as one line, without the line break."""
+    moment = datetime.fromtimestamp(time.time() if at is None else at, UTC)
+    fields: dict[str, Any] = {
+        "time": moment.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "level": level,
+        "logger": logger,
+        "message": message,
+    }
+    fields |= _current()
+    if exception is not None:
+        fields["exception"] = exception
+    if extra:
+        fields |= {name: value for name, value in extra.items() if name not in _NAMES}
+    return json.dumps(fields, default=str)
+
+
+def _current() -> dict[str, str]:
+    """The ids of the request and the trace that this task works for. Looked up only where something sets them."""
+    ids: dict[str, str] = {}
+    requests = sys.modules.get("core.middleware.request_id")
+    request_id = requests.current_request_id.get() if requests is not None else ""
+    if request_id:
+        ids["request_id"] = request_id
+    spans = sys.modules.get("core.spans")
+    parts = spans.current_traceparent().split("-") if spans is not None else []
+    if len(parts) >= 3:
+        ids["trace_id"], ids["span_id"] = parts[1], parts[2]
+    return ids
+
+
+class JsonFormatter(logging.Formatter):
+    """Formats a record as one line of JSON: `handler.setFormatter(JsonFormatter())`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line."""
+        exception = None if record.exc_info is None or record.exc_info[0] is None else self._text_of(record)
+        if record.stack_info:
+            exception = f"{exception or ''}{record.stack_info}"
+        extra = {name: value for name, value in vars(record).items() if name not in _OWN}
+        message = record.getMessage()
+        return json_line(record.levelname, record.name, message, at=record.created, exception=exception, extra=extra)
+
+    def _text_of(self, record: logging.LogRecord) -> str:
+        assert record.exc_info is not None
+        return self.formatException(cast("tuple[type[BaseException], BaseException, TracebackType]", record.exc_info))
