@@ -24,7 +24,6 @@ from core.runtime.backup import back_up, restore
 from core.runtime.state_folder import lock_state
 
 
-
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["copy", "copy.tar.gz"])
 def test_a_backup_of_a_busy_node_has_all_that_was_acknowledged_before_it(
