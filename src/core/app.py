@@ -2,6 +2,8 @@
 
 `fetch` is the single door for tests and for every runtime. Hosts that have a request of their own kind
 use the lower door, `app.dispatcher.respond`, with a `Request` of their own.
+
+One file, since everything here is registered on one class, which every worker loads as a whole.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 Decides which names an Env asks for, what may stand under each, and how a developer is told what is missing. It runs
 in the worker before the first request, so it imports no configuration and knows no backend.
+
+One file, since it is read in one order, from an annotation to the value under it, and every message names both.
 """
 
 from __future__ import annotations

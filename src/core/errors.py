@@ -5,6 +5,8 @@ that become the JSON answer. `DeveloperError` is what the author of an applicati
 is told: it is named after what went wrong, and its message ends with how to fix it.
 `BindingError` stands beside them: what a binding of the platform answered, in the
 platform's own words, so that a handler can tell a full key from a missing table.
+
+One file, since `except` names them all from one module, and the trees are compared by being read side by side.
 """
 
 from __future__ import annotations

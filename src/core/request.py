@@ -8,8 +8,8 @@ attributes: they are read on every request, and a property costs a call.
 What costs anything (URL, headers, query, body) is worked out when it is first asked for. A host
 derives from `Request` and answers for its own kind of message in the methods at the end.
 
-Parameters, query and state stand here with the request: each is a member of it, made by it alone, and the checks know the
-first two by their names in this module.
+One file, since parameters, query and state are members of the request, made by it alone; the checks know the first two by
+their names in this module.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ It is in one of three states:
 
 `discard` takes back status and body with the headers that describe them. Other staged headers stay, so they are on
 whatever is sent afterwards: an error, a 404. This file does not know chains: `core.dispatch` decides when a response is
-finalized. It is one class, and one file, because every method moves between these states or is refused by them.
+finalized. One file, since it is one class, whose every method moves between these states or is refused by them.
 """
 
 from __future__ import annotations

@@ -6,6 +6,9 @@ provides. How a request runs through it is not decided here.
 
 A router keeps its own list. `entries` lays it out flat with whole paths, mounted routers in the
 place where they were mounted, so what is added to a router later still counts.
+
+One file, since every way to register (a route, a middleware, a mount, an error handler) adds to one list and is refused by
+the same checks.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ document full of them costs little more than a good one.
 
 cattrs is imported with the first value, not before: most requests have no body.
 
-It is one file because two passes read every kind of value: a quick one, and one that tells the mistakes of what the quick
+One file, since two passes read every kind of value: a quick one, and one that tells the mistakes of what the quick
 one refused. A kind that only one of them knew would be refused without a word.
 """
 
@@ -197,6 +197,7 @@ def _converter(source: _Source, *, detailed: bool) -> Converter:
     return converter
 
 
+# One function: the hooks are closures over one converter, and are registered in the order in which cattrs asks them.
 def _build(source: _Source, detailed: bool) -> Converter:
     import datetime as dt
     import decimal

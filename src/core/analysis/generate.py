@@ -172,6 +172,7 @@ def _modules(names: set[str]) -> dict[str, list[str]]:
 # A file that people have written ------------------------------------------------------------------------------------
 
 
+# One function: all edits are gathered before one is made, since each changes the lines behind it.
 def update_env(source: str, shape: EnvShape, configurations: Sequence[Configuration]) -> str:
     """The text of a module with its Env class brought up to date.
 

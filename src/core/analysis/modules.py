@@ -1,8 +1,8 @@
 """The modules of a program as text: which files they are, what their names stand for, what is constant.
 
 Read with `ast` alone; nothing of the program runs. A name is followed through imports, aliases and modules as far as
-it can be told for certain: what is assigned twice, computed or shadowed is not known, and None says so. Longer than 400
-lines, because following a name needs both what binds it and where its module is.
+it can be told for certain: what is assigned twice, computed or shadowed is not known, and None says so. One file, since
+following a name needs both what binds it and where its module is.
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 Starts from the file that `main` names and follows its imports. Env classes, routers, routes, consumers and SQL are
 found here; what is wrong with them is decided where the mypy plugin asks too: `check.py`, `routes.py`, `sql.py`.
 Nothing of the program runs, and nothing is said about what is not understood.
+
+One file, since one walk over the program gathers what all the rules ask for.
 """
 
 from __future__ import annotations

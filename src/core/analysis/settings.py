@@ -7,6 +7,8 @@
     environments  names of environments to check, `top-level` among them; by default all
 
 What is wrong with them is said where the Env stands, since a plugin has no other place to say it.
+
+One file, since the options are read for one use: to find the configuration files of a module, and what was said of them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """Models that are run for a handler: what it may ask, and the values it gets.
 
 Inputs and outputs are the model's own; for the tasks that most models serve there are types here to name them with.
+
+One file, since a kind of binding is one: the Protocols, and the values that their methods take and give.
 """
 
 from __future__ import annotations

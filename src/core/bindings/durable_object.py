@@ -3,6 +3,9 @@
 A Durable Object is one instance per id in the whole world, with storage of its own, to which calls come one at a
 time. A namespace gives stubs that are typed as the object's own class, so that a remote call is checked as a local
 one would be. This file knows no engine.
+
+One file, since the members of an object (its state, its storage, what storage gives) are each other's types, and are read
+together with the class that has them.
 """
 
 from __future__ import annotations

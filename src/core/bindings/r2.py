@@ -3,6 +3,8 @@
 Objects are bytes under a key, with HTTP metadata, custom metadata and checksums. This file knows
 no storage. Errors are `R2Error` with the platform's `code` (`put: … (10012)`); arguments that can
 never be right are R2TypeError and R2ValueError, as they are TypeError and RangeError there.
+
+One file, since a kind of binding is one: the Protocols, and the values that their methods take and give.
 """
 
 from __future__ import annotations

@@ -29,6 +29,7 @@ Exit codes: 0 stopped with Ctrl-C or SIGTERM, requests in flight finished; 1 it 
 2 the command was wrong."""
 
 
+# One function: a list of options, each with its help.
 def add(subparsers: Any) -> None:
     """Add the command's options."""
     parser = subparsers.add_parser(

@@ -65,6 +65,7 @@ class _Serving:
         self._stop = asyncio.Event()
         self._force = asyncio.Event()
 
+    # One function: what is started is stopped again in the opposite order, whatever happens in between.
     async def run(self) -> int:
         try:
             import uvicorn

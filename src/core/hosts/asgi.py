@@ -7,8 +7,8 @@ address is the connection's: `Edge-Connecting-IP` is answered by this host, what
 under that name. Behind a proxy that one trusts, let the server put the proxy's word into the scope
 (uvicorn's `--forwarded-allow-ips`).
 
-Request, headers and serving stand together: what a response costs here is most of what a request costs, and the bodies
-that are written out for that (`header_pairs`, `serve`) have to agree with each other.
+One file, since what a response costs here is most of what a request costs, and the bodies that are written out for that
+(`header_pairs`, `serve`) have to agree with each other.
 """
 
 from __future__ import annotations

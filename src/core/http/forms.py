@@ -3,6 +3,8 @@
 Decided here: how much of everything is taken (`FormLimits`), and what a field or a file is. Splitting
 multipart is python-multipart's (`core-edge[forms]`). Nothing is kept beyond its limit: a body is
 refused while it comes in, and files wait in a spooled file, on disk from a size on. RFC 7578.
+
+One file, since every limit is counted over the whole of a body, whichever of the two formats it has.
 """
 
 from __future__ import annotations

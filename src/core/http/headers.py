@@ -2,6 +2,8 @@
 
 Decided here: which names and values are allowed, how repeated ones are joined, and that `Set-Cookie`
 never is. https://fetch.spec.whatwg.org/#headers-class
+
+One file, since the view, the changeable headers and their checks are one class of the standard.
 """
 
 from __future__ import annotations

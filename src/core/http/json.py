@@ -7,6 +7,8 @@ class stands under its alias.
 
 Nothing is read or written that is nested deeper than `MAX_DEPTH`, on any host: the standard library's accelerator
 recurses in C, and inside a worker that ends the interpreter, for good, some thousand levels further down.
+
+One file, since reading and writing keep the same limits, and refuse the same values in the same words.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """URLs of the web, their paths and their query strings, as the WHATWG URL standard parses and writes them.
 
 Only http, https, ws and wss: a request can be sent to no other. A URL with nothing to normalise, as nearly all are, is
-recognised by one regular expression and passed on as it is. Longer than other files, because parsing a URL and setting
-one of its parts are the same steps of the standard. https://url.spec.whatwg.org/
+recognised by one regular expression and passed on as it is. One file, since parsing a URL and setting one of its
+parts are the same steps of the standard. https://url.spec.whatwg.org/
 """
 
 from __future__ import annotations

@@ -147,6 +147,7 @@ def _kv_key(key: str) -> str:
     return f"cache|{sha256(key.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
+# One function: looking up, keeping and serving share the options and the key of one request.
 def cache(
     env: TypeForm[E] = options.UNNAMED,
     /,

@@ -42,6 +42,7 @@ _ALLOWED = "access-control-allow-origin"
 _GRANTS = (_ALLOWED, "access-control-allow-credentials", "access-control-expose-headers")
 
 
+# One function: the options are turned once, when it is built, into the headers that its closures only copy.
 def cors(
     env: TypeForm[E] = options.UNNAMED,
     /,

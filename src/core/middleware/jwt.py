@@ -206,6 +206,7 @@ def jwt_auth(
     cookie: str | None = None,
     max_length: int = 8192,
 ) -> Authentication[object, T]: ...
+# One function: half of it is its options; the rest is the closure that checks a token by them.
 def jwt_auth(
     env: object = options.UNNAMED,
     /,

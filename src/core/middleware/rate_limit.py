@@ -32,6 +32,7 @@ _MOST_KEY_BYTES = 64
 _SECRET = r"(?i:bearer|basic|token|digest)\b|[A-Za-z0-9_\-+/=.~]{20}"
 
 
+# One function: the options are checked and the store is chosen once, for closures that run on every request.
 def rate_limit(
     env: TypeForm[E] = options.UNNAMED,
     /,

@@ -34,6 +34,7 @@ Directives: TypeAlias = Mapping[str, str | Iterable[str] | bool]
 Value: TypeAlias = str | Literal[False]
 
 
+# One function: one step for each option, from its argument to its header, and the closure that sets them.
 def secure_hdrs(
     *,
     content_security_policy: Value | Directives = "default-src 'self'",

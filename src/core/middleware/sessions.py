@@ -126,6 +126,7 @@ async def session_of(req: AnyRequest) -> Session:
     return await opened()
 
 
+# One function: its closures share the options and the keys, which are checked when it is built.
 def sessions(
     env: TypeForm[E] = options.UNNAMED,
     /,

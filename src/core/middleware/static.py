@@ -36,6 +36,7 @@ E = TypeVar("E", default=Any)
 _CODINGS = ((".br", "br"), (".zst", "zstd"), (".gz", "gzip"))
 
 
+# One function: the folder is read when it is built, and its closures answer from what was found.
 def static(
     env: TypeForm[E] = options.UNNAMED,
     /,

@@ -4,7 +4,7 @@ One walk over every function, statement by statement: what it sends and with whi
 it reads of the request, and what it calls. What an expression is in JSON is decided in `followed.py`. What nobody knows
 becomes `{"$unknown": …}`, which is a finding later, and never a guess.
 
-The walk is one class, and this file long for it: the status, the content type, what is caught and what is narrowed are
+One file, since the walk is one class: the status, the content type, what is caught and what is narrowed are
 carried from statement to statement, and every effect that is noted reads them.
 """
 

@@ -3,6 +3,8 @@
 A dict that is written out keeps its fields although its type is `dict[str, object]`, a name that is assigned once is
 what was assigned to it, a column of a statement has the type that the migrations give it. Everything else is what mypy
 says its type is.
+
+One file, since following an expression is one recursion over all kinds of them.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 mypy's hooks see one expression at a time. That a name was assigned once and to what, that a function is decorated by
 `app.get("/users/:id")`, that `logger()` came before: for these the statements of the module are walked, in order.
-Only statements; mypy's own visitor cannot be derived from in interpreted code (python/mypy#19456). Longer than 400 lines,
-because there is a method for each kind of statement and one for each question of `core.analysis.front_end`.
+Only statements; mypy's own visitor cannot be derived from in interpreted code (python/mypy#19456). One file,
+since there is a method for each kind of statement and one for each question of `core.analysis.front_end`.
 """
 
 from __future__ import annotations

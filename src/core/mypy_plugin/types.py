@@ -1,6 +1,8 @@
 """mypy's types in the words of `core.analysis`: which kind of binding an annotation is, what a row's fields take.
 
 What is not understood has no kind, and nothing is said about it.
+
+One file, since each function reads one of mypy's types for one question, and the questions share those steps.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ What is written needs the standard library alone, and is the same for the same d
 too, in version 3.0 to 3.2, as far as their bodies are JSON, forms, text, bytes or streams of JSON. An answer that a
 document does not declare is an exception, so that the union of the declared ones is complete.
 
-Names are given away while operations, bodies and types are written, each by what the others have taken: one writer has
-them all, which is why this file is long.
+One file, since one writer gives away all names while it writes operations, bodies and types, each by what the others have
+taken.
 """
 
 # A document is JSON of somebody else's: what is found in it is looked at before it is used, and has no type before.

@@ -3,6 +3,8 @@
 A route answers with what its handler sends and with what is raised on the way, by the handler, by everything that
 it calls and by the middleware before it, each error as the application's error handler writes it. A value that nobody
 knows is `{}` and a problem at its line.
+
+One file, since one writer adds to one document: an answer, its error and its schema are written where a route is met.
 """
 
 from __future__ import annotations

@@ -136,6 +136,7 @@ class Bundle:
         )
 
 
+# One function: each step adds its files to one bundle, in the order in which they may replace each other.
 def write_bundle(
     folder: Path,
     toolchain: Toolchain,

@@ -66,6 +66,7 @@ class Node:
             self.numbers = answer
 
 
+# One function: what was opened for the process is closed again wherever starting it fails.
 async def start_node(
     toolchain: Toolchain,
     bundle: Bundle,

@@ -52,6 +52,7 @@ class Workerd:
         """The exit code, or None while it runs."""
         return self._process.returncode
 
+    # One function: what was opened for the process is closed again wherever starting it fails.
     @classmethod
     async def start(
         cls,

@@ -3,6 +3,8 @@
 SQLite itself is asked, through the standard library, and a user's statement is only ever compiled (`EXPLAIN`), never
 run. What is not known for certain is not said. This file knows no type checker and no source file; the texts of
 findings are decided here, once.
+
+One file, since every question about a statement is asked of one connection, whose answers are kept.
 """
 
 from __future__ import annotations

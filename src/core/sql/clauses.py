@@ -114,6 +114,7 @@ class _Level:
     scope: int = 0
 
 
+# One function: one reading from left to right, whose branches all change the same few variables.
 def clauses_of(tokens: Sequence[Token]) -> Clauses:
     """Read the FROM clauses and conditions of a statement."""
     items: list[Item] = []

@@ -1,7 +1,7 @@
 """SQLite's queries and expressions as trees, read from tokens (https://www.sqlite.org/lang_select.html, lang_expr.html).
 
 Only statements that SQLite has compiled are read, so nothing is judged here: what is not understood raises `Unclear`, and
-then nothing is said about the statement's values. Longer than 400 lines, because it is one grammar: expressions hold queries,
+then nothing is said about the statement's values. One file, since it is one grammar: expressions hold queries,
 and queries expressions.
 """
 

@@ -2,7 +2,7 @@
 
 Follows https://www.sqlite.org/lang_select.html and lang_expr.html. Three answers are possible about NULL: it is proven that
 a value never is, it is known why it can be, or neither; then nothing is said. A column that any condition names counts as
-not known, since the condition may be there to leave its NULLs out. Longer than 400 lines, because expressions and queries are
+not known, since the condition may be there to leave its NULLs out. One file, since expressions and queries are
 evaluated by each other.
 """
 

@@ -7,6 +7,8 @@ it has already turned into Python's is left as it is.
 
 `js` and `pyodide` exist only inside a worker and only once a request has come, so they are imported on first use:
 a module that held a JavaScript object would be in the memory snapshot.
+
+One file, since both directions share one table of kinds: what one of them knew alone would not come back.
 """
 
 from __future__ import annotations

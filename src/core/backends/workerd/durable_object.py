@@ -3,6 +3,8 @@
 A stub's method is called by its own name on the other side, with its arguments in order: JavaScript knows no keyword
 arguments. Where the namespace is annotated with the object's class, keywords are put in their places; what has no
 place travels in one last object under `KEYWORDS`, which our own side of the call takes apart again.
+
+One file, since every class here is a few lines around one object of the runtime's, and all share one way to call it.
 """
 
 from __future__ import annotations

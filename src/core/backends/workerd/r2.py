@@ -2,6 +2,8 @@
 
 Bodies cross as they are read; what is stored from a stream is written through a pipe that says its length beforehand,
 as the platform wants it. The codes of errors are read from the ends of their messages.
+
+One file, since every function here is one side of a value that another one sends or reads.
 """
 
 from __future__ import annotations

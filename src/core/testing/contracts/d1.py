@@ -1,4 +1,7 @@
-"""The promises of every SQL database. The wording of the errors is the platform's and SQLite's."""
+"""The promises of every SQL database. The wording of the errors is the platform's and SQLite's.
+
+One file, since it is a list: each promise is read alone, and looked for by the name of its kind.
+"""
 
 # mypy: disable-error-code="core-sql"
 # What is refused is written here on purpose; our own plugin would tell it beforehand.

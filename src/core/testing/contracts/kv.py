@@ -1,4 +1,7 @@
-"""The promises of every key-value namespace. The wording of the errors is the platform's."""
+"""The promises of every key-value namespace. The wording of the errors is the platform's.
+
+One file, since it is a list: each promise is read alone, and looked for by the name of its kind.
+"""
 
 from __future__ import annotations
 

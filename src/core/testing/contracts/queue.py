@@ -3,6 +3,8 @@ the runtime's depends on its version.
 
 A queue is tried through a `Line`: a producer, and a way to be its consumer. `Line.consume` begins with a handler and the
 settings, `Line.stop` ends it. Only what every implementation can do is asked for; the rest is marked.
+
+One file, since it is a list: each promise is read alone, and looked for by the name of its kind.
 """
 
 from __future__ import annotations

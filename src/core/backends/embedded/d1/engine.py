@@ -3,6 +3,8 @@
 SQLite does the work. Decided here is where a transaction begins and ends, what is measured of a statement, and the
 words of every error; what is refused stands in `core.sql.rules`. Recordings of all of it are in `tests/traces`. A
 Durable Object's SQL runs here too.
+
+One file, since it is one class over one connection, whose transaction every method has to keep in order.
 """
 
 from __future__ import annotations
