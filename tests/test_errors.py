@@ -404,3 +404,20 @@ async def test_a_core_error_of_a_class_handler_is_the_answer_and_no_failure(capl
     assert await answer(app, "/os") == (500, {"error": "Internal Server Error"})
     assert "a bug in the handler" in caplog.text
     assert "disk" in caplog.text
+
+
+async def test_a_binding_that_may_be_well_again_in_a_moment_is_a_503_with_retry_after(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    app = create_app()
+
+    @app.get("/:message")
+    async def ask_binding(req: Request, res: Response) -> None:
+        raise BindingError(req.params["message"])
+
+    response = await ask(app, "/Network%20connection%20lost.")
+    assert (response.status, response.headers["retry-after"]) == (503, "1")
+    assert await response.json() == {"error": "Service Unavailable"}
+    assert "Network connection lost" in caplog.text
+    response = await ask(app, "/no%20such%20table")
+    assert (response.status, "retry-after" in response.headers) == (500, False)

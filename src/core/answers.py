@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
-from core.errors import CoreError, phrase_of, plain_status
+from core.errors import BindingError, CoreError, phrase_of, plain_status
 from core.handlers import ErrorHandler
 from core.http.streams import encode
 from core.request import AnyRequest
@@ -81,6 +81,9 @@ def _told(error: Exception, req: AnyRequest) -> CoreError:
 
     with_note(error)
     log.error("%s %s failed", req.method, req.path, exc_info=error)
+    if isinstance(error, BindingError) and error.retryable:
+        # A node of the cluster is away, an object was reset, a connection lost: it may be well again in a moment.
+        return CoreError(503, headers={"Retry-After": "1"})
     return CoreError(status if 500 <= status <= 599 else 500, "Internal Server Error")
 
 

@@ -333,9 +333,46 @@ def test_two_of_a_cluster_share_what_they_keep(serve: Callable[..., Command], bu
     assert nodes[1].finish() == 0
 
 
+def test_a_node_with_another_key_is_refused_before_it_joins(
+    serve: Callable[..., Command], bucket: str, tmp_path: Path
+) -> None:
+    options = ["--cluster", f"s3://cluster/{tmp_path.name}", "--cluster-endpoint", bucket]
+    options += ["--cluster-region", "us-east-1", "--cluster-address", "127.0.0.1:0"]
+    other = {**CLUSTER, "CORE_CLUSTER_KEY": "another key of thirty-two letters"}
+
+    first = serve(*options, "--state", str(tmp_path / "first"), env=CLUSTER)
+    first.until(f"CORE_CLUSTER_KEY is the key of s3://cluster/{tmp_path.name} from now on")
+    port, _ = first.ports()
+    refused = serve(*options, "--state", str(tmp_path / "second"), env=other)
+    refused.until(f"error: CORE_CLUSTER_KEY is not the key of the cluster in s3://cluster/{tmp_path.name}: a node with")
+    assert refused.finish(by_itself=True) == 1
+    assert len(refused.lines) == 1
+    assert not (tmp_path / "second" / "workerd.capnp").exists()
+    assert ask(port, "/counters/own", "POST").json()["count"] == 2
+    assert first.finish() == 0
+
+    # Changed on purpose, when all are stopped; what the cluster has stays.
+    changed = serve(*options, "--new-cluster-key", "--state", str(tmp_path / "second"), env=other)
+    port, _ = changed.ports()
+    assert until(lambda: ask(port, "/counters/own", "POST"), lambda answer: answer.status == 200).json()["count"] == 4
+    assert changed.finish() == 0
+    old = serve(*options, "--state", str(tmp_path / "first"), env=CLUSTER)
+    old.until("CORE_CLUSTER_KEY is not the key of the cluster")
+    assert old.finish(by_itself=True) == 1
+
+
+def test_a_bucket_that_cannot_be_reached_is_one_line(serve: Callable[..., Command], bucket: str) -> None:
+    options = ["--cluster-endpoint", bucket, "--cluster-region", "us-east-1"]
+    served = serve("--cluster", "s3://not-there/x", *options, env=CLUSTER)
+    served.until(r"error: the bucket s3://not-there/x cannot be used\. Check its name, --cluster-endpoint")
+    assert served.finish(by_itself=True) == 1
+    assert len(served.lines) == 1
+
+
 @pytest.mark.parametrize(
     ("options", "lacking", "message", "code"),
     [
+        (["--new-cluster-key"], "", "--new-cluster-key changes the key of a cluster. Name it with --cluster", 2),
         (["--cluster", "https://x"], "", "--cluster https://x is not a bucket. Write s3://bucket/prefix", 2),
         (["--cluster", "s3://b/p"], "CORE_CLUSTER_KEY", "a cluster needs a secret that its nodes share", 1),
         (["--cluster", "s3://b/p"], "AWS_ACCESS_KEY_ID", "s3://b/p needs credentials", 1),

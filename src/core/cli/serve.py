@@ -123,6 +123,11 @@ def add(subparsers: Any) -> None:
         metavar="HOST:PORT",
         help="where other nodes reach this one; the next ports for further processes (default: 127.0.0.1:0)",
     )
+    group.add_argument(
+        "--new-cluster-key",
+        action="store_true",
+        help="take CORE_CLUSTER_KEY for the cluster's key from now on; every other node must be stopped",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -133,6 +138,8 @@ def run(args: argparse.Namespace) -> int:
         log_as_json(stderr="core.serve")
     if args.forwarded_proto_header is not None and args.public_url is not None:
         raise UsageError("--public-url says the scheme already. Leave out --forwarded-proto-header")
+    if args.new_cluster_key and args.cluster is None:
+        raise UsageError("--new-cluster-key changes the key of a cluster. Name it with --cluster s3://bucket/prefix")
     unfit = _WORKERD_ONLY if args.python else _PYTHON_ONLY
     given = [option for option, name in unfit.items() if getattr(args, name)]
     if given:
@@ -151,6 +158,7 @@ _WORKERD_ONLY = {
     "--cluster-endpoint": "cluster_endpoint",
     "--cluster-region": "cluster_region",
     "--cluster-address": "cluster_address",
+    "--new-cluster-key": "new_cluster_key",
 }
 _PYTHON_ONLY = {"--config": "config", "--env": "environment", "--workers": "workers", "--server": "server"}
 
@@ -199,6 +207,7 @@ def _run_bundle(args: argparse.Namespace) -> int:
             endpoint=args.cluster_endpoint,
             region=args.cluster_region,
             address=args.cluster_address or "127.0.0.1:0",
+            new_key=args.new_cluster_key,
         )
     options = ServeOptions(
         host=args.host,

@@ -23,6 +23,8 @@ __all__ = [
     "Socket",
     "Storage",
     "capnp",
+    "cluster_config",
+    "new_cluster_key",
     "quoted",
     "storage_folders",
     "worker_config",
@@ -125,6 +127,7 @@ class Raw:
     text: str
 
 
+_HEAD = 'using Workerd = import "/workerd/workerd.capnp";\n\nconst config :Workerd.Config = '
 _KV = "core-kv"
 _D1 = "core-d1"
 _QUEUES = "core-queues"
@@ -188,7 +191,7 @@ def worker_config(
         config["logging"] = {"structuredLogging": True}
     if cluster is not None:
         config["cluster"] = _cluster(cluster)
-    return f'using Workerd = import "/workerd/workerd.capnp";\n\nconst config :Workerd.Config = {capnp(config)};\n'
+    return f"{_HEAD}{capnp(config)};\n"
 
 
 def storage_folders(plan: Plan, cluster: Cluster | None = None) -> list[str]:
@@ -205,6 +208,21 @@ def storage_folders(plan: Plan, cluster: Cluster | None = None) -> list[str]:
     if plan.crons:
         folders.append("cron")
     return folders
+
+
+def cluster_config(cluster: Cluster, script: str, *, folder: str) -> str:
+    """The text of a configuration of one script, whose `env.BUCKET` is a folder in the cluster's bucket."""
+    worker = {
+        "modules": [{"name": "main.mjs", "esModule": script}],
+        "compatibilityDate": _SERVICE_DATE,
+        "bindings": [{"name": "BUCKET", "service": "bucket"}],
+    }
+    config = {
+        "services": [{"name": "main", "worker": worker}, {"name": "bucket", "bucket": {"path": folder}}],
+        "sockets": [{"name": "http", "address": "127.0.0.1:0", "http": {}, "service": {"name": "main"}}],
+        "cluster": _cluster(cluster),
+    }
+    return f"{_HEAD}{capnp(config)};\n"
 
 
 def new_cluster_key() -> str:

@@ -30,6 +30,7 @@ __all__ = [
     "METRICS_BINDING",
     "Node",
     "ask_health",
+    "exchange",
     "open_node",
     "post_json",
     "start_node",
@@ -166,7 +167,7 @@ _SILENT = "it did not answer within"
 async def ask_health(port: int, *, seconds: float | None = 60.0) -> str | None:
     """Return the reason why a node does not answer, or None. The first question has it load Python and the application."""
     try:
-        status, body = await _exchange(port, "GET", "/", b"", seconds)
+        status, body = await exchange(port, "GET", "/", b"", seconds)
     except TimeoutError:
         return f"{_SILENT} {seconds:g} s"
     except OSError as error:
@@ -216,14 +217,15 @@ async def open_node(node: Node, *, seconds: float = 60.0) -> None:
 async def post_json(port: int, path: str, value: object, *, seconds: float = 300.0) -> dict[str, Any]:
     """Have a node do something that its health endpoint can, such as migrate a database."""
     try:
-        _, body = await _exchange(port, "POST", path, json.dumps(value).encode(), seconds)
+        _, body = await exchange(port, "POST", path, json.dumps(value).encode(), seconds)
         answer: dict[str, Any] = json.loads(body)
         return answer
     except (OSError, ValueError, TimeoutError) as error:
         return {"error": f"the node did not answer: {type(error).__name__} {error}"}
 
 
-async def _exchange(port: int, method: str, path: str, body: bytes, seconds: float | None) -> tuple[int, bytes]:
+async def exchange(port: int, method: str, path: str, body: bytes, seconds: float | None) -> tuple[int, bytes]:
+    """One request to 127.0.0.1, on a connection of its own: the status and the body."""
     async with asyncio.timeout(seconds):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         try:

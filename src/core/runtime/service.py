@@ -17,6 +17,7 @@ import attrs
 from core.errors import DeveloperError, UsageError
 from core.runtime.bundle import Bundle
 from core.runtime.capnp import Cluster, Plan
+from core.runtime.cluster_key import prove_key
 from core.runtime.health import start_health
 from core.runtime.listening import open_listener
 from core.runtime.logs import LogReader
@@ -51,17 +52,27 @@ WELL = 60.0
 
 @attrs.frozen
 class ClusterOptions:
-    """The addresses of the processes. `address` is the first process's; the next ports are the others'."""
+    """The addresses of the processes. `address` is the first process's; the next ports are the others'. With `new_key` the
+    key becomes the cluster's, whatever it was before.
+    """
 
     bucket: str
     address: tuple[str, int]
     key: str = attrs.field(repr=False)
     options: Sequence[str] = ()
     divisor: int = 1
+    new_key: bool = False
 
     @classmethod
     def checked(
-        cls, *, bucket: str, address: str, endpoint: str | None = None, region: str | None = None, divisor: int = 1
+        cls,
+        *,
+        bucket: str,
+        address: str,
+        endpoint: str | None = None,
+        region: str | None = None,
+        divisor: int = 1,
+        new_key: bool = False,
     ) -> ClusterOptions:
         """The options, with the key from the environment. Raises DeveloperError for what cannot be."""
         if not bucket.startswith(("s3://", "gs://")):
@@ -88,6 +99,7 @@ class ClusterOptions:
             key=key,
             options=[f"{name}={value}" for name, value in named.items() if value],
             divisor=divisor,
+            new_key=new_key,
         )
 
     def cluster(self, index: int, stop_seconds: float) -> Cluster:
@@ -140,6 +152,10 @@ async def serve(toolchain: Toolchain, bundle: Bundle, options: ServeOptions) -> 
     listener = open_listener(options.host, options.port)
     # It is freed when this process has ended, and every workerd that was given it.
     lock = lock_state(options.state)
+    if options.cluster is not None:
+        cluster = options.cluster.cluster(0, options.stop_seconds)
+        if await prove_key(toolchain, cluster, replace=options.cluster.new_key):
+            _say(f"CORE_CLUSTER_KEY is the key of {cluster.bucket} from now on")
     service = _Service(toolchain, bundle, plan, options, listener, lock)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
