@@ -80,7 +80,7 @@ def write(tables: dict[str, str]) -> None:
 
 
 def processors() -> str:
-    """What the machine has."""
+    """The machine's processor, memory and system."""
     import os
 
     return f"{os.cpu_count()} processors"

@@ -35,7 +35,7 @@ Ours = Callable[[int], Awaitable[object]]
 
 
 def plain_database(path: Path | None) -> sqlite3.Connection:
-    """What an application would open by hand, with the settings that the embedded bindings have."""
+    """The database as an application would open it by hand, with the settings that the embedded bindings have."""
     connection = sqlite3.connect(":memory:" if path is None else path, isolation_level=None, cached_statements=512)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = NORMAL")

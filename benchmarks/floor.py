@@ -1,4 +1,4 @@
-"""What `full` takes without any framework: how far ahead of Falcon anything in pure Python can be.
+"""The time that `full` takes without any framework: how far ahead of Falcon anything in pure Python can be.
 
 `floor` is one function that knows its only route and does core's work in core's own short ways: the kept encoder, ids
 made a row at a time, header pairs written beforehand, a query that is split and not decoded. It has no objects for

@@ -33,7 +33,7 @@ def free_port() -> int:
 
 
 def command(peer: str, port: int, workers: int = 1) -> list[str]:
-    """How a peer's server is started."""
+    """The command that starts a peer's server."""
     python = [sys.executable, "-m"]
     if peer == "core, granian RSGI":
         return [

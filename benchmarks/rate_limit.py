@@ -1,4 +1,4 @@
-"""How far each store of `rate_limit` lets a client over its limit: `python benchmarks/rate_limit.py`.
+"""The requests over the limit that each store of `rate_limit` lets through: `python benchmarks/rate_limit.py`.
 
 One client sends a burst over one window to an application that runs in several isolates at several
 places. The middleware and its stores are the real ones; simulated are the clock, and of KV what the
@@ -121,7 +121,7 @@ class PlatformLimiter:
 
 
 async def passed(store: str, places: int, isolates: int, requests: int, seconds: float) -> int:
-    """How many of a burst's requests get through."""
+    """The number of a burst's requests that get through."""
     clock = FakeClock(1_800_000_000.0)
     context = FakeExecutionContext(clock=clock)
     world, objects = World(clock), Objects()

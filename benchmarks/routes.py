@@ -1,7 +1,7 @@
-"""What 10, 100, 1,000 and 10,000 routes cost: one request, and building them in time and memory.
+"""The cost of 10, 100, 1,000 and 10,000 routes: one request, and building them in time and memory.
 
 Three tables are asked. `plain` is like the API of a large site: texts, one and several parameters. `overlapping` has
-what makes tables slow: a text beside a parameter in every place, wildcards, and routers mounted in routers with
+what makes tables slow: a literal beside a parameter in every place, wildcards, and routers mounted in routers with
 middleware on each. `patterns` has parameters with regular expressions, two of them in one place, optional segments and
 wildcards inside. The requests are to the first, the middle and the last route, to a path without parameters and to
 one that is not there; what follows the route's own texts differs from request to request.
@@ -43,7 +43,7 @@ def plain_routes(size: int) -> list[str]:
 
 
 def requests_for(size: int) -> dict[str, Workload]:
-    """What is asked of the plain table."""
+    """The requests for the plain table."""
     last = (size + 4) // 5 - 1
     middle = last // 2
 
@@ -88,7 +88,7 @@ def overlapping(size: int) -> App[Any]:
 
 
 def overlapping_requests(size: int) -> dict[str, Workload]:
-    """What is asked of the overlapping table."""
+    """The requests for the overlapping table."""
     last = (size + 4) // 5 - 1
     middle = last // 2
 
@@ -207,7 +207,7 @@ def building(peer: str, size: int) -> tuple[float, float, float]:
 
 
 def bytes_per_route(size: int = 10_000) -> float:
-    """What a route keeps, by tracemalloc: built, and with its tables compiled by a first request."""
+    """The memory that a route keeps, by tracemalloc: built, and with its tables compiled by a first request."""
     from benchmarks.peers import core_app
 
     paths = plain_routes(size)

@@ -1,4 +1,4 @@
-"""What the servers load: the peer that CORE_BENCH_PEER names, with the seven workloads.
+"""The application for the servers: the peer that CORE_BENCH_PEER names, with the seven workloads.
 
 `/full` alone has the four middleware: it goes to a second application, here as for every peer.
 """

@@ -1,4 +1,4 @@
-"""What the framework adds inside workerd, beside a bare "hello" on the same pyodide in the same run.
+"""The framework's own time inside workerd, beside a bare "hello" on the same pyodide in the same run.
 
     python -m benchmarks.workerd [--rounds 7] [--requests 2000] [--memory 10000] [--warm-up 10000]
 

@@ -39,7 +39,7 @@ class Workload:
     text: str | None = None
 
     def expected(self, number: int) -> Any:
-        """What a peer answers to the path of that number, as parsed JSON, or as text."""
+        """The answer of a peer to the path of that number, as parsed JSON or as a string."""
         match self.name:
             case "plaintext":
                 return "hello"

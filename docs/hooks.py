@@ -1,4 +1,4 @@
-"""What the documentation is filled in with while it is built: the command line's own help, and lists of modules.
+"""Generated parts of the documentation: the command line's own help, and lists of modules.
 
 A line `{{ help: dev }}` becomes what `core dev --help` prints; `{{ module: core.errors }}` becomes the reference of every
 public name of that module.
@@ -33,7 +33,7 @@ def help_of(command: str) -> str:
 
 
 def overview() -> str:
-    """What `core --help` prints."""
+    """The output of `core --help`."""
     from core.cli import _overview
 
     os.environ["NO_COLOR"] = "1"

@@ -1,4 +1,4 @@
-"""What the runtime gives the platform's SDK, and our own bundles give the same way."""
+"""Values that the runtime gives the platform's SDK, and our own bundles give the same way."""
 
 from typing import Any
 

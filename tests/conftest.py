@@ -1,4 +1,4 @@
-"""What all tests share: which of them `make check` leaves out, and how properties are tried."""
+"""Settings of all tests: which of them `make check` leaves out, and how properties are tried."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ ACTIONS = ("stage", "send", "raise", "refuse", "catch", "hook", "cookie")
 
 @dataclass
 class Model:
-    """What must be, said step by step beside the real thing."""
+    """The expected steps, written out beside the real thing."""
 
     sent: tuple[int, Any] | None = None
     staged: dict[str, str] = field(default_factory=dict[str, str])

@@ -22,7 +22,13 @@ import core
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 QUESTION = re.compile(r"(What|Whether|How|Where|Which|Who|When|Why)\b")
 """The openings of a docstring that asks instead of stating: "Whether it is sent" for "True if it is sent"."""
-SOURCES = sorted(Path(str(core.__file__)).parent.rglob("*.py"))
+ROOT = Path(__file__).parents[1]
+SOURCES = sorted(
+    path
+    for folder in ("src", "stubs", "tests", "benchmarks", "examples", "docs")
+    for path in (ROOT / folder).rglob("*.py*")
+    if path.suffix in {".py", ".pyi"} and not {"node_modules", ".core"} & set(path.parts)
+)
 MODULES = sorted(
     module.name
     for module in pkgutil.walk_packages(core.__path__, "core.")
@@ -31,7 +37,7 @@ MODULES = sorted(
 
 
 def statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """What stands in a body, also below an `if`: properties for type checkers are written there."""
+    """The statements of a body, also below an `if`: properties for type checkers are written there."""
     for node in body:
         if isinstance(node, ast.If):
             yield from statements([*node.body, *node.orelse])
@@ -42,7 +48,7 @@ def statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def wordless(node: Function) -> bool:
-    """Whether a function has no docstring, and is neither an overload nor a setter."""
+    """True if a function has no docstring, and is neither an overload nor a setter."""
     if ast.get_docstring(node):
         return False
     marks = {ast.unparse(decorator).rpartition(".")[2] for decorator in node.decorator_list}
@@ -50,7 +56,7 @@ def wordless(node: Function) -> bool:
 
 
 def is_ours(class_: type) -> bool:
-    """Whether a class is the framework's."""
+    """True if a class is the framework's."""
     return class_.__module__.partition(".")[0] == "core"
 
 
@@ -102,9 +108,8 @@ def docstrings(source: str) -> Iterator[tuple[int, str]]:
 
 
 def test_docstrings_state_the_thing_instead_of_asking_for_it() -> None:
-    root = Path(str(core.__file__)).parent
     assert [
-        f"{path.relative_to(root)}:{line}: {text.splitlines()[0]}"
+        f"{path.relative_to(ROOT)}:{line}: {text.splitlines()[0]}"
         for path in SOURCES
         for line, text in docstrings(path.read_text("utf-8"))
         if QUESTION.match(text)

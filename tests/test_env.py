@@ -132,7 +132,7 @@ def test_the_value_of_a_variable_or_secret_never_stands_in_an_error() -> None:
     assert "hunter2" not in "".join(told)
 
 
-def test_a_str_takes_a_text_or_a_secret_and_a_secret_takes_a_text() -> None:
+def test_a_str_takes_a_string_or_a_secret_and_a_secret_takes_a_string() -> None:
     @attrs.frozen
     class One(Bindings):
         A: str

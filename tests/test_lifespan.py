@@ -1,4 +1,4 @@
-"""What an application opens when it starts: once, typed, closed in the reverse order, on every host."""
+"""Resources that an application opens when it starts: once, typed, closed in the reverse order, on every host."""
 
 from __future__ import annotations
 

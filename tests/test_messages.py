@@ -1,4 +1,4 @@
-"""What a consumer's annotation makes of the bodies of its batch."""
+"""A consumer's annotation decides what the bodies of its batch become."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is public: the names of `core`, held by a list here, and the rules every module follows."""
+"""Public names: those of `core`, held by a list here, and the rules every module follows."""
 
 from __future__ import annotations
 

@@ -334,7 +334,7 @@ HANDSHAKE = Lines([("host", "example.test"), ("upgrade", "websocket")])
 
 
 async def answer_over_asgi(app: App[Any], *headers: tuple[bytes, bytes]) -> tuple[int, dict[bytes, bytes]]:
-    """What goes out for a plain GET of /rooms/7, on a connection that is HTTP and stays it."""
+    """The response to a plain GET of /rooms/7, on a connection that is HTTP and remains HTTP."""
     sent: list[Any] = []
     http_scope = {"type": "http", "method": "GET", "scheme": "http", "path": "/rooms/7", "raw_path": b"/rooms/7"}
 

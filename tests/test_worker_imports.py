@@ -1,4 +1,4 @@
-"""What a worker loads: the list of modules, and what may not be among them."""
+"""Modules that a worker loads: the list of them, and what may not be among them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is asking: a typed user on every route of a router."""
+"""Authentication: a typed user on every route of a router."""
 
 import attrs
 

@@ -1,4 +1,4 @@
-"""What people know from Hono and FastAPI, in `core`."""
+"""Familiar things from Hono and FastAPI, in `core`."""
 
 import attrs
 

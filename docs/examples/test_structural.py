@@ -1,4 +1,4 @@
-"""What the explanation of Env says of middleware for every application."""
+"""Middleware for every application, as the explanation of Env describes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the explanation of a request's life says of transactions."""
+"""Transactions, as the explanation of a request's life describes them."""
 
 from __future__ import annotations
 

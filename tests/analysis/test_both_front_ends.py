@@ -46,7 +46,7 @@ class Checked(Project):
     """A project that `core check` looks at."""
 
     def mypy(self, *arguments: str) -> list[str]:
-        """What `core check` says, as mypy would print it; that these projects have no entry file is not the point."""
+        """The findings of `core check`, as mypy would print them; that these projects have no entry file is not the point."""
         root = self.root.resolve()
         options = read_settings(str(root / "mypy.ini"))
         findings = check_program(

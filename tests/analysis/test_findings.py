@@ -382,7 +382,7 @@ def test_the_class_in_the_annotation_must_be_the_class_in_the_file(tmp_path: Pat
 CALL = 'rate_limit(kv_binding="SESSIONS")'
 
 
-def test_a_binding_named_by_a_text_must_be_on_env_and_of_the_kind() -> None:
+def test_a_binding_named_by_a_string_must_be_on_env_and_of_the_kind() -> None:
     env = shape(attribute("COUNTERS", "KVNamespace"), attribute("SESSIONS", "D1Database"))
     assert binding_problem(CALL, "COUNTERS", env) is None
     assert binding_problem(CALL, "SESSIONS", env) == (

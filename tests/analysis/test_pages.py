@@ -18,7 +18,7 @@ TOLD = re.compile(r"^```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def found(directory: Path, section: str, code: str) -> list[str]:
-    """What `core check` says about the files of a section, or `core openapi` for what only it knows."""
+    """The findings of `core check` about the files of a section, or of `core openapi` for what only it knows."""
     for name, text in FILE.findall(section):
         path = directory / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""What `core check` reads from the text of a program by itself, beyond what the mypy plugin sees one module at a time."""
+"""`core check` reads the whole program from its text, where the mypy plugin sees one module at a time."""
 
 from __future__ import annotations
 

@@ -195,7 +195,7 @@ async def test_many_boundaries_that_almost_match_cost_linear_time() -> None:
 
 
 async def _growth(send: Any, size: int) -> float:
-    """How much longer twice as much takes, in the best of some tries: 2 where the cost is linear, 4 where it is its square."""
+    """The factor by which twice as much takes longer, in the best of some tries: 2 where the cost is linear, 4 where it is its square."""
 
     async def cost(n: int) -> float:
         best = float("inf")
@@ -206,7 +206,7 @@ async def _growth(send: Any, size: int) -> float:
         return best
 
     large = await cost(size * 4)
-    # What is over so soon cannot be told from a busy machine's noise, and is no weapon either.
+    # What is over so soon cannot be told from a busy machine's noise, and is not a weapon either.
     return large / await cost(size) / 2 if large > 0.5 else 0.0
 
 

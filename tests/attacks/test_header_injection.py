@@ -159,7 +159,7 @@ async def test_a_request_id_smuggles_nothing_into_headers_or_logs(incoming: str)
     assert_whole(response)
     id = response.headers["x-request-id"]
     if incoming == "../../etc/passwd":
-        assert id == incoming  # harmless in a header and a log line; it is no file name
+        assert id == incoming  # harmless in a header and a log line; it is not a file name
     else:
         assert id != incoming
     (line,) = lines

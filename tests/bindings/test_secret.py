@@ -85,6 +85,6 @@ def test_a_secret_cannot_be_changed() -> None:
     assert SECRET.reveal() == "hunter2"
 
 
-def test_only_a_text_can_be_a_secret() -> None:
+def test_only_a_string_can_be_a_secret() -> None:
     with pytest.raises(TypeError, match=r"^Secret\(\) takes a str, not bytes$"):
         Secret(b"x")  # type: ignore[arg-type]  # the promise is that it is refused

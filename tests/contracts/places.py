@@ -1,4 +1,4 @@
-"""Where the contracts are tried: over memory, over a directory, and on the fakes."""
+"""The places where contracts are tried: memory, a directory, and the fakes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Place(Generic[B]):
 
 @attrs.frozen
 class Kind(Generic[B]):
-    """How a kind of binding is made in each place."""
+    """The makers of a kind of binding, one for each place."""
 
     contract: Contract[B]
     embedded: Callable[[Store, str], B]

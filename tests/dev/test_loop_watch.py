@@ -1,4 +1,4 @@
-"""What blocks the event loop is reported with its line: the clock is moved by hand, and the thread's look is called."""
+"""A call that blocks the event loop is reported with its line: the clock is moved by hand, and the thread's look is called."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from core.errors import ConfigurationError, D1Error, EnvError, MissingExtraError
 
 
 def raised(tmp_path: Path, text: str) -> BaseException:
-    """What the code raises, as a file of the application."""
+    """The exception that the code raises, as a file of the application."""
     file = tmp_path / "src" / "own.py"
     file.parent.mkdir(exist_ok=True)
     file.write_text(textwrap.dedent(text))

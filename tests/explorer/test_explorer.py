@@ -241,7 +241,7 @@ def test_the_configuration_is_shown_with_what_core_check_finds(page: Page, dev: 
 
 
 def stored(page: Page, dev: RunningDev, name: str) -> dict[str, Any]:
-    """How the explorer's own interface lists a key of NOTES."""
+    """The explorer's own row for a key of NOTES."""
     token = page.locator('meta[name="core-token"]').get_attribute("content") or ""
     listed = dev.fetch(f"/_core/api/kv/NOTES?prefix={name}", headers={"X-Core-Token": token})
     (key,) = [key for key in json.loads(listed.body)["keys"] if key["name"] == name]
@@ -263,7 +263,7 @@ def put_keys(page: Page, dev: RunningDev, *entries: dict[str, Any]) -> None:
 
 
 def in_view(page: Page, locator: Any) -> bool:
-    """Whether somebody sees it without scrolling."""
+    """True if it is visible without scrolling."""
     box = locator.bounding_box()
     height = page.evaluate("innerHeight")
     return bool(box and box["y"] >= 0 and box["y"] + min(box["height"], 40) <= height)

@@ -1,4 +1,4 @@
-"""Who may ask the explorer: Host, Origin and token, over real HTTP."""
+"""Guards of the explorer: Host, Origin and token, over real HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is fuzzed, each a function of bytes that raises when a promise is broken.
+"""The targets of the fuzzers, each a function of bytes that raises when a promise is broken.
 
 A target may meet the errors that are promised for bad input, and nothing else. Where there is a
 second, naive way to say what is right, it is compared with that.

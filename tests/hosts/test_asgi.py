@@ -18,7 +18,7 @@ from core.hosts.asgi import BackgroundContext, asgi
 
 
 async def seen(read: Callable[[Request[Any, Any, Any]], Any], scope: dict[str, Any]) -> Any:
-    """What `read(req)` gives inside a handler."""
+    """The result of `read(req)` inside a handler."""
     app = create_app()
     found: list[Any] = []
 

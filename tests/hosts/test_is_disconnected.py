@@ -1,4 +1,4 @@
-"""Whether the client is still there, on each host, and that asking takes nothing of the body."""
+"""`is_disconnected` is true once the client is gone, on each host, and asking takes nothing of the body."""
 
 from __future__ import annotations
 

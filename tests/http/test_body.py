@@ -293,7 +293,7 @@ async def test_json_sets_the_body_and_its_content_type_unless_one_is_given() -> 
         http.Request(URL_, method="POST", json=1, body="x")
 
 
-def test_a_text_body_sets_a_content_type_and_bytes_set_none() -> None:
+def test_a_string_body_sets_a_content_type_and_bytes_set_none() -> None:
     for message in both("x"):
         assert message.headers["content-type"] == "text/plain;charset=UTF-8"
     for message in both(b"x"):

@@ -180,7 +180,7 @@ async def pytest_run(folder: Path) -> str:
 
 
 def core_check() -> str:
-    """What `core check` prints."""
+    """The output of `core check`."""
     out = StringIO()
     with redirect_stdout(out), redirect_stderr(out):
         core(["check"])
@@ -188,7 +188,7 @@ def core_check() -> str:
 
 
 def texts(mistake: Mistake, folder: Path) -> dict[str, str]:
-    """What each tool says that the file has a text of."""
+    """The message of each tool for which the file has a text."""
     said: dict[str, str] = {}
     for tool in mistake.expected:
         match tool:

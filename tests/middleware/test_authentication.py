@@ -1,4 +1,4 @@
-"""Who is asking: optional authentication, guards, where tokens are, several secrets at once, and issuing tokens."""
+"""Authentication: optional, guards, places of tokens, several secrets at once, and issuing tokens."""
 
 from __future__ import annotations
 

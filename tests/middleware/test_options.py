@@ -1,4 +1,4 @@
-"""What factories of middleware have in common: the class of `req.env` may stand first, and nothing else."""
+"""Rules for every factory of middleware: the class of `req.env` may be the first argument, and nothing else."""
 
 from __future__ import annotations
 

@@ -202,7 +202,7 @@ ids = st.sampled_from([{}, {"x-request-id": "given"}])
 
 
 def in_order(row: list[str]) -> bool:
-    """Whether a logger comes behind whatever makes ids, which registration demands."""
+    """True if a logger comes behind whatever makes ids, which registration demands."""
     return "log" not in row or not any("id" in kind.split()[0] for kind in row[row.index("log") :])
 
 

@@ -1,4 +1,4 @@
-"""What a worker's WebCrypto is asked, as far as no runtime is needed; tests/runtime/test_jwks.py asks a real one."""
+"""Calls to a worker's WebCrypto, as far as no runtime is needed; tests/runtime/test_jwks.py asks a real one."""
 
 from __future__ import annotations
 

@@ -96,14 +96,14 @@ class Project:
         return self
 
     def edit(self, name: str, old: str, new: str) -> None:
-        """Replace a text that is there."""
+        """Replace a string that is there."""
         path = self.root / name
         text = path.read_text()
         assert old in text, f"{name} has no {old!r}"
         path.write_text(text.replace(old, new))
 
     def mypy(self, *arguments: str) -> list[str]:
-        """What mypy says about the whole project, line by line, without its summary."""
+        """mypy's findings about the whole project, line by line, without its summary."""
         deepest = sys.getrecursionlimit()  # mypy raises it, and Hypothesis minds
         out, err, _ = api.run(
             ["--config-file", str(self.root / "mypy.ini"), "--cache-dir", str(self.cache), *arguments, str(self.root)]
@@ -121,7 +121,7 @@ class Project:
         return lines
 
     def process(self, *command: str, check: bool = True) -> list[str]:
-        """What another process says, run in the project."""
+        """The output of another process, run in the project."""
         done = subprocess.run(
             [sys.executable, "-m", *command], cwd=self.root, capture_output=True, text=True, timeout=300
         )
@@ -130,7 +130,7 @@ class Project:
         return self.told(done.stdout)
 
     def expected(self) -> list[str]:
-        """What the sources of the project say that mypy says."""
+        """The findings that the project's sources expect of mypy."""
         found: list[str] = []
         for path in sorted(self.root.rglob("*.py")):
             at = 0

@@ -98,7 +98,7 @@ def cases(draw: st.DrawFn) -> Case:
 
 
 def from_check(root: Path) -> list[str]:
-    """What `core check` says about a project, with paths from it on."""
+    """The findings of `core check` about a project, with paths relative to it."""
     findings = check_program(load_all(root / "wrangler.toml"))
     return sorted(finding.text.replace(f"{root}/", "") for finding in findings)
 
@@ -267,5 +267,5 @@ def test_one_name_changed_in_the_example_is_one_finding_in_both_front_ends(
 
 
 def plugin_only(told: list[str]) -> list[str]:
-    """What the plugin says: an older mypy has not understood `TypeForm`, and asks for annotations of its own."""
+    """The plugin's findings: an older mypy has not understood `TypeForm`, and asks for annotations of its own."""
     return [line for line in told if "[core-" in line]

@@ -1,4 +1,4 @@
-"""What other packages declare of their middleware and bindings is proven as the framework's own is."""
+"""Middleware and bindings of other packages are checked by their declarations, as the framework's own are."""
 
 from __future__ import annotations
 
@@ -85,16 +85,16 @@ class Checked(Project):
     """A project that `core check` looks at."""
 
     def mypy(self, *arguments: str) -> list[str]:
-        """What `core check` says, as mypy would print it."""
+        """The findings of `core check`, as mypy would print them."""
         findings = check_program(load_all(self.root / "wrangler.toml"), Options(paths=[self.root]))
         return [finding.text.replace(f"{self.root}/", "") for finding in findings]
 
 
-@pytest.mark.parametrize("face", [Project, Checked])
+@pytest.mark.parametrize("front_end", [Project, Checked])
 def test_its_middleware_and_its_binding_are_checked(
-    tmp_path: Path, mypy_cache: Path, acme: Path, face: type[Project]
+    tmp_path: Path, mypy_cache: Path, acme: Path, front_end: type[Project]
 ) -> None:
-    project = face(tmp_path.resolve(), mypy_cache)
+    project = front_end(tmp_path.resolve(), mypy_cache)
     shop(project, acme)
     project.write(
         "env.py",
@@ -147,11 +147,11 @@ def test_its_middleware_and_its_binding_are_checked(
     project.check()
 
 
-@pytest.mark.parametrize("face", [Project, Checked])
+@pytest.mark.parametrize("front_end", [Project, Checked])
 def test_an_entry_point_that_cannot_be_loaded_is_a_finding(
-    tmp_path: Path, mypy_cache: Path, acme: Path, face: type[Project]
+    tmp_path: Path, mypy_cache: Path, acme: Path, front_end: type[Project]
 ) -> None:
-    project = face(tmp_path.resolve(), mypy_cache).usual()
+    project = front_end(tmp_path.resolve(), mypy_cache).usual()
     project.write("app.py", "from core import create_app\nfrom env import Env\n\napp = create_app(Env)\n")
     (acme / "acme_core" / "declared.py").write_text("import nothing_like_it\n")
     declared.cache_clear()

@@ -1,4 +1,4 @@
-"""What is read from small programs: answers with their statuses, errors, what is read of requests, and types as JSON."""
+"""Facts read from small programs: answers with their statuses, errors, what is read of requests, and types as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a name holds, whose database it is, and which tables there are, as both front ends follow it."""
+"""The value of a name, the database it belongs to, and the tables there are, as both front ends follow them."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ _fetch = App.fetch
 
 
 async def fetch(self: App[Any], req: http.Request, env: Any, ctx: ExecutionContext) -> http.Response:
-    """What `App.fetch` does, written down."""
+    """`App.fetch`, recorded."""
     response = await _fetch(self, req, env, ctx)
     body = await response.bytes()
     line = [

@@ -1,4 +1,4 @@
-"""What an OpenAPI document says of the framework's authenticators: which scheme, whether it is demanded, what is refused."""
+"""The framework's authenticators in an OpenAPI document: the scheme, whether it is required, and the refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a difference between two documents is called, and whether it breaks a client: the table, line by line."""
+"""Differences between two documents: their names, and whether they break a client, line by line of the table."""
 
 from __future__ import annotations
 

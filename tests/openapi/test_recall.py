@@ -1,4 +1,4 @@
-"""What the examples really answer is in their documents, and what is in the documents is really answered.
+"""The examples' documents and their real answers: each answer is in the document, and each documented answer is given.
 
 Each example's own tests run with everything recorded, then a bounded fuzz goes over every operation.
 """
@@ -60,7 +60,7 @@ class Example:
                         yield operation["operationId"], status
 
     def problems(self, each: Seen) -> Iterator[str]:
-        """What is wrong with the document, by something that was answered."""
+        """The document's mistakes, by something that was answered."""
         operation = self.operation(each.method, each.path)
         if operation is None:
             response = self.document["components"]["responses"]["NotFound"]

@@ -1,4 +1,4 @@
-"""Paths as they are registered: what they mean, and what is refused with the way out."""
+"""Paths as they are registered: their meaning, and the message of those that are refused."""
 
 from __future__ import annotations
 

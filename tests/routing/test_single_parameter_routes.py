@@ -1,4 +1,4 @@
-"""What a table keeps of paths it has seen changes no answer."""
+"""A table's memory of paths it has seen changes no answer."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_route_registered_afterwards_is_seen() -> None:
     assert table.single_parameter_routes == {}
 
 
-def test_no_tail_is_kept_where_an_earlier_route_has_a_text_in_that_place() -> None:
+def test_no_single_parameter_route_is_kept_where_an_earlier_route_has_a_literal_in_that_place() -> None:
     table = table_of(["/:any/me", "/users/:id"])
     leaf = table.find(["", "users", "7"])
     assert leaf is not None

@@ -37,7 +37,7 @@ paths = st.lists(segments | st.sampled_from(["a/b", "z"]), max_size=5).map(lambd
 
 
 def matches(pattern: Pattern, path: list[str]) -> bool:
-    """What a pattern means, said as plainly as can be."""
+    """The meaning of a pattern, written as plainly as can be."""
     rest = path[1:]
     if any(index < len(rest) and not re.fullmatch(source, rest[index]) for index, source in pattern.checks):
         return False

@@ -1,4 +1,4 @@
-"""What the hosted platform does around a Python worker, for a bundle of our own: its introspection module, in short.
+"""The hosted platform's part around a Python worker, for a bundle of our own: its introspection module, in short.
 
 The platform finds `Default` and the Durable Object classes in the main module, makes one for each event, and calls
 their methods through `wrapper_func`, which converts what goes in and out with its SDK. That function is copied from

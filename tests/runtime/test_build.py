@@ -43,7 +43,7 @@ def build(tools: Toolchain, background: Background, tmp_path: Path) -> Build:
 
 
 def told(build: Build, *args: Any, **files: str) -> str:
-    """What a build that fails says."""
+    """The output of a build that fails."""
     with pytest.raises(BundleError) as error:
         build(*args, **files)
     return str(error.value)

@@ -53,7 +53,7 @@ DIFFERENCES: Mapping[tuple[str, str], str] = {
     (
         "d1",
         "names_in_double_quotes_are_never_strings",
-    ): "workerd's SQLite takes an unknown name in double quotes as a text",
+    ): "workerd's SQLite takes an unknown name in double quotes as a string",
     (
         "durable_object",
         "storage_has_limits",
@@ -183,7 +183,7 @@ class Remote(Running):
 
 
 def miniflare_folder() -> Path:
-    """Where miniflare is installed: from npm, once, by its lock file."""
+    """The folder with miniflare: from npm, once, by its lock file."""
     here = Path(__file__).parent / "miniflare"
     lock = (here / "package-lock.json").read_bytes()
     target = cache_folder() / f"miniflare-{hashlib.sha256(lock).hexdigest()[:16]}"
@@ -227,7 +227,7 @@ def tried(kind: str) -> list[Case[Any]]:
 
 
 def table(seen: Mapping[tuple[str, str], bool]) -> str:
-    """What passes and what differs, by kind and place; `seen` says of each case whether it passed."""
+    """The table of what passes and what differs, by kind and place; `seen` has whether each case passed."""
     lines = [
         "# The contracts, in every place",
         "",

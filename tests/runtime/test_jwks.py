@@ -53,7 +53,7 @@ def public(algorithm: str, key: Any) -> dict[str, Any]:
 
 
 def token(algorithm: str, *, key: Any = None, kid: str | None = None, **claims: Any) -> str:
-    """What an issuer signs, with its own key unless another is given."""
+    """A token as an issuer signs it, with its own key unless another is given."""
     payload = {"sub": "ada", "iss": ISSUER, "exp": int(time.time()) + 300, **claims}
     headers = {"kid": algorithm if kid is None else kid}
     return jwt.encode(payload, KEYS[algorithm] if key is None else key, algorithm=algorithm, headers=headers)

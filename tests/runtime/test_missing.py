@@ -1,4 +1,4 @@
-"""What the worker's Python has not, asked of itself: the tables of `core-worker` are neither too long nor too short."""
+"""Modules that the worker's Python lacks, by itself: the tables of `core-worker` are neither too long nor too short."""
 
 from __future__ import annotations
 

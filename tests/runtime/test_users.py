@@ -77,7 +77,7 @@ class HttpResponse:
 
 
 class HttpClient:
-    """What `core.testing.Client` is to the example's tests, over HTTP, with a client address of its own."""
+    """`core.testing.Client` for the example's tests, over HTTP, with a client address of its own."""
 
     def __init__(self, node: Running) -> None:
         self._node = node
@@ -112,7 +112,7 @@ class Undrained:
 
 
 def headers_of(*, is_admin: bool = False, secret: str = SECRET, hours: float = 1) -> dict[str, str]:
-    """What the example's own fixture `token` gives, signed with the secret of `.dev.vars`."""
+    """The example's own fixture `token`, signed with the secret of `.dev.vars`."""
     claims = {
         "sub": "7",
         "email": "grace@example.com",
@@ -251,7 +251,7 @@ def test_the_curl_lines_of_both_readmes_are_answered_as_printed(begin: Callable[
 
 
 def events_of(node: Running) -> list[tuple[str, int, str]]:
-    """What a stopped node has in the table `events` of its files."""
+    """The rows that a stopped node has in the table `events` of its files."""
     for file in node.node.state.rglob("*.sqlite"):
         database = sqlite3.connect(file)
         try:

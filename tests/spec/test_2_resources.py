@@ -16,7 +16,7 @@ from core.errors import AlreadySentError
 
 
 async def seen(read: Callable[[Request[Any, Any, Any]], Any], path: str = "/", **options: Any) -> Any:
-    """What `read(req)` gives inside a handler."""
+    """The result of `read(req)` inside a handler."""
     app = create_app()
     found: list[Any] = []
 

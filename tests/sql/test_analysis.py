@@ -1,4 +1,4 @@
-"""What is said about a statement, and what is not, against migrations that the tests write."""
+"""Findings about a statement, and silence about others, against migrations that the tests write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said about generated statements holds when SQLite really runs them over rows of every kind."""
+"""Findings about generated statements hold when SQLite really runs them over rows of every kind."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ def in_a_trigger(sql: str) -> str:
         st.sampled_from(["SELECT 1", "SELECT ';'", "/* ; */ SELECT 2", "SELECT [;]", "SELECT 3 -- ;\n"]), min_size=1
     )
 )
-def test_a_text_is_cut_where_sqlite_cuts_it(wrap: Callable[[str], str], parts: list[str]) -> None:
+def test_a_string_is_cut_where_sqlite_cuts_it(wrap: Callable[[str], str], parts: list[str]) -> None:
     parts = [wrap(part) for part in parts]
     found = [statement.text.removesuffix(";").strip() for statement in statements_of("; ".join(parts) + ";")]
     assert found == [part.strip() for part in parts]

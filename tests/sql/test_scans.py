@@ -1,4 +1,4 @@
-"""What a plan reads without an index, with the index that helps; and what is exempt."""
+"""Plans that read without an index, with the index that helps; and exempt ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of expressions: a hundred cases from SQLite's documentation, and a property that SQLite itself holds them to."""
+"""Types of expressions: a hundred cases from SQLite's documentation, and a property that SQLite itself holds them to."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def schema(tmp_path_factory: pytest.TempPathFactory) -> Schema:
 
 
 def column_of(schema: Schema, sql: str) -> Column:
-    """The first column of a statement; a text that begins with no word of a statement is an expression over users."""
+    """The first column of a statement; a string that begins with no word of a statement is an expression over users."""
     first = sql.split(maxsplit=1)[0]
     whole = (
         sql if first in ("SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "VALUES") else f"SELECT {sql} AS v FROM users"

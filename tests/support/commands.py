@@ -19,7 +19,7 @@ __all__ = ["PATIENCE", "Answer", "Command", "ask", "until"]
 
 
 class Answer:
-    """What came back for a request."""
+    """An answer to a request."""
 
     def __init__(self, status: int, headers: list[tuple[str, str]], body: bytes) -> None:
         self.status = status
@@ -74,7 +74,7 @@ class Command:
             time.sleep(0.02)
 
     def ports(self) -> tuple[int, int]:
-        """Where `core serve` answers, and where it says how it is."""
+        """The ports of `core serve`: for requests, and for health."""
         found = self.until(r"serving on http://127\.0\.0\.1:(\d+), health on http://127\.0\.0\.1:(\d+)")
         return int(found[1]), int(found[2])
 

@@ -13,7 +13,7 @@ from core.testing.contracts.ai import BROKEN, ECHO, EMBED, says
 
 
 class OpenAiServer:
-    """What it was asked is in `requests`: method and path, headers, body."""
+    """Keeps every request in `requests`: method and path, headers, body."""
 
     def __init__(self) -> None:
         self.requests: list[tuple[str, dict[str, str], Any]] = []

@@ -21,7 +21,7 @@ PATIENCE = 30.0
 
 
 class Answer:
-    """What the server answered."""
+    """The server's answer."""
 
     def __init__(self, status: int, headers: dict[str, str], body: bytes) -> None:
         self.status = status
@@ -94,7 +94,7 @@ class RunningDev:
 
     @property
     def address(self) -> str:
-        """Where it listens."""
+        """The address it listens on."""
         line = self.until(lambda line: re.search(r"Address\s+http", line) is not None)
         # The port is open before the line is written, but the server behind it may still be starting.
         return line.split()[-1]

@@ -60,7 +60,7 @@ class QueuesAdapter(Adapter):
         return batches
 
     async def consume(self, each: Sequence[Any], scripts: Any, batch: MessageBatch[Any]) -> None:
-        """What the recording's consumer did: note the batch, then follow the script."""
+        """The recording's consumer: note the batch, then follow the script."""
         self.batches.append(
             {
                 "queue": batch.queue,

@@ -94,7 +94,7 @@ class Special:
 
 @attrs.define
 class Scope:
-    """What the tags of one program refer to: its start, what it saved, and the index of a repetition."""
+    """The values that tags of one program refer to: its start, what it saved, and the index of a repetition."""
 
     start: int
     saved: dict[str, Any] = attrs.Factory(dict)
@@ -193,7 +193,7 @@ class Decoder:
                 return Special(tag[1:], x, whole)
 
     def lookup(self, path: str) -> Any:
-        """What an earlier step saved, by path: `p1.keys.0.name`."""
+        """The value that an earlier step saved, by path: `p1.keys.0.name`."""
         name, *rest = path.split(".")
         value = self.scope.saved.get(name)
         for part in rest:
@@ -207,10 +207,10 @@ class Decoder:
 
 
 class Adapter:
-    """How the programs of one group reach our bindings. Everything here is a default to override."""
+    """The way of one group's programs to our bindings. Everything here is a default to override."""
 
     options_at: ClassVar[Mapping[str, int]] = {}
-    """Where the options object stands in JavaScript's arguments, by operation."""
+    """The position of the options object in JavaScript's arguments, by operation."""
     nested: ClassVar[frozenset[str]] = frozenset()
     """Options whose own keys are names too, not data."""
     strict: bool = False
@@ -329,7 +329,7 @@ class Matcher:
         self.labels: dict[str, Any] = {}
 
     def outcome(self, expect: Mapping[str, Any], error: BaseException | None, got: Any) -> list[str]:
-        """What does not fit, as lines; none when it fits. Labels are learned only from an outcome that fits."""
+        """Every difference, as lines; none when it fits. Labels are learned only from an outcome that fits."""
         before = dict(self.labels)
         if "error" in expect:
             problems = self.error(expect["error"], error, got)
@@ -470,7 +470,7 @@ class Matcher:
         return [] if fits else wrong
 
     def label(self, label: str, got: Any) -> bool:
-        """Whether a value that is different in every run is the same, or another, as the labels say."""
+        """True if a value that is different in every run is the same, or another, as the labels say."""
         if label in self.labels:
             return bool(self.labels[label] == got)
         kind = label.split("#")[0] + "#"

@@ -16,7 +16,7 @@ EXACT = [name for name, program in PROGRAMS.items() if program["portability"] ==
 
 @cache
 def problems(name: str, on_disk: bool) -> tuple[str, ...]:
-    """What does not fit in a program, replayed once."""
+    """The differences of a program, replayed once."""
     program: Program = PROGRAMS[name]
     return tuple(replay_one(program, on_disk=on_disk))
 

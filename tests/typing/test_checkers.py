@@ -1,4 +1,4 @@
-"""What type checkers must accept and refuse, in five of them.
+"""Code that type checkers must accept and refuse, in five of them.
 
 `accept/` has no error in any; in `refuse/` each line that ends in `# E` has one in each, and no other
 line has any. A checker reads a whole folder in one run.

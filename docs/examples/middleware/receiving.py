@@ -1,4 +1,4 @@
-"""What a client sends, within bounds: bodies, forms, and messages on a WebSocket."""
+"""Limits on requests: bodies, forms, and messages on a WebSocket."""
 
 import attrs
 

@@ -1,4 +1,4 @@
-"""Which other origins may read, and which may change: CORS and CSRF."""
+"""Other origins, and what they may read or change: CORS and CSRF."""
 
 import attrs
 

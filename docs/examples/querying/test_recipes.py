@@ -1,4 +1,4 @@
-"""What the page on SQL says, and that `core check` has nothing against any of its statements."""
+"""The answers that the page on SQL promises; `core check` has nothing against any of its statements."""
 
 from __future__ import annotations
 

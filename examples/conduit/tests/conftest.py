@@ -1,4 +1,4 @@
-"""What the tests of this worker share: its Env over fakes, users who are signed in, and articles of theirs."""
+"""Fixtures of this worker's tests: its Env over fakes, users who are signed in, and articles of theirs."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What the tests of this worker share: its Env over fakes, and tokens."""
+"""Fixtures of this worker's tests: its Env over fakes, and tokens."""
 
 import datetime as dt
 from collections.abc import Callable

@@ -25,7 +25,7 @@ def acknowledge(text: str) -> None:
 
 
 def value_of(index: int) -> bytes:
-    """What is stored under a number: mostly little, sometimes large enough for a file."""
+    """The value stored under a number: mostly small, sometimes large enough for a file."""
     return f"{index}:".encode() * (40_000 if index % LARGE_EVERY == 0 else 3)
 
 

@@ -20,7 +20,7 @@ WRITER = Path(__file__).with_name("killed.py")
 
 
 def write_and_kill(state: Path, kind: str, seconds: float) -> list[int]:
-    """What a process acknowledged before it was killed in the middle of its work."""
+    """The writes that a process acknowledged before it was killed in the middle of its work."""
     said = state.parent / f"{state.name}-said"
     with said.open("wb") as output:
         process = subprocess.Popen([sys.executable, str(WRITER), str(state), kind], stdout=output)

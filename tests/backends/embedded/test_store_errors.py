@@ -1,4 +1,4 @@
-"""A store that is full, damaged, locked or read-only: each kind's own error, with the file and the way out."""
+"""A store that is full, damaged, locked or read-only: each kind's own error, with the file and how to fix it."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 TOOL: Final = Path(__file__).with_name("tool.json")
 TABLE: Final = Path(__file__).with_name("keys.txt")
 SCHEMA: Final = Path(__file__).parents[3] / ".make" / "config-schema.json"
-"""Where `make schema` puts the file."""
+"""The file that `make schema` writes."""
 
 # Environments are the same keys again, and previews are nearly so.
 _AGAIN: Final = ("env", "previews")

@@ -61,7 +61,7 @@ MODEL: dict[str, Any] = {
 
 
 def is_open(key: str) -> bool:
-    """Whether a key is in what core reads over, or in what has keys of the user's own."""
+    """True if a key is in what core reads over, or in what has keys of the user's own."""
     parts = key.split(".")
     if parts[0] in UNCHECKED_KEYS:
         return True

@@ -25,13 +25,13 @@ known = app.authenticated(jwt_auth(secret=lambda req: key, algorithms=["ES256"],
 
 @users.get("/me")
 async def me(req: Request[object, JWTUser], res: Response) -> None:
-    """Who the token speaks for."""
+    """The subject of the token."""
     res.json({"sub": req.user.sub})
 
 
 @known.get("/pem")
 async def pem(req: Request[object, JWTUser], res: Response) -> None:
-    """Who the token speaks for, by the one key that the application has."""
+    """The subject of the token, by the one key that the application has."""
     res.json({"sub": req.user.sub})
 
 

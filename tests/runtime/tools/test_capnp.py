@@ -35,7 +35,7 @@ def test_values_are_written_as_capn_proto_reads_them() -> None:
 
 
 @given(st.text())
-def test_a_text_literal_ends_where_its_text_ends(text: str) -> None:
+def test_a_string_literal_ends_where_its_text_ends(text: str) -> None:
     literal = quoted(text)
     inside = literal[1:-1]
     assert literal[0] == literal[-1] == '"'

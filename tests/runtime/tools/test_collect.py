@@ -1,4 +1,4 @@
-"""Which files go into a bundle."""
+"""The files that go into a bundle."""
 
 from __future__ import annotations
 

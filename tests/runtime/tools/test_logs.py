@@ -1,4 +1,4 @@
-"""What workerd writes, for people."""
+"""workerd's output, for people."""
 
 from __future__ import annotations
 

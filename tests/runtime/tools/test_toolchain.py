@@ -1,4 +1,4 @@
-"""Where workerd and pyodide come from."""
+"""The source of workerd and pyodide."""
 
 from __future__ import annotations
 

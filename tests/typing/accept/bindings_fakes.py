@@ -1,4 +1,4 @@
-"""What is embedded and what is fake fits where the Protocol is asked for, and its methods have the Protocol's types."""
+"""Embedded bindings and fakes fit where the Protocol is asked for, and their methods have the Protocol's types."""
 
 from typing import assert_type
 

@@ -1,4 +1,4 @@
-"""What every type checker must accept: the request path, typed from end to end."""
+"""Every type checker must accept this: the request path, typed from end to end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tests are written with takes no type arguments where none are wanted: the fixtures of the pytest plugin, and fakes."""
+"""Tests take no type arguments where none are wanted: the fixtures of the pytest plugin, and fakes."""
 
 from __future__ import annotations
 

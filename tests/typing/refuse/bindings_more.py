@@ -1,4 +1,4 @@
-"""What queues, buckets and Durable Objects must not be given, nor the error of a database asked."""
+"""Arguments that queues, buckets and Durable Objects must not be given, nor the error of a database asked."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What every type checker must refuse: each line that ends in `# E`, and no other."""
+"""Every type checker must refuse each line that ends in `# E`, and no other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a room cannot do."""
+"""Operations that a room does not have."""
 
 from core import DurableObject, DurableObjectWebSocket, http, web_socket_pair
 

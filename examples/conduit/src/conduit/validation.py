@@ -1,4 +1,4 @@
-"""What the fields of a body must be, beyond their types."""
+"""Rules for the fields of a body, beyond their types."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Who is asking: a bearer token (JWT, HS256), verified with the secret `JWT_SECRET`.
+"""Authentication: a bearer token (JWT, HS256), verified with the secret `JWT_SECRET`.
 
 `require_auth` lets in whoever has a valid token, `require_admin` only administrators. Hand either to
 `router.authenticated(…)`: its handlers then see `req.user` as a `User`.

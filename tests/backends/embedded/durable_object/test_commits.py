@@ -1,4 +1,4 @@
-"""What a Durable Object answers when what it wrote cannot be kept: never that it was, whatever its method says."""
+"""A Durable Object that cannot keep what it wrote never answers that it did, whatever its method returns."""
 
 from __future__ import annotations
 

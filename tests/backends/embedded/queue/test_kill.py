@@ -18,7 +18,7 @@ KILLS = 6
 
 
 def read(log: Path) -> tuple[set[int], set[int]]:
-    """What was acknowledged as sent, and what was handled."""
+    """The messages acknowledged as sent, and the handled ones."""
     sent: set[int] = set()
     consumed: set[int] = set()
     if log.exists():

@@ -46,7 +46,7 @@ class Counter(DurableObject["Env"]):
         return Order(count)
 
     async def has(self, numbers: list[int]) -> list[bool]:
-        """Whether each was counted."""
+        """True for each that was counted."""
         return [await self.ctx.storage.get(f"order-{number}") is not None for number in numbers]
 
     async def refuse(self) -> None:

@@ -127,7 +127,7 @@ async def shown(req: Request[Env, Any], user: User) -> dict[str, SignedIn]:
 
 
 def taken(error: D1Error) -> Exception:
-    """What the client is told when the database refuses a second user of the same name or address."""
+    """The answer to a client when the database refuses a second user of the same name or address."""
     if error.constraint != "UNIQUE":
         return error
     return CoreError(409, "has already been taken", field=error.columns[0].removeprefix("users."))

@@ -98,7 +98,7 @@ async def delete_user(req: Request[Env, User], res: Response) -> None:
 
 
 def taken(error: D1Error) -> Exception:
-    """What the client is told when the database refuses a record: 409 for a second one with the same address."""
+    """The answer to a client when the database refuses a record: 409 for a second one with the same address."""
     if error.constraint == "UNIQUE" and error.columns == ("users.email",):
         return CoreError(409, "Email already in use")
     return error
