@@ -10,7 +10,7 @@ STAMP  := .make
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: lock help dev test check lint types typing unit runtime docs docs-serve bench traces fuzz schema keys format clean mypy-range
+.PHONY: lock help dev test check lint types types-mypy types-pyright types-public typing unit coverage runtime docs docs-serve bench traces fuzz schema keys format clean mypy-range
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | awk -F ':.*?## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -68,7 +68,12 @@ EXAMPLE ?= users
 dev: $(STAMP)/dev  ## Run examples/users on the embedded bindings, or another: make dev EXAMPLE=conduit
 	@cd examples/$(EXAMPLE) && ../../$(BIN)/core dev
 
-test: lint types typing unit mypy-range runtime docs  ## Run everything that CI runs
+# Parts that use one processor run two at a time; the others use two themselves, and so run one after the other.
+test: $(STAMP)/dev-tools $(STAMP)/browser $(STAMP)/typescript $(STAMP)/config-schema.json  ## Run everything that CI runs
+	@$(MAKE) --no-print-directory --output-sync=target --jobs=2 lint types-pyright types-mypy typing types-public docs
+	@$(MAKE) --no-print-directory unit
+	@$(MAKE) --no-print-directory mypy-range
+	@$(MAKE) --no-print-directory runtime
 
 # -- parts
 
@@ -83,22 +88,34 @@ lint: $(STAMP)/dev-tools  ## Lint, format and the import contract
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 
-types: $(STAMP)/dev-tools  ## mypy --strict and pyright strict over sources, tests and examples
+types: types-mypy types-pyright types-public  ## mypy --strict and pyright strict over sources, tests and examples
+
+types-mypy: $(STAMP)/dev-tools
 	$(BIN)/mypy
+
+types-pyright: $(STAMP)/dev-tools
 	$(BIN)/pyright --warnings
+
+types-public: $(STAMP)/dev-tools
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/pyright --ignoreexternal --verifytypes core
 
 typing: $(STAMP)/dev-tools  ## What type checkers must accept and refuse
 	$(BIN)/pytest -q tests/typing
 
-unit: $(STAMP)/dev-tools $(STAMP)/browser $(STAMP)/typescript $(STAMP)/config-schema.json  ## pytest with coverage, without the tests inside workerd
-	PYTEST_DEBUG_TEMPROOT=$$(mktemp -d) $(BIN)/pytest -q -n 2 --dist loadfile -m 'not runtime' --ignore tests/typing --cov --cov-report=term
+unit: $(STAMP)/dev-tools $(STAMP)/browser $(STAMP)/typescript $(STAMP)/config-schema.json  ## pytest, without the tests inside workerd
+	PYTEST_DEBUG_TEMPROOT=$$(mktemp -d) $(BIN)/pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m 'not runtime' --ignore tests/typing
+
+# Counting lines and branches doubles the time of what runs in pytest's own process, so `make test` does not.
+coverage: $(STAMP)/dev-tools $(STAMP)/browser $(STAMP)/typescript $(STAMP)/config-schema.json  ## The lines and branches that no unit test runs
+	PYTEST_DEBUG_TEMPROOT=$$(mktemp -d) $(BIN)/pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m 'not runtime' --ignore tests/typing --cov --cov-report=term
 
 mypy-range: $(STAMP)/dev-tools  ## The plugin's tests under the oldest mypy that is supported
-	$(BIN)/python tests/mypy_plugin/with_mypy.py 1.17.0 -q
+	$(BIN)/python tests/mypy_plugin/with_mypy.py 1.17.0 -n 2 --dist loadfile --no-loadscope-reorder
 
+# workerd and pyodide are fetched before, so that not both processes do it. Each file's tests share workers of their own.
 runtime: $(STAMP)/dev-tools  ## The tests inside workerd
-	$(BIN)/pytest -q -m runtime tests/runtime
+	@$(BIN)/python -c 'from core.runtime.toolchain import missing_reason, toolchain; missing_reason() or toolchain()'
+	$(BIN)/pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m runtime tests/runtime
 
 lock: $(STAMP)/dev-tools  ## Pin what is installed now in constraints.txt
 	@$(BIN)/python -m pip freeze --exclude-editable --quiet > constraints.txt

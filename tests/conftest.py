@@ -19,9 +19,11 @@ SLOW = ("backends", "cli", "examples", "explorer", "dev", "mypy_plugin", "newcom
 """Folders whose tests start processes, servers, browsers or type checkers."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what takes long as `slow`."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark what takes long as `slow`. Several processes begin with that, and fill the end with what is quick."""
     folders = [HERE / folder for folder in SLOW]
     for item in items:
         if any(folder in item.path.parents for folder in folders):
             item.add_marker(pytest.mark.slow)
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: item.get_closest_marker("slow") is None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
@@ -111,3 +113,29 @@ def test_no_javascript_class_tells_of_two_kinds() -> None:
 
 def test_a_worker_without_bindings_asks_for_nothing_that_workerd_lacks() -> None:
     assert unsupported(Worker()) == []
+
+
+LAMP = Kind(
+    "lamp", "lamp", ("lamps",), protocol="Lamp", module="lamp", workerd="WorkerdLamp", embedded="Lit", fake="FakeLamp"
+)
+
+
+@pytest.mark.parametrize(
+    ("step", "message"),
+    [
+        (test_a_kind_has_its_protocol_and_its_page, "write src/core/bindings/lamp.py with the class Lamp"),
+        (test_a_kind_has_its_class_in_workerd, "write src/core/backends/workerd/lamp.py with the class WorkerdLamp"),
+        (
+            test_an_embedded_kind_has_its_engine_and_is_made,
+            "write src/core/backends/embedded/lamp.py with the class Lit",
+        ),
+        (test_a_fake_has_its_contract, "write src/core/testing/lamp.py with the class FakeLamp"),
+        (
+            test_the_table_of_a_kind_is_read_from_the_configuration,
+            "write the table [[lamps]] in src/core/config/model.py",
+        ),
+    ],
+)
+def test_a_row_alone_is_refused_with_the_next_file_to_write(step: Callable[[Kind], None], message: str) -> None:
+    with pytest.raises(AssertionError, match=f"^{re.escape(message)}"):
+        step(LAMP)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.command_line import run
+from tests.support.nested import PLAIN
 from tests.support.running import RunningDev
 
 from core.cli.new import BINDINGS, render
@@ -40,7 +41,7 @@ def test_tests_and_core_check_pass_as_generated(tmp_path: Path, bindings: frozen
     assert made.returncode == 0, made.stderr
     folder = tmp_path / "my-notes"
 
-    assert "passed" in tool(folder, "pytest", "-q", "-p", "no:cacheprovider", "-W", "error")
+    assert "passed" in tool(folder, "pytest", "-q", *PLAIN, "-W", "error")
     tool(folder, "core.cli", "check")
     tool(folder, "ruff", "check", "--select", "E,F,I,UP,B", "--config", "line-length=120", ".")
     tool(folder, "ruff", "format", "--check", ".")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.nested import PLAIN
 
 from core import CoreError, Request, Response, create_app
 from core.errors import DeveloperError
@@ -203,7 +204,7 @@ def test_what_no_test_reached_is_listed_also_of_several_processes(
     project: pytest.Pytester, processes: tuple[str, ...]
 ) -> None:
     project.makepyfile(test_it=TESTS)
-    result = project.runpytest_subprocess("-p", "no:cacheprovider", *processes)
+    result = project.runpytest_subprocess(*PLAIN, *processes)
     result.assert_outcomes(passed=3)
     result.stdout.fnmatch_lines(
         [
@@ -217,7 +218,7 @@ def test_what_no_test_reached_is_listed_also_of_several_processes(
 
 def test_a_document_that_lies_fails_the_test_with_the_place(project: pytest.Pytester) -> None:
     project.makepyfile(test_it='async def test_lie(core_client):\n    await core_client.get("/records/lie")\n')
-    result = project.runpytest_subprocess("-p", "no:cacheprovider")
+    result = project.runpytest_subprocess(*PLAIN)
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
         ["*ContractError: get_record (GET /records/lie) 200: id: 'one' is not of type 'integer'*"]
@@ -225,5 +226,5 @@ def test_a_document_that_lies_fails_the_test_with_the_place(project: pytest.Pyte
 
 
 def test_a_setting_without_its_file_is_told(project: pytest.Pytester) -> None:
-    result = project.runpytest_subprocess("-p", "no:cacheprovider", "--core-openapi", "none.json")
+    result = project.runpytest_subprocess(*PLAIN, "--core-openapi", "none.json")
     result.stderr.fnmatch_lines(["*core_openapi: *none.json does not exist. Write it: core openapi -o *"])

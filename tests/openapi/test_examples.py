@@ -10,6 +10,7 @@ import pytest
 from openapi_spec_validator import validate
 from tests.openapi.test_contract import project
 from tests.support.command_line import run
+from tests.support.nested import PLAIN
 
 from core.errors import DeveloperError
 from core.openapi.examples import Examples, add_examples
@@ -40,7 +41,7 @@ def described(schema: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("processes", [(), ("-n", "2")])
 def test_the_first_test_by_its_id_is_the_example(project: pytest.Pytester, processes: tuple[str, ...]) -> None:
     project.makepyfile(test_it=TESTS)
-    result = project.runpytest_subprocess("-p", "no:cacheprovider", "--core-examples", "examples.json", *processes)
+    result = project.runpytest_subprocess(*PLAIN, "--core-examples", "examples.json", *processes)
     result.assert_outcomes(passed=3)
     found = json.loads((project.path / "examples.json").read_text("utf-8"))
     assert found == {
@@ -50,7 +51,7 @@ def test_the_first_test_by_its_id_is_the_example(project: pytest.Pytester, proce
 
 def test_without_a_document_there_is_nothing_to_give_examples_of(project: pytest.Pytester) -> None:
     project.makeini("[pytest]\n")
-    result = project.runpytest_subprocess("-p", "no:cacheprovider", "--core-examples", "examples.json")
+    result = project.runpytest_subprocess(*PLAIN, "--core-examples", "examples.json")
     result.stderr.fnmatch_lines(["*--core-examples needs the OpenAPI document: set core_openapi*"])
 
 

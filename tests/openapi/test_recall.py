@@ -18,6 +18,7 @@ import jsonschema  # type: ignore[import-untyped]  # has none of its own
 import pytest
 from openapi_spec_validator import validate
 from tests.support.command_line import run
+from tests.support.nested import PLAIN
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ("users", "conduit")
@@ -89,7 +90,7 @@ def example(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     recorded = tmp_path_factory.mktemp(name) / "recorded"
     environment = {**os.environ, "RECORDED": str(recorded), "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "tests.openapi.recording", "-p", "no:cacheprovider", str(folder)],
+        [sys.executable, "-m", "pytest", "-q", "-p", "tests.openapi.recording", *PLAIN, str(folder)],
         cwd=ROOT,
         env=environment,
         capture_output=True,

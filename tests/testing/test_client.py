@@ -10,6 +10,7 @@ from typing import Any
 
 import attrs
 import pytest
+from tests.support.nested import PLAIN
 
 from core import App, Bindings, D1Database, KVNamespace, Request, Response, Secret, create_app
 from core.middleware.jwt import jwt_auth
@@ -118,7 +119,7 @@ async def test_it(core_client, core_env, core_ctx, core_clock):
         "[pytest]\nasyncio_mode = auto\nasyncio_default_fixture_loop_scope = function\n"
         "core_app = application:app\npythonpath = .\n"
     )
-    pytester.runpytest_subprocess("-p", "no:cacheprovider").assert_outcomes(passed=1)
+    pytester.runpytest_subprocess(*PLAIN).assert_outcomes(passed=1)
 
 
 @pytest.mark.parametrize(
@@ -134,7 +135,7 @@ def test_a_setting_that_is_missing_or_wrong_is_told(
 ) -> None:
     fixture = "core_config" if "--core-config" in options else "core_app"
     pytester.makepyfile(f"def test_it({fixture}): pass")
-    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", *options)
+    result = pytester.runpytest_subprocess(*PLAIN, *options)
     result.stdout.fnmatch_lines([f"*{message}*"])
     assert result.ret != 0
 

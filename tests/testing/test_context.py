@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from tests.support.nested import PLAIN
 
 from core.testing import FakeClock, FakeExecutionContext
 
@@ -103,7 +104,7 @@ async def test_leaves(core_ctx, path):
 
 def test_a_test_that_leaves_work_unfinished_or_failed_fails(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(LEAVING)
-    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-o", "asyncio_mode=auto")
+    result = pytester.runpytest_subprocess(*PLAIN, "-o", "asyncio_mode=auto")
     result.assert_outcomes(passed=1, failed=2)
     result.stdout.fnmatch_lines(["*has not ended: Event.wait. Write `await ctx.drain()`*"])
     result.stdout.fnmatch_lines(["*failed: fail.<locals>.breaks: RuntimeError: background*"])
@@ -118,4 +119,4 @@ def test_the_plugin_imports_nothing_of_the_framework_before_a_fixture_is_asked_f
             assert loaded == ["core.testing", "core.testing.plugin"], loaded
         """
     )
-    pytester.runpytest_subprocess("-p", "no:cacheprovider").assert_outcomes(passed=1)
+    pytester.runpytest_subprocess(*PLAIN).assert_outcomes(passed=1)
