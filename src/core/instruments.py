@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from core.app import App, EventInstrument
     from core.bindings.queue import MessageBatch
     from core.context import ScheduledEvent
-    from core.dispatch import Entry, Instrument
+    from core.finding import Entry, Instrument
     from core.response import Response
 
 __all__ = ["Run", "Wrapping", "wrap"]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from core.app import App
     from core.bindings.queue import MessageBatch
     from core.context import ScheduledEvent
-    from core.dispatch import Entry
+    from core.finding import Entry
     from core.http.websocket import Upgrade, WebSocket
     from core.request import AnyRequest
     from core.response import Response
