@@ -49,6 +49,18 @@ $(STAMP)/browser: tests/explorer/package-lock.json
 	elif [ "$$CI" = true ]; then echo 'npm is missing: install Node.js 20 or newer'; exit 1; fi
 	@touch $@
 
+# HYPERDRIVE is tested against a real PostgreSQL, which the tests start by themselves.
+$(STAMP)/postgres:
+	@mkdir -p $(STAMP)
+	@if ! ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 && ! command -v initdb >/dev/null; then \
+		if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+			echo 'Installing PostgreSQL …'; \
+			apt-get update -qq >/dev/null && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends postgresql >/dev/null; \
+		elif [ "$$CI" = true ]; then echo 'PostgreSQL is missing: apt install postgresql'; exit 1; \
+		else echo 'PostgreSQL is missing: its tests will be skipped. Install it with: apt install postgresql'; fi; \
+	fi
+	@touch $@
+
 # The generators of docs/how-to/typescript.md, whose clients are compiled and used in a test.
 $(STAMP)/typescript: tests/openapi/typescript/package-lock.json
 	@mkdir -p $(STAMP)
@@ -69,7 +81,7 @@ dev: $(STAMP)/dev  ## Run examples/users on the embedded bindings, or another: m
 	@cd examples/$(EXAMPLE) && ../../$(BIN)/core dev
 
 # Parts that use one processor run two at a time; the others use two themselves, and so run one after the other.
-test: $(STAMP)/dev-tools $(STAMP)/browser $(STAMP)/typescript $(STAMP)/config-schema.json  ## Run everything that CI runs
+test: $(STAMP)/dev-tools $(STAMP)/browser $(STAMP)/postgres $(STAMP)/typescript $(STAMP)/config-schema.json  ## Run everything that CI runs
 	@$(MAKE) --no-print-directory --output-sync=target --jobs=2 lint types-pyright types-mypy typing types-public docs
 	@$(MAKE) --no-print-directory unit
 	@$(MAKE) --no-print-directory mypy-range
@@ -102,11 +114,11 @@ types-public: $(STAMP)/dev-tools
 typing: $(STAMP)/dev-tools  ## What type checkers must accept and refuse
 	$(BIN)/pytest -q tests/typing
 
-unit: $(STAMP)/dev-tools $(STAMP)/browser $(STAMP)/typescript $(STAMP)/config-schema.json  ## pytest, without the tests inside workerd
+unit: $(STAMP)/dev-tools $(STAMP)/browser $(STAMP)/postgres $(STAMP)/typescript $(STAMP)/config-schema.json  ## pytest, without the tests inside workerd
 	PYTEST_DEBUG_TEMPROOT=$$(mktemp -d) $(BIN)/pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m 'not runtime' --ignore tests/typing
 
 # Counting lines and branches doubles the time of what runs in pytest's own process, so `make test` does not.
-coverage: $(STAMP)/dev-tools $(STAMP)/browser $(STAMP)/typescript $(STAMP)/config-schema.json  ## The lines and branches that no unit test runs
+coverage: $(STAMP)/dev-tools $(STAMP)/browser $(STAMP)/postgres $(STAMP)/typescript $(STAMP)/config-schema.json  ## The lines and branches that no unit test runs
 	PYTEST_DEBUG_TEMPROOT=$$(mktemp -d) $(BIN)/pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m 'not runtime' --ignore tests/typing --cov --cov-report=term
 
 mypy-range: $(STAMP)/dev-tools  ## The plugin's tests under the oldest mypy that is supported

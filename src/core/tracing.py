@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from core.bindings.kinds import bindings_of
-from core.calls import BindingCall, Proceed, add_hook, has_hook
+from core.calls import BindingCall, Hookable, Proceed, add_hook, has_hook
 from core.handlers import Middleware, MiddlewareInfo, Next, attach_info, info_of, name_of
 from core.spans import AttributeValue, Running, RunningSpan, Span, SpanKind, Tracer, is_traceparent, running
 
@@ -80,7 +80,7 @@ def trace_bindings(env: object, /) -> Callable[[], None]:
     """
     hooked: list[tuple[Any, object]] = []
     for name, kind, binding in bindings_of(env):
-        if not has_hook(binding, _trace_call):
+        if isinstance(binding, Hookable) and not has_hook(binding, _trace_call):
             hooked.append((binding, getattr(binding, "_hook", None)))
             add_hook(binding, _trace_call, name=name, kind=kind)
 

@@ -66,7 +66,7 @@ def test_an_embedded_kind_has_its_engine_and_is_made(kind: Kind) -> None:
     found(
         SOURCE / "backends" / "embedded" / f"{kind.module}.py", kind.embedded, f"core.backends.embedded.{kind.module}"
     )
-    own_way = {"ai", "durable_object"}  # what these are made of is more than their table
+    own_way = {"ai", "durable_object", "hyperdrive"}  # what these are made of is more than their table
     assert kind.name in {*_MAKERS, *own_way}, f"write {kind.name} in _MAKERS of src/core/assembly/embedded.py"
 
 

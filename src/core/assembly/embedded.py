@@ -6,6 +6,7 @@ still there, so that the worker starts: it says so when it is used.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, NoReturn
@@ -75,6 +76,10 @@ def embed(
     return EmbeddedBindings(maker.values, maker.absent, maker.namespaces)
 
 
+_IDLE: Final = 10.0
+"""Seconds after which the instance of a Durable Object that nobody calls is freed."""
+
+
 class _Maker:
     def __init__(
         self,
@@ -103,6 +108,8 @@ class _Maker:
                 self.values[name] = self.secrets.get(name, binding.entry)
             case "ai":
                 self.values[name] = self.ai(name)
+            case "hyperdrive":
+                self.hyperdrive(name, binding)
             case "durable_object":
                 self.durable_object(name, binding)
             case kind:
@@ -129,6 +136,18 @@ class _Maker:
         key = None if named.key is None else self.secrets.get(named.key)
         return EmbeddedAi(AiServer(named.url, key, named.model, named.models), binding=name)
 
+    def hyperdrive(self, name: str, binding: Binding) -> None:
+        from core.backends.embedded.hyperdrive import VARIABLES, EmbeddedHyperdrive
+
+        entry: Any = binding.entry
+        names = [variable + name for variable in VARIABLES]
+        found = [os.environ.get(variable) or self.secrets.get(variable) for variable in names]
+        address = next(filter(None, found), entry.localConnectionString)
+        if address is None:
+            # Whoever connects is told then how to name it; the rest of the worker needs none.
+            self.absent[name] = f"no database is named for this machine (set {names[0]})"
+        self.values[name] = EmbeddedHyperdrive(address, binding=name)
+
     def durable_object(self, name: str, binding: Binding) -> None:
         from core.backends.embedded.durable_object import EmbeddedDurableObjectNamespace
         from core.bindings.durable_object import object_class
@@ -149,6 +168,8 @@ class _Maker:
             self.values[name] = EmbeddedDurableObjectNamespace.over(remote)
             return
         namespace = EmbeddedDurableObjectNamespace(self.store, entry.class_name, cls)
+        # As in workerd, which lets an object without work go after that long.
+        namespace.objects.evict_after = _IDLE
         self.values[name] = self.namespaces[name] = namespace
 
 

@@ -207,6 +207,8 @@ KINDS: Final[Mapping[str, Kind]] = {
             module="hyperdrive",
             workerd="WorkerdHyperdrive",
             constructors=("Hyperdrive",),
+            embedded="EmbeddedHyperdrive",
+            fake="FakeHyperdrive",
             alone=False,
         ),
         Kind(

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any, Final
 
+from core.config.addresses import connection_problem
 from core.config.bindings import named_bindings
 from core.config.checks import CODES, LEVELS
 from core.config.document import Document, Problems, Table, as_list, as_table
@@ -78,6 +79,12 @@ def check_level(document: Document, environment: str | None, problems: Problems)
                 problems.add(
                     path,
                     f'{dotted(path)} = "{value}" must have five fields. Write "*/5 * * * *" for every five minutes.',
+                )
+            case ("hyperdrive", "localConnectionString") if isinstance(value, str) and connection_problem(value):
+                problems.add(
+                    path,
+                    f"{dotted(path)} cannot be used: {connection_problem(value)}. Write "
+                    "postgres://user:password@127.0.0.1:5432/database, with special characters as %40.",
                 )
             case ("vars", *_) if isinstance(value, dt.date | dt.time | float) and not _is_json(value):
                 problems.add(path, f"{dotted(path)} is {type_name(value)}, which JSON does not have. Put it in quotes.")

@@ -75,7 +75,13 @@ def unsupported(worker: Worker) -> list[str]:
     places["Durable Object class of another worker"] = [
         table.name for table in worker.durable_objects.bindings if table.script_name is not None
     ]
+    databases = _names(worker, KINDS["hyperdrive"])
+    places.pop(KINDS["hyperdrive"].title)
     return [
+        f"{name}: a client of a database opens sockets, which Python has not in workerd, so no asyncpg and no other driver "
+        "connects there. Run the worker on CPython: `core serve --python`"
+        for name in databases
+    ] + [
         f"{name}: workerd alone has no service for this {kind}. `core dev` has an embedded one where there is one, and "
         "the hosted platform has the real one"
         for kind, names in places.items()

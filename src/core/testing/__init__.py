@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from core.testing.d1 import FakeD1Database
     from core.testing.durable_object import FakeDurableObjectNamespace
     from core.testing.environment import env
+    from core.testing.hyperdrive import FakeHyperdrive
     from core.testing.kv import FakeKVNamespace
     from core.testing.queue import FakeQueue
     from core.testing.r2 import FakeR2Bucket
@@ -30,6 +31,7 @@ __all__ = [
     "FakeD1Database",
     "FakeDurableObjectNamespace",
     "FakeExecutionContext",
+    "FakeHyperdrive",
     "FakeKVNamespace",
     "FakeQueue",
     "FakeR2Bucket",
@@ -44,6 +46,7 @@ _HOMES = {
     "FakeD1Database": "d1",
     "FakeDurableObjectNamespace": "durable_object",
     "FakeExecutionContext": "context",
+    "FakeHyperdrive": "hyperdrive",
     "FakeKVNamespace": "kv",
     "FakeQueue": "queue",
     "FakeR2Bucket": "r2",

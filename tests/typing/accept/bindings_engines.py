@@ -7,6 +7,7 @@ from typing import Any
 from core.backends.embedded.ai import EmbeddedAi
 from core.backends.embedded.d1 import EmbeddedD1Database
 from core.backends.embedded.durable_object import EmbeddedDurableObjectNamespace
+from core.backends.embedded.hyperdrive import EmbeddedHyperdrive
 from core.backends.embedded.kv import EmbeddedKVNamespace
 from core.backends.embedded.queue import EmbeddedQueue
 from core.backends.embedded.r2 import EmbeddedR2Bucket
@@ -53,7 +54,7 @@ embedded_objects: type[DurableObjectNamespace[Any]] = EmbeddedDurableObjectNames
 states: type[DurableObjectState] = WorkerdDurableObjectState
 emails: type[SendEmail] = WorkerdSendEmail
 fetchers: type[Fetcher] = WorkerdFetcher
-hyperdrives: type[Hyperdrive] = WorkerdHyperdrive
+hyperdrives: list[type[Hyperdrive]] = [WorkerdHyperdrive, EmbeddedHyperdrive]
 images: type[Images] = WorkerdImages
 namespaces: list[type[KVNamespace]] = [WorkerdKVNamespace, EmbeddedKVNamespace]
 queues: list[type[Queue[Any]]] = [WorkerdQueue, EmbeddedQueue]
