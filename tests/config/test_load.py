@@ -145,7 +145,7 @@ binding = "EVENTS"
 [[hyperdrive]]
 binding = "POSTGRES"
 id = "42"
-localConnectionString = "postgres://"
+localConnectionString = "postgres://user:password@localhost/db"
 
 [[workflows]]
 binding = "ORDERS"
