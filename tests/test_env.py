@@ -114,7 +114,7 @@ def test_a_binding_of_the_wrong_kind_is_told_by_what_its_class_lacks() -> None:
             'Write [[d1_databases]] binding = "DB"'
         ),
         (
-            "One.JOBS: expected a Queue, found a text, which has no metrics, send, send_batch. "
+            "One.JOBS: expected a Queue, found a string, which has no metrics, send, send_batch. "
             'Write [[queues.producers]] binding = "JOBS"'
         ),
     ]
@@ -202,13 +202,13 @@ def test_variables_of_json_types_are_taken_as_they_are_annotated() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "told"),
     [
-        ("COUNT", "3", "expected an int, found a text. Write [vars] COUNT = 1"),
+        ("COUNT", "3", "expected an int, found a string. Write [vars] COUNT = 1"),
         ("COUNT", True, "expected an int, found a bool. Write [vars] COUNT = 1"),
         ("COUNT", 1.5, "expected an int, found a number. Write [vars] COUNT = 1"),
-        ("ON", "true", "expected a bool, found a text. Write [vars] ON = true"),
+        ("ON", "true", "expected a bool, found a string. Write [vars] ON = true"),
         ("ON", 1, "expected a bool, found a number. Write [vars] ON = true"),
-        ("RATE", "1", "expected a float, found a text. Write [vars] RATE = 0.5"),
-        ("ORIGINS", "a,b", "expected a list[str], found a text. Write [vars] ORIGINS = […]"),
+        ("RATE", "1", "expected a float, found a string. Write [vars] RATE = 0.5"),
+        ("ORIGINS", "a,b", "expected a list[str], found a string. Write [vars] ORIGINS = […]"),
         (
             "ORIGINS",
             ["a", 1],
@@ -219,7 +219,7 @@ def test_variables_of_json_types_are_taken_as_they_are_annotated() -> None:
             {"per_minute": "3"},
             "expected a Limits, found a table: per_minute must be an integer. Write [vars] LIMITS = { … }",
         ),
-        ("MODE", "c", "expected a Literal['a', 'b'], found a text. Write [vars] MODE = { … }"),
+        ("MODE", "c", "expected a Literal['a', 'b'], found a string. Write [vars] MODE = { … }"),
     ],
 )
 def test_variables_are_strict(name: str, value: object, told: str) -> None:
@@ -260,7 +260,7 @@ def test_annotated_new_types_and_inheritance_are_seen_through() -> None:
     assert (kv, 80, None) == (child.A, child.B, child.C)
     assert problems(Child, {"B": "80"}) == [
         'Child.A: no binding of that name. Write [[kv_namespaces]] binding = "A"',
-        "Child.B: expected an int, found a text. Write [vars] B = 1",
+        "Child.B: expected an int, found a string. Write [vars] B = 1",
     ]
 
 

@@ -58,7 +58,7 @@ class RouteInfo:
     middleware: tuple[str, ...]
     """The names of all that runs before the handler for every request to this route, in order."""
     authenticated: bool
-    """True if an authenticator stands before the handler."""
+    """True if an authenticator comes before the handler."""
     public: bool
     """True if the route was marked `public()`."""
     optional: bool = False
@@ -112,7 +112,7 @@ class App(_Router[E]):
 
     `default_deny`: refuse to serve while a route, a WebSocket or a mount of `static(…)` is neither `public()` nor behind
     an authenticator. `method_not_allowed`: a path that has routes, but none for the method, is answered with 405 and
-    `Allow` instead of 404, which tells the methods there are. `problem_details`: errors are answered as
+    `Allow` instead of 404, which lists the methods there are. `problem_details`: errors are answered as
     `application/problem+json` (RFC 9457), unless an error handler answers otherwise.
     """
 
@@ -205,7 +205,7 @@ class App(_Router[E]):
         Hosts enter it before the first request and leave it after the last, several in order of registration and back.
         A worker enters it with its first event and never leaves it: a runtime ends workers without a word.
 
-        Raises HandlerError for what is no async generator of one argument.
+        Raises HandlerError for what is not an async generator of one argument.
         """
         code = getattr(lifespan, "__code__", None)
         if code is None or not code.co_flags & _ASYNC_GENERATOR or arguments_of(lifespan) != 1:
@@ -240,10 +240,10 @@ class App(_Router[E]):
 
         An ASGI application, recognised by a first parameter called `scope`, sees its prefix as `root_path`, and its
         lifespan runs with this one's. A function `(request)` or `(request, env, ctx)` gets a URL without the prefix, and
-        returns a `http.Response`. Middleware registered before stands before them. The WebSockets of an ASGI application are
+        returns a `http.Response`. Middleware registered before runs before them. The WebSockets of an ASGI application are
         sessions like those of `app.websocket`; pages of other sites are refused unless `cors` before it names them.
 
-        Raises PathError for what is no prefix, HandlerError for any other callable.
+        Raises PathError for what is not a prefix, HandlerError for any other callable.
         """
         from core.mounting import asgi_lifespan, is_asgi, mounted_asgi, mounted_fetch
 
@@ -350,7 +350,7 @@ class App(_Router[E]):
 
     @property
     def routes(self) -> list[RouteInfo]:
-        """The table of routes, in order, each with the whole chain that stands before its handler."""
+        """The table of routes, in order, each with the whole chain before its handler."""
         return list(self._described())
 
     def _described(self) -> Iterator[RouteInfo]:

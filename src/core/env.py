@@ -122,8 +122,8 @@ def inject(
 
     `lookup` is a mapping, or a function that returns None (or raises KeyError) for a name that it does not know.
     `secrets` win over it. `adapt` turns what was found into what the annotation asks for, where a runtime has objects
-    of its own. Bindings are checked by the methods that their class has; a `str` takes a text or a secret, a `Secret`
-    takes a text; other annotations describe JSON variables, and are strict: no `"1"` becomes `1`.
+    of its own. Bindings are checked by the methods that their class has; a `str` takes a string or a secret, a `Secret`
+    takes a string; other annotations describe JSON variables, and are strict: no `"1"` becomes `1`.
 
     `env_class` is an attrs class, a dataclass or a TypedDict. With None or `Any` the result has every binding as an
     attribute, unchecked.
@@ -167,7 +167,7 @@ def inject(
 def fields_of(env_class: type, /) -> Sequence[EnvField]:
     """The attributes of an Env, in order, with their annotations resolved.
 
-    Raises EnvError for a class that is no Env, and for annotations that cannot be resolved.
+    Raises EnvError for a class that is not an Env, and for annotations that cannot be resolved.
     """
     problems: list[str] = []
     fields = _collect(env_class, problems)
@@ -489,7 +489,7 @@ def _found(value: object) -> str:
         case int() | float():
             return "a number"
         case str():
-            return "a text"
+            return "a string"
         case Secret():
             return "a secret"
         case list():

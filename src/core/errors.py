@@ -355,7 +355,7 @@ class D1Error(BindingError):
     def constraint(self) -> Literal["UNIQUE", "PRIMARY KEY", "NOT NULL", "CHECK", "FOREIGN KEY"] | None:
         """The kind of constraint that was broken; None for every other error, a trigger's RAISE included.
 
-        A message without SQLite's extended code tells no primary key from another unique one: it is "UNIQUE" then.
+        A message without SQLite's extended code does not distinguish a primary key from another unique key: it is "UNIQUE" then.
         """
         return self._broken[0]
 

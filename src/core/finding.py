@@ -1,6 +1,6 @@
 """The chain for a request: found by its method and path, built once, and kept.
 
-Everything about order is decided here: which middleware stands before a route, and which route comes after one that went
+Everything about order is decided here: which middleware runs before a route, and which route comes after one that went
 on. For a path without parameters the chain is kept under the path itself, and a request to it costs one look into one
 dict. How a chain is built of its steps is in `core.chain`; this file does not run one, nor answer errors.
 """
@@ -330,7 +330,7 @@ def build_scoped(scopes: Sequence[Scope[Middleware[Any, Any]]], end: Run, leaf: 
 
 
 def _place(middleware: Middleware[Any, Any], location: str, counts: dict[tuple[str, str], int]) -> Middleware[Any, Any]:
-    """The middleware for one location, which `counts` tells apart from others of its name there."""
+    """The middleware for one location, which `counts` numbers among others of its name there."""
     info = info_of(middleware)
     if info is None or info.placed is None:
         return middleware

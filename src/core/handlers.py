@@ -1,4 +1,4 @@
-"""The callables that an application gives to the framework: their shapes, and how a handler is told from a middleware.
+"""The callables that an application gives to the framework: their shapes, and how a handler is distinguished from a middleware.
 
 All are Protocols with positional-only parameters, so that any parameter names fit. They return None
 or the response they sent, so that `return res.status(401).json(…)` reads the same everywhere.
@@ -59,7 +59,7 @@ class Handler(Protocol[E_contra, U_contra]):
 
 
 class Middleware(Protocol[E_contra, U_contra]):
-    """`async (req, res, next)`: stands before handlers."""
+    """`async (req, res, next)`: runs before handlers."""
 
     def __call__(
         self, req: Request[E_contra, U_contra, Any], res: Response, next: Next, /

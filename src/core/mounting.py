@@ -1,7 +1,7 @@
 """Another application below a prefix: an ASGI application, or a function of the Fetch standard.
 
 An ASGI application (https://asgi.readthedocs.io/en/latest/specs/www.html) is given the whole path and, as `root_path`,
-what stands before its own part of it; a function gets a request whose URL has no prefix any more. Requests go through the
+what comes before its own part of it; a function gets a request whose URL has no prefix any more. Requests go through the
 middleware before them as to any route, on every host. A WebSocket of an ASGI application is a session like that of
 `app.websocket`, which carries its messages. One file, since the requests, the WebSockets and the lifespan of a mounted
 application share its scope and its state.

@@ -50,7 +50,7 @@ async def verify(password: str, hash: str | None) -> bool:
 
     None stands for a user who does not exist: it takes as long as a wrong password and is False, so that nobody learns
     from the time which names are taken.
-    Raises ValueError for a text that is no hash of this format, and DeveloperError as `hash` does.
+    Raises ValueError for a string that is not a hash of this format, and DeveloperError as `hash` does.
     """
     from hmac import compare_digest
 
@@ -64,7 +64,7 @@ async def verify(password: str, hash: str | None) -> bool:
 async def needs_rehash(hash: str) -> bool:
     """Return True if `hash` was made at another cost than `hash()` has today. Ask when a sign-in has succeeded, and keep a new one.
 
-    Raises ValueError for a text that is no hash of this format.
+    Raises ValueError for a string that is not a hash of this format.
     """
     cost, salt, kept = _parse(hash)
     return (cost, len(salt), len(kept)) != (_COST, _SALT_BYTES, _HASH_BYTES)
@@ -121,7 +121,7 @@ def _parse(hash: str) -> tuple[tuple[int, int, int], bytes, bytes]:
             except Error:
                 pass
     raise ValueError(
-        "this is no hash of core.passwords, which begins with $scrypt$. Hashes of another kind need their own library"
+        "this is not a hash of core.passwords, which begins with $scrypt$. Hashes of another kind need their own library"
     )
 
 

@@ -48,7 +48,7 @@ class Params(Mapping[str, str], Generic[K_contra]):
     """The parameters of the path that matched, percent-decoded, in order of appearance.
 
     `req.params["id"]` on `/users/:id`; the rest of `/files/*` is `req.params["*"]`. A name that the path has not
-    raises KeyError, which tells the names there are.
+    raises KeyError, which lists the names there are.
     """
 
     __slots__ = ("found",)
@@ -392,7 +392,7 @@ class Request(Generic[E_co, U_co, K_contra]):
         except TypeError:
             return default
         path = found.pathname
-        # "//evil.test" is a path too: behind its own origin, and a host of another one when it stands alone.
+        # "//evil.test" is a path too: behind its own origin, and a host of another one when it is alone.
         if found.origin != own.origin or found.username or found.password or path.startswith("//"):
             return default
         return f"{path}{found.search}{found.hash}"
@@ -620,8 +620,8 @@ class Request(Generic[E_co, U_co, K_contra]):
             return b"".join([chunk async for chunk in self._chunks()])
 
         # On the instance, so that a request without a bound pays nothing.
-        self._chunks = chunks  # type: ignore[method-assign]  # as said above
-        self._read = read  # type: ignore[method-assign]  # as said above
+        own: Any = self
+        own._chunks, own._read = chunks, read
 
     # -- what a host answers for its own kind of message: url, headers, header, query_string, and these
 
@@ -663,7 +663,7 @@ class State(dict[str, Any]):
 
 
 AnyRequest = Request[Any, Any, Any]
-"""A request as middleware sees it that stands before handlers of every kind."""
+"""A request as middleware sees it that runs before handlers of every kind."""
 
 if TYPE_CHECKING:
 

@@ -408,7 +408,7 @@ class Response:
         return self._send("html", _plain("html", html), _HTML)
 
     def send(self, body: str | bytes | bytearray | memoryview | http.Response | None = None, /) -> Self:
-        """Send a body as it is, or none. A text gets `text/plain` unless another content type is staged.
+        """Send a body as it is, or none. A string gets `text/plain` unless another content type is staged.
 
         A `http.Response` is passed on: its status, its headers without those of its connection (RFC 9110, section 7.6.1),
         and its body as it comes. Headers that are staged win over headers of its own; `Set-Cookie` and `Vary` of both
@@ -758,7 +758,7 @@ def _named(callback: object) -> str:
 
 
 def _plain(method: str, text: object) -> str:
-    """A text as hosts take it: a `str` and no subclass, whose methods may be anyone's (an enum's, a template's)."""
+    """A string as hosts take it: a `str` and no subclass, whose methods may be anyone's (an enum's, a template's)."""
     if not isinstance(text, str):
         raise TypeError(f"res.{method}() takes str, not {type(text).__name__}. Use res.json(value) for values")
     return str.__str__(text)

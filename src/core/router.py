@@ -178,7 +178,7 @@ class Router(Generic[E, U, M_contra]):
         return self.on("OPTIONS", path, *handlers)
 
     def head(self, path: str, /, *handlers: Middleware[E, U] | Handler[E, U]) -> RouteDecorator[E, U]:
-        """Register a route for HEAD alone. It must stand before a GET route of the same path to be reached."""
+        """Register a route for HEAD alone. It must come before a GET route of the same path to be reached."""
         return self.on("HEAD", path, *handlers)
 
     def all(self, path: str, /, *handlers: Middleware[E, U] | Handler[E, U]) -> RouteDecorator[E, U]:
@@ -212,7 +212,7 @@ class Router(Generic[E, U, M_contra]):
             where = f"{'all' if route.method == ALL else route.method} {route.pattern.text}"
             if route.handler is not None:
                 raise HandlerError(
-                    f"{where}: {name_of(handler)} stands after the handler {name_of(route.handler)}, where it would "
+                    f"{where}: {name_of(handler)} comes after the handler {name_of(route.handler)}, where it would "
                     "never run. The handler comes last; middleware (req, res, next) before it"
                 )
             if self._is_middleware(handler, where):
@@ -249,7 +249,7 @@ class Router(Generic[E, U, M_contra]):
 
         A request that asks for no WebSocket goes on to the next route of the path, past the middleware given here, and
         gets 426 where there is none: `app.get(path)` behind it answers with a page. Raises as `on` does, and
-        RegistrationError where a GET of the same path stands before it, which would take every handshake.
+        RegistrationError where a GET of the same path is registered before it, which would take every handshake.
         """
         from core.upgrade import upgrade_handler
 
@@ -265,7 +265,7 @@ class Router(Generic[E, U, M_contra]):
                 if there.method in ("GET", ALL) and there.pattern.text == pattern.text and there.handler is not None:
                     raise RegistrationError(
                         f"{where}: {there.method.replace(ALL, 'all')} {pattern.text} "
-                        f"({name_of(there.handler)}) stands before it and takes every handshake. Register the WebSocket first"
+                        f"({name_of(there.handler)}) is registered before it and takes every handshake. Register the WebSocket first"
                     )
             self.get(path, *middleware, opening)
 
@@ -320,7 +320,7 @@ class Router(Generic[E, U, M_contra]):
             raise RegistrationError("a router cannot be mounted below itself. Make another Router() for the inner one")
         below._above.add(self._view_of)
         entry.mounted = router
-        # What cannot be, in order or in names of parameters, is told here rather than at the first request.
+        # What cannot be, in order or in names of parameters, is refused here rather than at the first request.
         prove_order([*self._traited, *router.entries(entry.pattern)])
 
     def authenticated(self, authenticator: Authenticator[E, U2, U], /) -> Router[E, U2, M_contra]:
@@ -379,7 +379,7 @@ class Router(Generic[E, U, M_contra]):
         answer. So does a handler that raises: with the CoreError that it raised, else with the first error.
 
         Raises RegistrationError for a class that has a handler here already, HandlerError for a callable of another
-        shape, or what is no class of exceptions.
+        shape, or what is not a class of exceptions.
         """
         if isinstance(first, type):
             classes: tuple[type[object], ...] = (cast("type[object]", first), *more)
@@ -561,7 +561,7 @@ def prove_order(entries: Iterable[Entry]) -> None:
                 late = missed & info.provides
                 if late:
                     raise OrderError(
-                        f"{reader.name}() stands before {info.name}() on {entry.pattern.text} but reads "
+                        f"{reader.name}() is registered before {info.name}() on {entry.pattern.text} but reads "
                         f"{', '.join(sorted(late))}, which {info.name}() provides. Register {info.name}() first"
                     )
             waiting.append((info, info.reads - info.provides - provided))

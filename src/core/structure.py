@@ -3,7 +3,7 @@
 cattrs does the work; what is decided here is what counts as a mistake. JSON has types, so
 nothing is converted that only looks alike: no "no" to True, no 1 to "1", no 1.5 to 1. Texts
 that JSON has no type for (dates, UUIDs, decimals, enums) are read from their standard form.
-With `strings=True`, for query strings, every scalar comes as a text and is read from it. A row of a
+With `strings=True`, for query strings, every scalar comes as a string and is read from it. A row of a
 SQL database has no booleans, but 0 and 1, and has bytes; its lists and objects are JSON text.
 
 A field of an attrs class has the name of its alias, except in a row, whose names are the columns'. Its validators
@@ -12,7 +12,7 @@ document full of them costs little more than a good one.
 
 cattrs is imported with the first value, not before: most requests have no body.
 
-One file, since two passes read every kind of value: a quick one, and one that tells the mistakes of what the quick
+One file, since two passes read every kind of value: a quick one, and one that names the mistakes of what the quick
 one refused. A kind that only one of them knew would be refused without a word.
 """
 
@@ -247,7 +247,7 @@ def _build(source: _Source, detailed: bool) -> Converter:
     converter.register_structure_hook_func(_is_literal, partial(_literal, strings))
     converter.register_structure_hook_factory(_is_mixed_union, partial(_union, converter))
 
-    # A text is iterable and a list has items, so each container says first what it is made from.
+    # A string is iterable and a list has items, so each container says first what it is made from.
     def members(type_: Any) -> Callable[[Any, Any], Any]:
         arguments = get_args(type_)
         element = arguments[0] if arguments else Any
@@ -297,10 +297,10 @@ def _build(source: _Source, detailed: bool) -> Converter:
             name: override(rename=renamed.get(name), struct_hook=read.get(name)) for name in {**renamed, **read}
         }
         inner = cast("Any", make_dict_structure_fn)(type_, converter, _cattrs_use_alias=False, **given)
-        hook = guarded(partial(_read_object, inner, renamed) if detailed else inner, dict, "must be an object")
-        # Where cattrs looks for the names by which it tells the classes of a union apart.
-        hook.overrides = given  # type: ignore[attr-defined]  # as said
-        return hook
+        hook: Any = guarded(partial(_read_object, inner, renamed) if detailed else inner, dict, "must be an object")
+        # Where cattrs looks for the names by which it distinguishes the classes of a union.
+        hook.overrides = given
+        return cast("Callable[[Any, Any], Any]", hook)
 
     factories: list[tuple[Callable[[Any], bool], Callable[[Any], Callable[[Any, Any], Any]]]] = [
         (lambda t: t is not str and t is not bytes and is_sequence(t) and not _is_tuple(t), sequences),
@@ -678,7 +678,7 @@ def _union(converter: Converter, type_: Any) -> Callable[[Any, Any], Any]:
     classes = [member for member in members if has(get_origin(member) or member)]
     rest: list[Any] = [member for member in members if member not in classes]
     if len(classes) > 1:
-        rest.append(Union[tuple(classes)])  # noqa: UP007 - made at run time; cattrs tells classes apart by their fields
+        rest.append(Union[tuple(classes)])  # noqa: UP007 - made at run time; cattrs distinguishes classes by their fields
     else:
         rest += classes
     # Structured are exact kinds only, so at most the order of texts and numbers matters: narrow ones come first.
@@ -710,7 +710,7 @@ def _union(converter: Converter, type_: Any) -> Callable[[Any, Any], Any]:
 
 def _width(type_: Any) -> int:
     if type_ is str:
-        return 3  # a date is a text too, so text comes last
+        return 3  # a date is a string too, so text comes last
     if type_ is float:
         return 2  # and an integer is a number
     return 1

@@ -124,7 +124,7 @@ def _describe_statements(call: BindingCall, attributes: dict[str, AttributeValue
         statements: list[Any] = [*call.args[0]]
         attributes["db.operation.batch.size"] = len(statements)
         attributes["db.query.text"] = "\n".join(str(getattr(statement, "sql", "")) for statement in statements)
-    # Of `exec` there is no text: it may hold values, since nothing can be bound to it.
+    # Of `exec` there is no string: it may hold values, since nothing can be bound to it.
 
 
 def _describe_result(call: BindingCall, result: Any, current: Span) -> None:
@@ -145,7 +145,7 @@ class _Instrument:
         self.tracer = tracer
 
     def middleware(self, middleware: Middleware[Any, Any], /) -> Middleware[Any, Any]:
-        """The same middleware, in a span of its name. What is no step of its own stays as it is."""
+        """The same middleware, in a span of its name. What is not a step of its own stays as it is."""
         info = info_of(middleware)
         if info is not None and (info.public or info.before is not None):
             return middleware

@@ -68,6 +68,7 @@ def upgrade_handler(
 
     open_socket.__qualname__ = name_of(handler)
     # The dispatcher lets a request that asks for no WebSocket go on to the next route of the path.
-    open_socket.__core_websocket__ = True  # type: ignore[attr-defined]  # functions have what they are given
-    open_socket.opens = handler  # type: ignore[attr-defined]  # for `url_for`, which is asked for the handler's own name
+    opening: Any = open_socket
+    opening.__core_websocket__ = True
+    opening.opens = handler  # for `url_for`, which is asked for the handler's own name
     return open_socket

@@ -73,5 +73,5 @@ def _written(pattern: Pattern, params: Mapping[str, object], handler: str) -> st
 
 
 def _encoded(text: str) -> str:
-    """A text as a segment: everything but what RFC 3986, section 3.3, has in one is percent-encoded."""
+    """A string as a segment: everything but what RFC 3986, section 3.3, has in one is percent-encoded."""
     return percent_encode(r"[^A-Za-z0-9\-._~!$&'()*+,;=:@]+", text)

@@ -187,7 +187,7 @@ def test_kinds_without_a_type_and_secrets_of_this_machine_need_no_attribute(tmp_
         (
             "[vars]\nSESSIONS = 'a'",
             "int",
-            "is an int, but wrangler.toml:2 [vars] SESSIONS is a text. Write SESSIONS: str",
+            "is an int, but wrangler.toml:2 [vars] SESSIONS is a string. Write SESSIONS: str",
         ),
         (
             "[vars]\nSESSIONS = 1",
@@ -207,7 +207,7 @@ def test_kinds_without_a_type_and_secrets_of_this_machine_need_no_attribute(tmp_
         (
             "[vars]\nSESSIONS = 'a'",
             "KVNamespace",
-            "is a KVNamespace, but wrangler.toml:2 [vars] SESSIONS is a text. Write SESSIONS: str",
+            "is a KVNamespace, but wrangler.toml:2 [vars] SESSIONS is a string. Write SESSIONS: str",
         ),
         (
             "[vars]\nSESSIONS = []",

@@ -64,9 +64,9 @@ def test_lines_are_counted_over_values_of_several_lines() -> None:
         ("TOKEN", "this is not KEY=value. Write an equals sign, or # before a comment"),
         ('A="open', 'the text after " does not end, or something follows its end. Close it with "'),
         ("A='a' b", "the text after ' does not end, or something follows its end. Close it with '"),
-        ("1A=b", '"1A" is no name of a secret. Use letters, digits and _, for example JWT_SECRET=…'),
-        ("=b", '"" is no name of a secret. Use letters, digits and _, for example JWT_SECRET=…'),
-        ("A B=c", '"A" is no name of a secret. Use letters, digits and _, for example JWT_SECRET=…'),
+        ("1A=b", '"1A" is not the name of a secret. Use letters, digits and _, for example JWT_SECRET=…'),
+        ("=b", '"" is not the name of a secret. Use letters, digits and _, for example JWT_SECRET=…'),
+        ("A B=c", '"A" is not the name of a secret. Use letters, digits and _, for example JWT_SECRET=…'),
     ],
 )
 def test_what_dotenv_leaves_out_in_silence_is_a_mistake_with_its_line(line: str, told: str) -> None:

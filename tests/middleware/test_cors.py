@@ -355,14 +355,14 @@ async def test_configured_origins_are_written_as_browsers_write_them() -> None:
     ],
 )
 def test_a_configured_origin_with_a_path_or_trailing_slash_is_an_error(origin: str) -> None:
-    with pytest.raises(OptionError, match=r"^cors\(origins=.*is no origin.*without a path or a slash"):
+    with pytest.raises(OptionError, match=r"^cors\(origins=.*is not an origin.*without a path or a slash"):
         cors(origins=[origin])
 
 
 async def test_the_same_out_of_a_variable_is_a_500_that_the_log_explains(caplog: pytest.LogCaptureFixture) -> None:
     client = client_with(cors(origins=by_function), env=Env("https://a.test/"))
     assert (await get(client, A)).status == 500
-    assert "is no origin" in caplog.text
+    assert "is not an origin" in caplog.text
 
 
 async def test_request_headers_are_split_linearly_and_capped() -> None:

@@ -222,5 +222,7 @@ async def test_streaming_bodies_are_logged_at_the_headers() -> None:
 def test_logger_before_request_id_on_one_chain_is_an_error_that_names_both() -> None:
     app: App[Any] = App()
     app.use(logger())
-    with pytest.raises(OrderError, match=r"logger\(\) stands before request_id\(\).*Register request_id\(\) first"):
+    with pytest.raises(
+        OrderError, match=r"logger\(\) is registered before request_id\(\).*Register request_id\(\) first"
+    ):
         app.use(request_id())  # type: ignore[core-order]  # that is what is tested

@@ -163,9 +163,9 @@ def test_what_a_variable_has_inside_is_compared_too(project: Project) -> None:
             #^ core-env: Env.HOSTS is a list[str], but wrangler.toml:17 [vars] HOSTS[1] is a whole number, not a str. Correct one of the two
             PORTS: list[int]
             LIMITS: Limits
-            #^ core-env: Env.LIMITS is a Limits, but wrangler.toml:19 [vars] LIMITS.window is a text, not an int. Correct one of the two
+            #^ core-env: Env.LIMITS is a Limits, but wrangler.toml:19 [vars] LIMITS.window is a string, not an int. Correct one of the two
             RULES: list[Rule]
-            #^ core-env: Env.RULES is a list[Rule], but wrangler.toml:20 [vars] RULES[1].levels.read is a text, not an int. Correct one of the two
+            #^ core-env: Env.RULES is a list[Rule], but wrangler.toml:20 [vars] RULES[1].levels.read is a string, not an int. Correct one of the two
             PLAN: Plan
             NAMES: dict[str, str]
             MIXED: list[str | int]
@@ -189,7 +189,7 @@ def test_what_a_variable_has_inside_is_compared_too(project: Project) -> None:
             PORTS: list[Literal[80]]
             #^ core-env: Other.PORTS is a list[Literal[80]], but wrangler.toml:18 [vars] PORTS[1] is a number, not a Literal[80]. Correct one of the two
             LIMITS: dict[str, int | None]
-            #^ core-env: Other.LIMITS is a dict[str, int | None], but wrangler.toml:19 [vars] LIMITS.window is a text, not an int | None. Correct one of the two
+            #^ core-env: Other.LIMITS is a dict[str, int | None], but wrangler.toml:19 [vars] LIMITS.window is a string, not an int | None. Correct one of the two
             RULES: list[Lacking]
             #^ core-env: Other.RULES is a list[Lacking], but wrangler.toml:20 [vars] RULES[0] has no order, which Lacking demands. Correct one of the two
             PLAN: Member
@@ -285,7 +285,7 @@ def test_an_env_may_be_derived_from_in_another_module(project: Project) -> None:
         class Env(HasSessions):
             DB: D1Database
             ORIGIN: int
-            #^ core-env: Env.ORIGIN is an int, but wrangler.toml:15 [vars] ORIGIN is a text. Write ORIGIN: str
+            #^ core-env: Env.ORIGIN is an int, but wrangler.toml:15 [vars] ORIGIN is a string. Write ORIGIN: str
         """,
     )
     project.check()

@@ -38,7 +38,7 @@ def test_a_path_is_read_into_segments(
         ("", 'the path "" must begin with "/". Write "/"'),
         ("/a/:", '"/a/:": a parameter needs a name after the colon, for example :id'),
         ("/:id/x/:id", '"/:id/x/:id" has two parameters named :id. Rename one of them'),
-        ("/a*", '"/a*": * stands for whole segments: write it alone between slashes'),
+        ("/a*", '"/a*": * matches whole segments: write it alone between slashes'),
         ("/:id?/x", '"/:id?/x": only the last segment may be optional. Register "/" as a path of its own'),
         ("/a/:id?/x", '"/a/:id?/x": only the last segment may be optional. Register "/a" as a path of its own'),
         (

@@ -108,7 +108,9 @@ def test_rule_3_a_reader_of_what_a_later_middleware_provides_is_refused_and_both
     provider = declare(other, name="request_id", provides=["req.id"])
     app = create_app()
     app.use(reader)
-    with pytest.raises(OrderError, match=r"logger\(\) stands before request_id\(\) .* Register request_id\(\) first"):
+    with pytest.raises(
+        OrderError, match=r"logger\(\) is registered before request_id\(\) .* Register request_id\(\) first"
+    ):
         app.use(provider)
 
 

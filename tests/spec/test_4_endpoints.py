@@ -492,11 +492,11 @@ class TestRegistration:
         async def late(req: Request, res: Response, next: Next) -> None:
             await next()
 
-        with pytest.raises(HandlerError, match="late stands after the handler ok"):
+        with pytest.raises(HandlerError, match="late comes after the handler ok"):
             create_app().get("/", ok, late)  # type: ignore[core-params]  # that is what is tested
 
     def test_a_second_handler_by_decoration(self) -> None:
-        with pytest.raises(HandlerError, match="stands after the handler ok"):
+        with pytest.raises(HandlerError, match="comes after the handler ok"):
             create_app().get("/", ok)(ok)  # type: ignore[core-params]  # that is what is tested
 
     def test_a_handler_where_a_middleware_belongs(self) -> None:

@@ -118,7 +118,7 @@ class Annotations(Classes):
         values = [argument.value for argument in arguments if isinstance(argument, ast.Constant)]
         literals = [value for value in values if isinstance(value, str | int | bool)]
         words = ", ".join(f'"{value}"' if isinstance(value, str) else repr(value) for value in literals)
-        # A member of an enum is no JSON; what has one is not judged.
+        # A member of an enum is not JSON; what has one is not judged.
         kind = "Literal" if len(values) == len(arguments) else ""
         return Annotation(kind, f"Literal[{words}]", None in values, literals=literals)
 

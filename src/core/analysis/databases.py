@@ -162,7 +162,7 @@ class Databases:
         return False, None
 
     def _read_database(self, value: ast.expr, scope: Scope) -> tuple[bool, str | None]:
-        """The same, of an expression that is no name."""
+        """The same, of an expression that is not a name."""
         match value:
             case ast.Call(func=ast.Attribute(value=database, attr="with_session")):
                 return self._database(database, scope)

@@ -37,7 +37,7 @@ def names_nothing(option: str, name: str, classes: Iterable[str]) -> str:
 
 
 def not_bindings(call: str, name: str) -> str:
-    """`create_app(Env)` over a class that is no Env (`core-env`). `name` is the class's own."""
+    """`create_app(Env)` over a class that is not an Env (`core-env`). `name` is the class's own."""
     return (
         f"{call}: {name} does not derive from Bindings, so it is compared with nothing. Write class {name}(Bindings), "
         "or name it in [core-mypy] env"
@@ -45,7 +45,7 @@ def not_bindings(call: str, name: str) -> str:
 
 
 def no_class(call: str, class_: str | None) -> str:
-    """`create_app(Env(…))`: an instance, or another value that is no class (`core-env`)."""
+    """`create_app(Env(…))`: an instance, or another value that is not a class (`core-env`)."""
     given = f"an instance of {class_}" if class_ is not None else "no class"
     return f"{call}: that is {given}. Give the class itself: create_app({class_ or 'Env'})"
 

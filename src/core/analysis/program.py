@@ -182,7 +182,7 @@ class _Program:
         return list(self.levelled(finding for finding in sort_findings(self.found) if not _ignored(finding)))
 
     def _whole(self) -> str:
-        """Everything that the findings of every module depend on, as a text: the configuration, the migrations, and facts of all the texts."""
+        """Everything that the findings of every module depend on, as a string: the configuration, the migrations, and facts of all the texts."""
         folders = {
             configuration.migrations_directory(binding.entry)
             for configuration in self.configurations

@@ -92,7 +92,7 @@ def unknown_read(
 
 
 class NamedBinding(NamedTuple):
-    """A binding named by a text in a call: `rate_limit(kv_binding="SESSIONS")`.
+    """A binding named by a string in a call: `rate_limit(kv_binding="SESSIONS")`.
 
     `maker` is the full name of what is called, `option` the argument, `name` the text.
     """

@@ -147,7 +147,7 @@ def given_value(reader: Reader, expression: ast.expr, scope: Scope) -> Given | N
 
 
 def _member(reader: Reader, class_: ClassRef, name: str) -> Given | None:
-    """A member of an Enum that is no number and no text, as `bind` refuses it."""
+    """A member of an Enum that is neither a number nor a string, as `bind` refuses it."""
     bases = reader.outside(class_)
     if not bases or not bases <= _ENUMS or name not in class_.body.names:
         return None

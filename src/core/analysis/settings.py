@@ -227,7 +227,7 @@ class Project:
 
     @property
     def _handlers(self) -> str:
-        """The handlers that routes are given, as a text for digests: made once, since every module asks for it."""
+        """The handlers that routes are given, as a string for digests: made once, since every module asks for it."""
         if self._handlers_text is None:
             handlers = self.sources.handlers
             self._handlers_text = _hash(repr([(name, sorted(handlers[name])) for name in sorted(handlers)]).encode())

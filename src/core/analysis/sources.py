@@ -18,7 +18,7 @@ __all__ = ["Sources", "defined_names", "dotted_names", "named_nowhere", "read_so
 FILES_AT_MOST: Final = 4_000
 CLASSES: Final = re.compile(rb"class\s+(\w+)")
 
-# Each begins with a text, which is searched for many times faster than a place: what stands before it is asked behind it.
+# Each begins with a string, which is searched for many times faster than a place: what stands before it is asked behind it.
 _CLASS: Final = re.compile(rb"class\s(?<![^\s]class\s)\s*\w+\s*(?:\[[^\]]*\])?\(([^)]*)\)")
 _PREFIX: Final = re.compile(rb"use\((?<!\wuse\()\s*[rRuU]?(?:\"([^\"\n]*)\"|'([^'\n]*)')")
 _CONSTANT: Final = re.compile(rb"=\s*[rRuUfF]*(?:\"(/[^\"\n]*)\"|'(/[^'\n]*)')")

@@ -266,7 +266,7 @@ class SyntaxTrees:
         return Router(key, self._env(inside, scope), app, "none" if nobody else "unknown", demands)
 
     def user_of(self, expression: ast.expr, scope: Scope) -> str | None:
-        """The name of the class that a user is; None for `object`, `Any` and whatever is no class."""
+        """The name of the class that a user is; None for `object`, `Any` and whatever is not a class."""
         if isinstance(expression, ast.Subscript):
             expression = expression.value
         if not isinstance(expression, ast.Name | ast.Attribute):

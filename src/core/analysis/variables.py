@@ -1,7 +1,7 @@
 """The values inside a JSON variable, against the type that its annotation asks for (`core-env`).
 
 A front end reads an annotation into a `JsonType`; what it does not understand has the kind `""`, which fits everything,
-as does whatever `core.structure` reads from a text: dates, enums, a field with a converter.
+as does whatever `core.structure` reads from a string: dates, enums, a field with a converter.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ JSON_KINDS: Final[Mapping[str, str]] = {
 
 
 def inside_problem(type_: JsonType, value: object, path: str) -> str | None:
-    """The first place in a value that the type does not fit, and what is there: `LIMITS.window is a text, not an int`."""
+    """The first place in a value that the type does not fit, and what is there: `LIMITS.window is a string, not an int`."""
     match type_.kind, value:
         case "list", list():
             items = cast("list[object]", value)

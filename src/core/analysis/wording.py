@@ -72,7 +72,7 @@ def json_type(value: object) -> str:
         case float():
             return "a number"
         case str():
-            return "a text"
+            return "a string"
         case list():
             return "a list"
         case dict():

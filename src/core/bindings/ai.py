@@ -177,7 +177,7 @@ class AiStream:
 
 @frozen
 class MarkdownDocument:
-    """A file to be turned into Markdown. Its kind is told from the name's ending and `content_type`."""
+    """A file to be turned into Markdown. Its kind is read from the name's ending and `content_type`."""
 
     name: str
     content: bytes

@@ -287,7 +287,7 @@ class D1Database(Protocol):
         ...
 
     async def exec(self, sql: str, /) -> D1ExecResult:
-        """Run a text **line by line**, without parameters, in one transaction: for fixtures and small repairs.
+        """Run a string **line by line**, without parameters, in one transaction: for fixtures and small repairs.
 
         A statement must not go over two lines. The error always says line 1, as the platform's does.
         """

@@ -109,7 +109,7 @@ class ImageTransformer(Protocol):
         background: str | None = None,
         anim: bool | None = None,
     ) -> ImageTransformationResult:
-        """Make it. `quality` is 1 to 100. Raises BindingError for what is no image."""
+        """Make it. `quality` is 1 to 100. Raises BindingError for what is not an image."""
         ...
 
 

@@ -143,7 +143,7 @@ KINDS: Final[Mapping[str, Kind]] = {
             embedded="EmbeddedDurableObjectNamespace",
             fake="FakeDurableObjectNamespace",
         ),
-        # The JavaScript class of what merely answers requests is that of many kinds: the annotation tells which.
+        # The JavaScript class of what merely answers requests is that of many kinds: the annotation decides which.
         Kind(
             "service",
             "service binding",

@@ -120,7 +120,7 @@ class KVNamespace(Protocol):
     async def get_json(self, key: str, type_: TypeForm[T], /, *, cache_ttl: int | None = None) -> T | None:
         """Return the JSON value under `key` as a `T`: an attrs class, a TypedDict, `list[A | B]`, ...
 
-        None where the key is missing or holds `null`. Raises `KVSyntaxError` where it is no JSON, and
+        None where the key is missing or holds `null`. Raises `KVSyntaxError` where it is not JSON, and
         `StructureError` (every mistake, each with its path) where it is not a `T`.
         """
         ...

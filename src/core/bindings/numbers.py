@@ -14,7 +14,7 @@ __all__ = ["MAX_SAFE_INTEGER", "TOO_LARGE", "refuse_large_numbers"]
 MAX_SAFE_INTEGER: Final = 2**53 - 1
 """The largest whole number that every JavaScript number of its size can be told from."""
 
-TOO_LARGE: Final = "is beyond 2**53 - 1, which no number of the platform can hold. Write it as a text: str(number)"
+TOO_LARGE: Final = "is beyond 2**53 - 1, which no number of the platform can hold. Write it as a string: str(number)"
 """The end of a message that begins with the number."""
 
 # Most JSON has no number as long as that, and is not read again.

@@ -484,7 +484,7 @@ class R2Bucket(Protocol):
         and `uploaded_after`. One checksum may be given; when it is not that of the value, nothing is stored.
         A stream needs a known length: wrap it in FixedLengthStream.
 
-        Custom metadata: names and values together at most 8192 (characters; doubled for a text with a character
+        Custom metadata: names and values together at most 8192 (characters; doubled for a string with a character
         beyond latin-1), else R2Error 10012. Raises R2Error 10037 for a wrong checksum, 100100 for more than
         5 GiB less 5 MiB; R2TypeError for a malformed checksum, for two, for an etag in quotes, for a stream
         of unknown length and for values of any other type.

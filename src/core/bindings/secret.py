@@ -1,4 +1,4 @@
-"""A secret of the worker: a text that nothing prints by accident.
+"""A secret of the worker: a string that nothing prints by accident.
 
 Decides what can be done with one: `reveal()`, a comparison, a truth test, and nothing else.
 """

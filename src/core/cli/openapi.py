@@ -86,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
     if outcome.errors:
         sys.stderr.write(
             f"note: mypy finds {outcome.errors} error{'' if outcome.errors == 1 else 's'} in the program. What the document "
-            "says of those lines may be wrong: run mypy, and mend them\n"
+            "says of those lines may be wrong: run mypy, and fix them\n"
         )
     if args.examples is not None:
         outcome = _with_examples(outcome, args.examples)

@@ -137,7 +137,7 @@ def run(args: argparse.Namespace) -> int:
 
         log_as_json(stderr="core.serve")
     if args.forwarded_proto_header is not None and args.public_url is not None:
-        raise UsageError("--public-url says the scheme already. Leave out --forwarded-proto-header")
+        raise UsageError("--public-url has the scheme already. Remove --forwarded-proto-header")
     if args.new_cluster_key and args.cluster is None:
         raise UsageError("--new-cluster-key changes the key of a cluster. Name it with --cluster s3://bucket/prefix")
     unfit = _WORKERD_ONLY if args.python else _PYTHON_ONLY

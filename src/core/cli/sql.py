@@ -82,7 +82,7 @@ def read_file(file: str) -> tuple[str, str]:
 
 
 def run_text(text: str, where: str, execute: Execute) -> int:
-    """Run the statements of a text as one transaction, and print their rows. Returns the exit code."""
+    """Run the statements of a string as one transaction, and print their rows. Returns the exit code."""
     from core.errors import D1Error
     from core.sql.tokens import statements_of
 

@@ -92,9 +92,9 @@ class _Reader:
             return float(number[0]) if number["fraction"] or number["exponent"] else int(number[0])
         word = _WORD.match(self.text, self.at)
         if word is None:
-            raise self.error(f"a value is wanted here, not {self.peek()!r}. Put a text in double quotes")
+            raise self.error(f"a value is wanted here, not {self.peek()!r}. Put a string in double quotes")
         if word[0] not in _WORDS:
-            raise self.error(f"{word[0]} is not a value in JSON. Put a text in double quotes")
+            raise self.error(f"{word[0]} is not a value in JSON. Put a string in double quotes")
         self.at = word.end()
         return _WORDS[word[0]]
 

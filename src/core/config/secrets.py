@@ -98,7 +98,7 @@ def _mistake(text: str) -> str:
     name = key["key"] if key is not None else ""
     if "=" not in text:
         return "this is not KEY=value. Write an equals sign, or # before a comment"
-    return f'"{name}" is no name of a secret. Use letters, digits and _, for example JWT_SECRET=…'
+    return f'"{name}" is not the name of a secret. Use letters, digits and _, for example JWT_SECRET=…'
 
 
 def read_local_secrets(directory: Path, environment: str | None = None) -> LocalSecrets:

@@ -23,7 +23,7 @@ _IN_TOKENS = frozenset("!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcde
 
 
 def is_token(text: str) -> bool:
-    """Return True if a text is a token of RFC 9110, which names of fields, cookies and methods have to be."""
+    """Return True if a string is a token of RFC 9110, which names of fields, cookies and methods have to be."""
     return text != "" and _IN_TOKENS.issuperset(text)
 
 
@@ -36,7 +36,7 @@ _NAMES_MOST = 1024
 def check_name(name: str, method: str = "set") -> str:
     """Return `name` in lower case.
 
-    Raises TypeError when it is no token of RFC 9110. (The runtime lets the empty name and names beyond ASCII pass,
+    Raises TypeError when it is not a token of RFC 9110. (The runtime lets the empty name and names beyond ASCII pass,
     the standard does not: those get the standard's words, with `method` in them.)
     """
     known = _NAMES.get(name)
@@ -84,7 +84,7 @@ def check_value(value: str) -> str:
 def plain_values(init: Any) -> dict[str, str] | None:
     """The headers of a dict by lower-case name, checked.
 
-    None where one comes twice, where a cookie is among them, and for whatever is no dict. Raises TypeError as `Headers`
+    None where one comes twice, where a cookie is among them, and for whatever is not a dict. Raises TypeError as `Headers`
     does.
     """
     given: dict[str, str] = init  # before the check, which would narrow it to a dict of unknown types
@@ -418,7 +418,7 @@ class Headers(MutableMapping[str, str], HeadersView):
         self.delete(name)
 
     def delete(self, name: str) -> None:
-        """Take away what is under `name`, if anything is: unlike `del`, a missing name is no error."""
+        """Take away what is under `name`, if anything is: unlike `del`, a missing name is not an error."""
         lowered = check_name(name, "delete")
         if lowered == "set-cookie":
             self._cookies.clear()

@@ -30,7 +30,7 @@ __all__ = ["JSONDecodeError", "MAX_DEPTH", "check_depth", "check_nesting", "dump
 MAX_DEPTH: Final = 200
 """The number of arrays and objects that may be inside each other in a document that is read or written."""
 
-# What a text has there is true for those alone that can be nested too deeply. A slice costs no call.
+# What a string has there is true for those alone that can be nested too deeply. A slice costs no call.
 _LONG: Final = slice(MAX_DEPTH, MAX_DEPTH + 1)
 
 # The standard library's package is loaded by a mistake, or where its accelerator is missing: it takes as long to import
@@ -73,7 +73,7 @@ def _looked_through(text: str, value: object) -> str:
     if text.count("[") + text.count("{") > MAX_DEPTH and _is_deep(text, MAX_DEPTH):
         _find_fault(value)
     if re.search(_SURROGATE, text):
-        # They can only stand inside a text of the document, so an escape is right wherever they are.
+        # They can only stand inside a string of the document, so an escape is right wherever they are.
         return re.sub(_SURROGATE, _escape, text)
     return text
 
@@ -237,7 +237,7 @@ def _inside(value: object) -> Iterable[object]:
     convert = _CONVERTERS.get(type(value)) or _converter(type(value))
     try:
         return () if convert is None else _inside(convert(value))
-    except ValueError:  # a Decimal that is no number
+    except ValueError:  # a Decimal that is not a number
         return ()
 
 
@@ -283,7 +283,7 @@ def _find_fault(top: object) -> None:
             _check_int(place, value)
         elif isinstance(value, float):
             if value - value != 0.0:
-                _refuse(ValueError, place, f"is {value}, which JSON cannot have: send None or a text instead")
+                _refuse(ValueError, place, f"is {value}, which JSON cannot have: send None or a string instead")
         elif builtins.id(value) in above:
             _refuse(ValueError, place, "is inside itself: JSON can have no cycles")
         else:
@@ -315,7 +315,7 @@ def _check_int(place: _Place | None, value: int) -> None:
     try:
         int.__repr__(value)
     except ValueError:
-        _refuse(ValueError, place, "is an int with too many digits to be written: send it as a text of your own")
+        _refuse(ValueError, place, "is an int with too many digits to be written: send it as a string of your own")
 
 
 def _convert_at(place: _Place | None, value: object) -> object:
@@ -333,7 +333,7 @@ def _convert_at(place: _Place | None, value: object) -> object:
         try:
             return _convert(value)
         except ValueError:
-            _refuse(ValueError, place, f"is {value}, which JSON cannot have: send None or a text instead")
+            _refuse(ValueError, place, f"is {value}, which JSON cannot have: send None or a string instead")
     return _convert(value)
 
 
@@ -367,7 +367,7 @@ def _text_key(key: object) -> str | None:
         converted = convert(key)
     except ValueError:
         return None
-    # A set, a mapping or an object is no key; an enum's value is whatever it is.
+    # A set, a mapping or an object is not a key; an enum's value is whatever it is.
     return None if isinstance(converted, (dict, list)) else _text_key(converted)
 
 
@@ -417,13 +417,15 @@ class _Reading:
 
 
 def _kept_scanner() -> Callable[[str, int], tuple[Any, int]]:
+    kept: Callable[[str, int], tuple[Any, int]]
+    reading: Any = _Reading()  # which has what is asked of a JSONDecoder
     try:
         from _json import make_scanner
 
-        kept: Callable[[str, int], tuple[Any, int]] = make_scanner(_Reading())  # type: ignore[arg-type]  # the stubs want a JSONDecoder
+        kept = make_scanner(reading)
         kept("[1.5]", 0)
     except (ImportError, AttributeError, TypeError):  # no accelerator, or one that asks for more in some later Python
-        return cast(Any, _decoder()).scan_once  # type: ignore[no-any-return]  # not in the stubs
+        kept = _decoder().scan_once
     return kept
 
 
@@ -443,11 +445,14 @@ def loads(data: bytes | bytearray | memoryview | str) -> Any:
     that are not UTF-8, for a nesting deeper than `MAX_DEPTH`, for integers of more than 4300 digits and for numbers
     beyond the range of a float, such as 1e999.
     """
-    try:
-        text = data if isinstance(data, str) else str(data, "utf-8")
-    except UnicodeDecodeError as error:
-        before = str(bytes(data)[: error.start], "utf-8")  # type: ignore[arg-type]  # a str has no such error
-        raise _error("Invalid UTF-8", before, len(before)) from None
+    if isinstance(data, str):
+        text = data
+    else:
+        try:
+            text = str(data, "utf-8")
+        except UnicodeDecodeError as error:
+            before = str(bytes(data)[: error.start], "utf-8")
+            raise _error("Invalid UTF-8", before, len(before)) from None
     try:
         if text[_LONG]:
             check_depth(text)
@@ -469,7 +474,7 @@ def loads(data: bytes | bytearray | memoryview | str) -> Any:
 
 
 def check_depth(text: str) -> None:
-    """Raise json.JSONDecodeError for a text that a reader would have to follow deeper than `MAX_DEPTH`.
+    """Raise json.JSONDecodeError for a string that a reader would have to follow deeper than `MAX_DEPTH`.
 
     For whoever reads with a reader of their own; `loads` does it. What has few brackets, as most documents, takes two
     counts of its characters.

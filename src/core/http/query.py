@@ -107,7 +107,7 @@ class URLSearchParams(MutableMapping[str, str]):
         self.delete(name)
 
     def delete(self, name: str, value: str | None = None) -> None:
-        """Take away every pair of a name, with that value where one is given. A missing one is no error."""
+        """Take away every pair of a name, with that value where one is given. A missing one is not an error."""
         self._change([pair for pair in self._pairs if pair[0] != name or value not in (None, pair[1])])
 
     def sort(self) -> None:

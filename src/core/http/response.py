@@ -72,7 +72,7 @@ class Response(Body):
         if body is None:
             return
         if status in NULL_BODY_STATUSES:
-            # An empty one is no body: the runtime lets it pass, the standard is stricter for no gain.
+            # An empty one is not a body: the runtime lets it pass, the standard is stricter for no gain.
             if self._body:
                 raise TypeError("Response with null body status (101, 204, 205, or 304) cannot have a body.")
             self._body = None

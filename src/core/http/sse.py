@@ -25,7 +25,7 @@ _KEEP_ALIVE = b": keep-alive\n\n"
 
 @attrs.frozen(kw_only=True)
 class Event:
-    """One event: what alone gives an event a type, an id or a time to reconnect. `data` is a text, or a value that is sent as JSON; None sends no data, which browsers do not dispatch.
+    """One event: what alone gives an event a type, an id or a time to reconnect. `data` is a string, or a value that is sent as JSON; None sends no data, which browsers do not dispatch.
 
     `event` is its type (`message` to browsers where it is None), `id` what a browser sends back as `Last-Event-ID`,
     `retry` the milliseconds after which it reconnects, `comment` text that browsers ignore.
@@ -39,9 +39,9 @@ class Event:
 
 
 def encode_event(event: object) -> bytes:
-    """One event as bytes: an `Event`, a text as data, or any other value as JSON data, a mapping included.
+    """One event as bytes: an `Event`, a string as data, or any other value as JSON data, a mapping included.
 
-    Raises TypeError and ValueError for data that has no JSON form, and for a `retry` that is no int of 0 or more.
+    Raises TypeError and ValueError for data that has no JSON form, and for a `retry` that is not an int of 0 or more.
     """
     if isinstance(event, str) or not isinstance(event, Event):
         event = Event(data=event)

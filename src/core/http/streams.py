@@ -33,7 +33,7 @@ codecs.register_error(USV, _scalar_values)
 
 
 def encode(text: str) -> bytes:
-    """A text as UTF-8, as the Encoding standard's "UTF-8 encode" does: what is half a surrogate pair becomes U+FFFD."""
+    """A string as UTF-8, as the Encoding standard's "UTF-8 encode" does: what is half a surrogate pair becomes U+FFFD."""
     return text.encode("utf-8", USV)
 
 

@@ -255,7 +255,7 @@ def _authority_in(value: str) -> str:
 
 
 def _resolved(text: str, base: URL) -> str:
-    """A text that may be relative as an absolute URL."""
+    """A string that may be relative as an absolute URL."""
     text = _without_breaks(text.strip("".join(map(chr, range(0x21)))))
     match = re.match(r"([A-Za-z][A-Za-z0-9+.\-]*):", text)
     if match is not None:

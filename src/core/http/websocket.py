@@ -176,7 +176,7 @@ class Upgrade:
         """Run the session to its end and close the connection: with 1011 where the handler fails, which is logged, and
         with 1008 where it raises a CoreError below 500, since the client's message was wrong.
 
-        That this connection is closed is no failure. That another one is, to which the handler sends too, is one.
+        That this connection is closed is not a failure. That another one is, to which the handler sends too, is one.
         """
         try:
             await self._session(socket)

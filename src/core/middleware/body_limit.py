@@ -1,4 +1,4 @@
-"""A bound on request bodies, kept whether or not the client tells the length."""
+"""A bound on request bodies, kept with or without a length from the client."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["body_limit"]
 def body_limit(*, max_size: int, message: str = "Payload Too Large", status: int = 413) -> Middleware[object, object]:
     """Refuse bodies of more than `max_size` bytes with 413.
 
-    A `Content-Length` that is too large is refused before the handler runs. A body that tells no length, or lies, is
+    A `Content-Length` that is too large is refused before the handler runs. A body without a length, or with a wrong one, is
     refused when more has come in; reading it raises the CoreError then. Nothing beyond the bound is kept in memory.
     Of two on one chain the smaller counts. Raises OptionError.
     """

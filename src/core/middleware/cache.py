@@ -52,7 +52,7 @@ _NOT_KEPT = frozenset(
 
 @attrs.frozen
 class Cached:
-    """A kept answer, or, with `vary` and no body, word of what tells the answers under a URL apart."""
+    """A kept answer, or, with `vary` and no body, the names of the headers that distinguish the answers under a URL."""
 
     status: int
     headers: dict[str, str]
@@ -269,7 +269,7 @@ def _give(found: Cached, req: AnyRequest, res: Response, name: str) -> None:
 
 
 def _announces_body(req: AnyRequest) -> bool:
-    """Return True if a request says that it has a body, which could take part in the answer and is no part of the key."""
+    """Return True if a request says that it has a body, which could take part in the answer and is not part of the key."""
     return req.header("content-length") not in (None, "0") or req.header("transfer-encoding") is not None
 
 
@@ -310,7 +310,7 @@ def _life(said: dict[str, str], staged: dict[str, str], max_age: int | None, now
         if directive in said:
             return int(said[directive]) if _seconds(said[directive]) else 0
     if "expires" in staged:
-        # What is no date, such as "0", is one in the past (section 5.3).
+        # What is not a date, such as "0", is one in the past (section 5.3).
         expires, date = (read_date(staged.get(name), now) for name in ("expires", "date"))
         return 0 if expires is None else expires - int(now if date is None else date)
     return max_age or 0

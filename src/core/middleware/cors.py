@@ -209,7 +209,7 @@ def _asking(function: Callable[..., Any]) -> Callable[[str | None, AnyRequest], 
         )
     code = getattr(function, "__code__", None)
     if code is not None and code.co_varnames[:1] == ("origin",):
-        # Type checkers refuse it, but its parameter says what was meant: a request is no origin.
+        # Type checkers refuse it, but its parameter says what was meant: a request is not an origin.
         return lambda origin, req: False if origin is None else function(origin)
     return lambda origin, req: function(req)
 
@@ -220,7 +220,7 @@ def _words(option: str, values: object) -> list[str]:
     words = [options.text("cors", option, value) for value in cast("Iterable[object]", values)]
     for word in words:
         if not options.word(word):
-            raise options.refuse("cors", option, word, "is no name that HTTP allows")
+            raise options.refuse("cors", option, word, "is not a name that HTTP allows")
     return [word.upper() for word in words] if option == "methods" else words
 
 
@@ -288,5 +288,5 @@ def _origin(value: object) -> str:
         "cors",
         "origins",
         value,
-        'is no origin. Write scheme, host and port alone, for example "https://example.com", without a path or a slash',
+        'is not an origin. Write scheme, host and port alone, for example "https://example.com", without a path or a slash',
     )

@@ -26,7 +26,7 @@ def ip_restriction(
     (`::ffff:192.0.2.7`) is the IPv4 address, in the lists and of a client. A request without a readable address is
     refused. The address is `req.ip`, which the host sets and a client cannot.
 
-    Raises OptionError for what is no address or network, and for no list at all.
+    Raises OptionError for what is not an address or a network, and for no list at all.
     """
     from ipaddress import ip_address
 
@@ -71,7 +71,10 @@ def _networks(option: str, values: Iterable[str]) -> list[IPv4Network | IPv6Netw
             network = ip_network(value.strip())
         except ValueError as error:
             raise options.refuse(
-                "ip_restriction", option, value, f"is no address or network: {error}. Write 192.0.2.7 or 10.0.0.0/8"
+                "ip_restriction",
+                option,
+                value,
+                f"is not an address or a network: {error}. Write 192.0.2.7 or 10.0.0.0/8",
             ) from None
         if isinstance(network, IPv6Network) and network.network_address.ipv4_mapped and network.prefixlen >= 96:
             network = ip_network(f"{network.network_address.ipv4_mapped}/{network.prefixlen - 96}")

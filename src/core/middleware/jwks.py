@@ -51,7 +51,7 @@ class KeySet:
         """The key for a token with that header, prepared for `algorithm`. Raises Refusal where there is none."""
         kid = header.get("kid")
         if kid is not None and not isinstance(kid, str):
-            raise Refusal("kid is no text")
+            raise Refusal("kid is not a string")
         found = await self.find(kid, algorithm, req.clock)
         if found is None:
             raise Refusal("no key of the issuer has this kid and algorithm")
@@ -176,7 +176,7 @@ class FetchedKeySet(KeySet):
             document = json.loads(text)
             keys: Any = document["keys"]
             if not options.is_list(keys) or len(keys) > _MOST_KEYS:
-                raise ValueError(f"`keys` is no list of at most {_MOST_KEYS}")
+                raise ValueError(f"`keys` is not a list of at most {_MOST_KEYS}")
             listed = [key for key in keys if options.is_dict(key)]
         except Exception as error:
             # Old keys are better than none: an issuer that is away for a while locks nobody out.

@@ -78,7 +78,7 @@ class JWTAuthentication(Authentication[E_contra, A], Generic[E_contra, A]):
         clock, `iss` and `aud` as `issuer` and `audience` demand (the first of several), unless `claims` has them.
 
         Raises ValueError for an `expires_in` that is not above 0, TypeError for claims that are no JSON object or whose
-        `sub` is no str, DeveloperError where public keys prove tokens, and for a bad secret, as a request does.
+        `sub` is not a str, DeveloperError where public keys prove tokens, and for a bad secret, as a request does.
         """
         keys = self.keys
         if isinstance(keys, KeySet):
@@ -239,7 +239,7 @@ def jwt_auth(
     refused where none is expected. `required`: claims that must be there, `exp` by default.
     `leeway`: seconds by which clocks may differ, at most 60. `max_length`: characters of a token.
     `scheme`, `header`, `cookie`: where the token is, as `Authorization: Bearer …` by default. In another `header` it
-    stands alone unless `scheme` says otherwise; `cookie` is the name of a cookie, in which it is looked for instead
+    is alone unless `scheme` is given; `cookie` is the name of a cookie, in which it is looked for instead
     (put `csrf()` before it, since browsers send cookies along by themselves).
     `claims`: the type of `req.user`; without it, a `JWTUser`.
 
@@ -256,7 +256,7 @@ def jwt_auth(
             "of the issuer's keys, or keys, these keys themselves"
         )
     if secret is not None and not callable(secret):
-        # A text here is a key in the source code, or the name of a binding: neither does what it seems to.
+        # A string here is a key in the source code, or the name of a binding: neither does what it seems to.
         raise OptionError(
             "jwt_auth(secret=…) must be a function of the request. Write secret=lambda req: req.env.JWT_SECRET"
         )

@@ -83,7 +83,7 @@ class SecretKeys:
         self._prepared: dict[tuple[str, bytes], Any] = {}
 
     async def candidates(self, header: Mapping[str, Any], algorithm: str, req: AnyRequest) -> list[Any]:
-        """The keys that a token may be signed with, the newest first. Raises DeveloperError for one that is no key."""
+        """The keys that a token may be signed with, the newest first. Raises DeveloperError for one that is not a key."""
         return [self._prepare(given, algorithm) for given in await self._given(req)]
 
     async def signing_key(self, algorithm: str, req: AnyRequest) -> Any:
@@ -123,7 +123,7 @@ class SecretKeys:
                 raise self.weak(error) from None
             except Exception as error:
                 # Public keys given as HMAC secrets end here as well, which is the oldest forgery there is.
-                raise DeveloperError(f"jwt_auth(secret=…) is no key for {algorithm}: {error}") from None
+                raise DeveloperError(f"jwt_auth(secret=…) is not a key for {algorithm}: {error}") from None
             if len(self._prepared) >= _KEPT_KEYS:
                 self._prepared.clear()
             self._prepared[algorithm, given] = key

@@ -35,7 +35,7 @@ class CompactToken:
     signature: bytes
 
     def claims(self) -> dict[str, Any]:
-        """The claims. Raises Refusal for what is no JSON object."""
+        """The claims. Raises Refusal for what is not a JSON object."""
         return _object_of(self.payload)
 
 
@@ -64,10 +64,10 @@ def _bytes_of(part: str) -> bytes:
     try:
         data = urlsafe_b64decode(part + "=" * (-len(part) % 4))
     except ValueError:
-        raise Refusal("a part is no base64url") from None
+        raise Refusal("a part is not base64url") from None
     # One value, one spelling: bits left over at the end would make two tokens of one.
     if write_part(data) != part.encode():
-        raise Refusal("a part is no canonical base64url")
+        raise Refusal("a part is not canonical base64url")
     return data
 
 
@@ -81,9 +81,9 @@ def _object_of(data: bytes) -> dict[str, Any]:
         check_depth(text)
         value = decoder.decode(text)
     except (ValueError, RecursionError):
-        raise Refusal("a part is no JSON") from None
+        raise Refusal("a part is not JSON") from None
     if not isinstance(value, dict):
-        raise Refusal("a part is no JSON object")
+        raise Refusal("a part is not a JSON object")
     return cast("dict[str, Any]", value)
 
 
@@ -123,7 +123,7 @@ class Claims:
             raise Refusal("the token was issued in the future")
         subject = claims.get("sub")
         if subject is not None and not isinstance(subject, str):
-            raise Refusal("sub is no text")
+            raise Refusal("sub is not a string")
         if self.issuers is not None:
             issuer = claims.get("iss")
             if not isinstance(issuer, str) or issuer not in self.issuers:
@@ -159,4 +159,4 @@ def _date(claims: Mapping[str, Any], name: str) -> float | None:
         return float(value)
     if value.__class__ is float and math.isfinite(value):
         return float(value)
-    raise Refusal(f"{name} is no date")
+    raise Refusal(f"{name} is not a date")

@@ -42,7 +42,7 @@ UNNAMED: Any = None
 
 
 def named_env(call: str, env: object) -> None:
-    """Refuse a first argument that is no class: it names `req.env` for type checkers, and options go by name."""
+    """Refuse a first argument that is not a class: it names `req.env` for type checkers, and options go by name."""
     if env is not None and not isinstance(get_origin(env) or env, type):
         raise OptionError(
             f"{call}(…): only the class of req.env may stand first, so that type checkers know it: {call}(Env, …). "
@@ -90,13 +90,13 @@ def one_of(call: str, option: str, value: object, choices: tuple[str, ...]) -> N
 
 
 def header_name(call: str, option: str, value: object) -> str:
-    """A header's name, as it was given. Raises for what is no token, a line break in it above all."""
+    """A header's name, as it was given. Raises for what is not a token, a line break in it above all."""
     name = text(call, option, value)
     try:
         headers.check_name(name)
     except TypeError:
         raise refuse(
-            call, option, value, 'is no header name. Use letters, digits and hyphens, for example "X-Request-Id"'
+            call, option, value, 'is not a header name. Use letters, digits and hyphens, for example "X-Request-Id"'
         ) from None
     return name
 
@@ -115,10 +115,10 @@ def header_value(call: str, option: str, value: object) -> str:
         ) from None
 
 
-def word(value: object) -> bool:
+def word(value: Any) -> bool:
     """Return True if a value is a token of RFC 9110: what methods, header names and cookie names are made of."""
     try:
-        headers.check_name(value)  # type: ignore[arg-type]  # it says so of anything else
+        headers.check_name(value)
     except TypeError:
         return False
     return True

@@ -200,7 +200,7 @@ async def _logged(write: Callable[[], Awaitable[None]]) -> None:
 def _network(ip: str) -> str:
     """An address as clients are counted: IPv4 whole, IPv6 by its /64, of which one client has all.
 
-    IPv4 written as IPv6 (`::ffff:192.0.2.1`) is the IPv4 address. What is no address stays as it is.
+    IPv4 written as IPv6 (`::ffff:192.0.2.1`) is the IPv4 address. What is not an address stays as it is.
     """
     if ":" not in ip:
         return _stored_form(ip)

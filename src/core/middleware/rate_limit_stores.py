@@ -2,7 +2,7 @@
 
 Each decides how exact it is. `KVStore` is the specification's: cheap, shared by all datacenters, and
 late by up to a minute. `DurableObjectStore` is exact, at the price of one hop to the object.
-`PlatformStore` asks the platform's own limiter, which tells no counts. `MemoryStore` counts in this
+`PlatformStore` asks the platform's own limiter, which gives no counts. `MemoryStore` counts in this
 process alone. What over-use each lets through is measured in `benchmarks/rate_limit.py`.
 """
 
@@ -75,7 +75,7 @@ class Hit:
         """Lets work run through `ctx.wait_until` once the response was sent."""
         self.known: int | None = 0
         """The units used in the window as far as the store knows without asking anyone, for the headers while it
-        fails; a store sets it before it raises. None for one that tells no counts."""
+        fails; a store sets it before it raises. None for one that gives no counts."""
 
 
 class Taken:
@@ -274,7 +274,7 @@ class DurableObjectStore(Generic[E]):
 class PlatformStore(Generic[E]):
     """Asks the platform's rate-limit binding, which is fast and local to a datacenter.
 
-    It has limit and period in the configuration file, which win over the options here, and tells no counts: the
+    It has limit and period in the configuration file, which win over the options here, and gives no counts: the
     headers that would hold them are left out. A refused request counts there as the platform decides.
     `binding` is its name on `Env`, or a function of the request.
     """

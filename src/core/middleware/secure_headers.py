@@ -141,7 +141,9 @@ def _policy(option: str, directives: Mapping[Any, Any]) -> str:
     for name, sources in directives.items():
         directive = str(name).replace("_", "-").lower()
         if not options.word(directive):
-            raise options.refuse("secure_hdrs", option, {name: sources}, f"has {name!r}, which is no directive's name")
+            raise options.refuse(
+                "secure_hdrs", option, {name: sources}, f"has {name!r}, which is not the name of a directive"
+            )
         if sources is False:
             continue
         if sources is True:

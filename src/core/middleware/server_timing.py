@@ -38,7 +38,7 @@ def timing(req: AnyRequest, name: str, description: str = "") -> Generator[None]
         with timing(req, "db", "Find the user"):
             user = await …
 
-    Does nothing where `server_timing()` is not registered. Raises ValueError for a name that is no token.
+    Does nothing where `server_timing()` is not registered. Raises ValueError for a name that is not a token.
     """
     if not options.word(name):
         raise ValueError(f"timing(name={name!r}) must be a token: letters, digits and hyphens")
@@ -61,7 +61,7 @@ def server_timing(
     """Tell in `Server-Timing` how long a request took (`total`), and what `timing(…)` measured, in milliseconds.
 
     `enabled`: for which requests. Times tell an attacker things too: in production, show them to yourself only.
-    Where it stands twice before a route, everything is told once. Raises OptionError.
+    Where it stands twice before a route, everything is sent once. Raises OptionError.
     """
     options.named_env("server_timing", env)
     if enabled is not None and not callable(enabled):

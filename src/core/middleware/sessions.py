@@ -121,7 +121,7 @@ async def session_of(req: AnyRequest) -> Session:
     opened: Callable[[], Awaitable[Session]] | None = req.state.get(_KEY)
     if opened is None:
         raise DeveloperError(
-            "session_of(req): no sessions() stands before this route. Register it with app.use(sessions(…))"
+            "session_of(req): no sessions() is registered before this route. Register it with app.use(sessions(…))"
         )
     return await opened()
 

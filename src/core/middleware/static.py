@@ -2,7 +2,7 @@
 
 Decided here: which file a path names. It is found segment by segment in the canonical path, each
 segment decoded once, the way that routing and middleware scopes read it; so nothing that is spelled
-otherwise (`%2F`, `..`, `//`, `\\`) gets around what stands before the mount, or out of the directory.
+otherwise (`%2F`, `..`, `//`, `\\`) gets around what comes before the mount, or out of the directory.
 Validators, conditions and ranges follow RFC 9110.
 """
 
@@ -82,7 +82,7 @@ def static(
             raise options.refuse("static", "prefix", prefix, "belongs to a bucket. Write it into directory")
         root = os.path.realpath(directory)
         if not os.path.isdir(root):
-            raise options.refuse("static", "directory", os.fspath(directory), "is no directory")
+            raise options.refuse("static", "directory", os.fspath(directory), "is not a directory")
     elif not callable(bucket):
         options.text("static", "bucket", bucket)
 

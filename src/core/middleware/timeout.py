@@ -1,7 +1,7 @@
 """An answer in time: the rest of the chain is cancelled when it takes too long.
 
 Decided here: what a cancellation means. The chain runs on in the request's own task, and a timer
-cancels that task as a client that goes away would; what tells the two apart is counted
+cancels that task as a client that goes away would; what distinguishes the two is counted
 (`Task.cancelling`), so that a disconnect is never answered and never swallowed. What the chain does
 between the timer and its end is undone: the response is put back to how it stood when the time was up.
 """
@@ -38,13 +38,13 @@ def timeout(
 
     The chain is cancelled: it sees CancelledError at its `await`, and may clean up, but nothing it does from then on
     changes the response. What was sent before the time was up is the answer. Work given to `wait_until` lives on.
-    What middleware behind it does after its own `next()` is timed too; what stands before it is not.
+    What middleware behind it does after its own `next()` is timed too; what comes before it is not.
     With `include_body` the time covers a streaming body as well, which is cut short when it is up.
 
     It acts inside the platform's own CPU limit and cannot extend it. Put it on the routes that wait for something
     slow rather than on the whole application. Code that never awaits cannot be interrupted.
 
-    Raises OptionError for a duration that is not a finite number above 0, and for a status that is no error's.
+    Raises OptionError for a duration that is not a finite number above 0, and for a status that is not an error's.
     """
     milliseconds = options.number("timeout", "duration", duration, unit="milliseconds")
     options.text("timeout", "message", message)

@@ -16,7 +16,7 @@ from core.request import AnyRequest
 __all__ = ["Refusal", "TokenSource"]
 
 _TOKEN = "[A-Za-z0-9._~+/-]+=*"
-# Beside a scheme a token is one of RFC 6750; a key that stands alone may be anything that is visible.
+# Beside a scheme a token is one of RFC 6750; a key that is alone may be anything that is visible.
 _is_alone = re.compile(r"[!-~]+").fullmatch
 
 
@@ -46,10 +46,10 @@ class TokenSource:
             except TypeError:
                 raise options.refuse(call, "cookie", cookie, "must be the name of a cookie") from None
             if self.header != "authorization" or scheme != "Bearer":
-                raise OptionError(f"{call}(cookie={cookie!r}) stands alone. Leave header and scheme out")
+                raise OptionError(f"{call}(cookie={cookie!r}) goes without header and scheme. Remove them")
             self.scheme = None
         elif self.header != "authorization" and scheme == "Bearer":
-            self.scheme = None  # the scheme belongs to Authorization; in a header of its own a token stands alone
+            self.scheme = None  # the scheme belongs to Authorization; in a header of its own a token is alone
         self._most = max_length
         self._behind = (
             None if self.scheme is None else re.compile(f"{re.escape(self.scheme)} +({_TOKEN})", re.IGNORECASE)

@@ -660,7 +660,7 @@ class _Function:
         )
 
     def _raised(self, raised: Expression | None) -> None:
-        """An exception that is no error for the client by itself: an error handler may make one of it."""
+        """An exception that is not an error for the client by itself: an error handler may make one of it."""
         callee = raised.callee if isinstance(raised, CallExpr) else raised
         made = callee.node if isinstance(callee, RefExpr) and isinstance(callee.node, TypeInfo) else None
         if raised is None or made is None or is_core_error(made):

@@ -217,7 +217,7 @@ def _member(info: TypeInfo, name: str) -> Schema:
         if type_.type.fullname in ("enum.auto", info.fullname):
             if "enum.StrEnum" in bases:
                 return {"const": name.lower()}
-            return {"type": "integer"}  # counted by Python, in an order that is no promise
+            return {"type": "integer"}  # counted by Python, in an order that is not a promise
         if type_.type.fullname in _SCALARS:
             return dict(_SCALARS[type_.type.fullname])
     for base in info.mro:
@@ -327,7 +327,7 @@ def _demanded(validator: Expression) -> Schema:
         case (("ge" | "gt" | "le" | "lt"), int() | float()):
             return {_BOUNDS[name]: value}
         case (("min_len" | "max_len"), int()):
-            return {f"${name}": value}  # of a text or a list: the field's type decides the word
+            return {f"${name}": value}  # of a string or a list: the field's type decides the word
         case "matches_re", str():
             return {"pattern": f"^(?:{value})$"}  # it matches the whole text, where JSON Schema searches in it
         case _:

@@ -171,7 +171,7 @@ def env_shape(
 ) -> EnvShape:
     """An Env class as `core.analysis.envs` wants it.
 
-    `is_env` tells of each base whether it is checked by itself, `inside` what a variable that is no scalar has inside.
+    `is_env` tells of each base whether it is checked by itself, `inside` what a variable that is not a scalar has inside.
     """
     home = Location(path, info.line, info.column + 1)
     attributes: list[EnvAttribute] = []

@@ -13,7 +13,7 @@ so a request may only take more than before, and an answer may only give less va
 | a field may be left out now | fine | breaks |
 
 A path, a method, a status or a media type that is gone breaks, as does a security requirement that is new. A new
-status, path or method does not. The wording of a message (the constant of `error`) is no promise.
+status, path or method does not. The wording of a message (the constant of `error`) is not a promise.
 """
 
 from __future__ import annotations
@@ -322,7 +322,7 @@ def _distinct(document: Mapping[str, Any], schema: Schema) -> Sequence[Schema]:
 
 
 def _without_wording(value: Any) -> Any:
-    """A document whose messages of errors are any text: their wording is no promise."""
+    """A document whose messages of errors are any text: their wording is not a promise."""
     if is_object(value):
         result = {key: _without_wording(inner) for key, inner in value.items()}
         fields = result.get("properties")

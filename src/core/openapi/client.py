@@ -570,19 +570,19 @@ def _exploded(
 
 
 def _line(text: str) -> str:
-    """A text as one line that may stand in a docstring."""
+    """A string as one line that may stand in a docstring."""
     flat = " ".join("".join(one if one.isprintable() else " " for one in text).split())
     flat = flat.replace("\\", "\\\\").replace('"""', "'''").rstrip(".")
     return f"{flat}."
 
 
 def _text(value: str) -> str:
-    """A text as Python has it, in double quotes."""
+    """A string as Python has it, in double quotes."""
     return json.dumps(value)
 
 
 def _braced(text: str) -> str:
-    """A text as it stands in an f-string in double quotes."""
+    """A string as it stands in an f-string in double quotes."""
     return _text(text)[1:-1].replace("{", "{{").replace("}", "}}")
 
 

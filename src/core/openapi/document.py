@@ -349,7 +349,7 @@ class _Writer:
         """The media type of server-sent events, each with its data as JSON."""
         if self.version == "3.1":  # which knows no streams
             return {"schema": {"type": "string"}, "x-item-schema": event}
-        plain = event.get("type") == "string"  # a text is sent as it is
+        plain = event.get("type") == "string"  # a string is sent as it is
         data: Schema = {"type": "string"}
         if not plain:
             data = {**data, "contentMediaType": "application/json", "contentSchema": event}

@@ -67,7 +67,7 @@ def implied(reads: Iterable[Read], classes: Mapping[str, ClassFacts], *, limited
 
 
 def _may_fail(read: Read, classes: Mapping[str, ClassFacts]) -> bool:
-    """Return True if something can be wrong with what is read into a type. A text is never wrong in a query."""
+    """Return True if something can be wrong with what is read into a type. A string is never wrong in a query."""
     if read.what == "json":
         return read.schema != {}
     if "-" in read.what:

@@ -1,6 +1,6 @@
 """The meaning of a registered path: `/users/:id`, `/users/:id{[0-9]+}`, `/users/:id?`, `/files/*`.
 
-A pattern is a list of segments, each a text, a parameter, any segment (`*`) or, last, the rest (`*`). A parameter may be
+A pattern is a list of segments, each a string, a parameter, any segment (`*`) or, last, the rest (`*`). A parameter may be
 held to a regular expression, and the last one may be optional. A pattern is written decoded (`/café`, `/a b`), since a
 request's path is matched after its segments were percent-decoded. Whatever could never match is refused here, with how
 to fix it.
@@ -215,7 +215,7 @@ def _check_text(text: str, segment: str) -> None:
         name = segment[1:-1].rpartition(":")[2] if segment[0] == "<" else segment[1:-1].partition(":")[0]
         raise PathError(f'"{text}": a parameter begins with a colon. Write :{name}')
     if "*" in segment:
-        raise PathError(f'"{text}": * stands for whole segments: write it alone between slashes')
+        raise PathError(f'"{text}": * matches whole segments: write it alone between slashes')
     for char in segment:
         if char in "?#":
             raise PathError(f'"{text}": a path ends before "{char}". Read the query with req.query.get(name)')

@@ -118,5 +118,5 @@ class Scopes(Generic[T]):
         found = [scope for scope in found if scope.order < before]
         found.sort(key=lambda scope: scope.order)
         certain = [scope for scope in found if scope.prefix.covers(pattern)]
-        # An expression of a prefix is certain of a text, but not of another route's parameter.
+        # An expression of a prefix is certain of a string, but not of another route's parameter.
         return certain, maybe or len(certain) < len(found)

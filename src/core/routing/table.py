@@ -12,7 +12,7 @@ slash. What a match means is the caller's business: here it is a value of any ty
 A pattern with a regular expression stands in a shape of its own, which asks the expressions of those under the same
 texts, one after the other. Tables without such patterns have no such shape.
 
-Most paths with a parameter have one, and it comes last. What stands before it then says which
+Most paths with a parameter have one, and it comes last. What comes before it then decides which
 route it is, and is kept in `single_parameter_routes`, unless an earlier route might want some of those paths.
 """
 
@@ -29,6 +29,7 @@ from core.routing.pattern import Pattern
 __all__ = ["Leaf", "Table"]
 
 T = TypeVar("T")
+K = TypeVar("K")
 
 
 class Leaf(Generic[T]):
@@ -152,7 +153,7 @@ class Table(Generic[T]):
         return self.find_among_shapes(segments, self._text(segments))
 
     def matches(self, segments: list[str], after: int) -> Iterator[Leaf[T]]:
-        """All patterns that match and stand after the order `after`, in order."""
+        """All patterns that match and come after the order `after`, in order."""
         found: list[Leaf[T]] = []
         leaf = self._text(segments)
         shapes = iter(self._shapes_of(len(segments)))
@@ -174,7 +175,7 @@ class Table(Generic[T]):
         return leaf
 
     def find_among_shapes(self, segments: list[str], best: Leaf[T] | None = None) -> Leaf[T] | None:
-        """The first pattern with a parameter or a rest that matches; `best` where that stands before it."""
+        """The first pattern with a parameter or a rest that matches; `best` where that comes before it."""
         length = len(segments)
         shapes = self._by_length.get(length)
         if shapes is None:
@@ -197,7 +198,7 @@ class Table(Generic[T]):
             return
         for shape in self._shapes_of(last + 1):
             if shape.first < leaf.order and (last in shape.places or shape.checked):
-                return  # an earlier route with a text or an expression there may win for some paths
+                return  # an earlier route with a string or an expression there may win for some paths
         self.single_parameter_routes[head] = leaf
 
     def _shapes_of(self, length: int) -> list[_Shape[T]]:
@@ -214,8 +215,8 @@ class Table(Generic[T]):
         return shapes
 
 
-def _chain(leaves: dict[object, Leaf[T]] | dict[str, Leaf[T]], key: object, leaf: Leaf[T]) -> None:
-    first = leaves.setdefault(key, leaf)  # type: ignore[arg-type]  # the key is a str wherever the dict wants one
+def _chain(leaves: dict[K, Leaf[T]], key: K, leaf: Leaf[T]) -> None:
+    first = leaves.setdefault(key, leaf)
     if first is not leaf:
         first.last.next = leaf
         first.last = leaf

@@ -48,7 +48,7 @@ _LARGEST_DATA_FILE = 5_000_000
 _RUNTIME = frozenset({"js", "pyodide", "pyodide_js", "_pyodide", "workers", "cloudflare", "micropip"})
 _FRAMEWORK = "core-edge"
 # Extras that bring nothing to a worker: there `jwt_auth` proves public keys with the runtime's WebCrypto, and what the
-# extra requires is no pure Python.
+# extra requires is not pure Python.
 _OF_NO_USE = {"pyjwt": frozenset({"crypto"})}
 
 

@@ -28,7 +28,7 @@ _NUMBER: Final = re.compile(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*")
 
 
 class Given(NamedTuple):
-    """An argument of `bind`: what it may be, and its text where that is a literal. `enum` names an Enum that is no int and no str."""
+    """An argument of `bind`: what it may be, and its text where that is a literal. `enum` names an Enum that is neither an int nor a str."""
 
     kinds: frozenset[Kind]
     text: str | None = None

@@ -173,7 +173,7 @@ def _helps(migrated: Migrated, text: str, table: TableInfo, columns: Sequence[st
         return False
     finally:
         gate.open = False
-    # An index that is only read from end to end is no help.
+    # An index that is only read from end to end does not help.
     whole = any(one.startswith("SCAN") and "core_scan_index" in one for one in plan)
     return line not in plan and (bounded or not whole or _SORT.fullmatch(line) is not None)
 

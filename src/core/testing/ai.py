@@ -107,7 +107,7 @@ class FakeAi(Faulty, EmbeddedAi):
     async def open_stream(
         self, model: str, inputs: Mapping[str, Any], headers: Mapping[str, str]
     ) -> AsyncIterator[bytes]:
-        """The scripted answer in pieces; a text word by word."""
+        """The scripted answer in pieces; a string word by word."""
         said = self._said(model, inputs)
         if isinstance(said, str):
             words = said.split(" ")
@@ -136,7 +136,7 @@ class FakeAi(Faulty, EmbeddedAi):
         return [AiModel(id=name, name=name) for name in names]
 
     async def convert(self, files: Sequence[MarkdownDocument]) -> list[MarkdownResult]:
-        """The scripted answer for `to_markdown`, one for each file: a text."""
+        """The scripted answer for `to_markdown`, one for each file: a string."""
         return [
             MarkdownResult(
                 name=file.name,

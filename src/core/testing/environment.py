@@ -48,9 +48,9 @@ def env(
 
     `overrides` are attributes by name, taken as they are. `config` is a configuration file (or one already loaded):
     its variables are used, and D1 databases get its migrations applied. Without it a variable is "", 0 or False, and a
-    secret a text of its own; an optional attribute is left at its default.
+    secret a string of its own; an optional attribute is left at its default.
 
-    Raises EnvError, once, for an override that is no attribute and for attributes of which no fake can be made.
+    Raises EnvError, once, for an override that is not an attribute and for attributes of which no fake can be made.
     """
     configuration = _loaded(config)
     problems: list[str] = []

@@ -75,7 +75,7 @@ def test_an_expression_means_these_moments(text: str, wanted: list[str]) -> None
         ("* * * 13 *", "the month is wrong: 13"),
         ("* * * * 0", r"the day of week is wrong: 0 is not from 1 to 7 \(1 is Sunday, 7 is Saturday\)"),
         ("* * * * 8", "the day of week is wrong: 8"),
-        ("* * * FOO *", '"FOO" is no number from 1 to 12 or JAN to DEC'),
+        ("* * * FOO *", '"FOO" is not a number from 1 to 12 or JAN to DEC'),
         ("MON * * * *", "the minute is wrong"),
         ("*/0 * * * *", "the step of the minute is wrong: 0"),
         ("1,* * * * *", r"a \* must be alone in its field"),

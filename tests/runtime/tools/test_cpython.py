@@ -257,7 +257,7 @@ WRONG = [
     (["--public-url", "shop.example"], "shop.example is not an origin"),
     (["--public-url", "https://a.example/path"], "is not an origin"),
     (["--client-address-header", "X Y"], "'X Y' is not the name of a header"),
-    (["--public-url", "https://a.example", "--forwarded-proto-header", "x"], "--public-url says the scheme already"),
+    (["--public-url", "https://a.example", "--forwarded-proto-header", "x"], "--public-url has the scheme already"),
     (["--cluster", "s3://b/p", "--processes", "2"], "--processes, --cluster is for a bundle in workerd alone"),
 ]
 

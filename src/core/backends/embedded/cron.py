@@ -241,7 +241,7 @@ class _Reader:
             return names[text]
         if not re.fullmatch(r"\d{1,4}", text, re.ASCII):
             spelled = "" if names is None else f" or {next(iter(names))} to {list(names)[-1]}"
-            self.refuse(name, f'"{text}" is no number from {low} to {high}{spelled}')
+            self.refuse(name, f'"{text}" is not a number from {low} to {high}{spelled}')
         number = int(text)
         if not low <= number <= high:
             hint = " (1 is Sunday, 7 is Saturday)" if names is _WEEKDAYS else ""

@@ -155,7 +155,7 @@ class WorkerdD1Database(WorkerdD1Session):
 
     @binding_call
     async def exec(self, sql: str, /) -> D1ExecResult:
-        """Run a text line by line. See `D1Database.exec`."""
+        """Run a string line by line. See `D1Database.exec`."""
         result = rows_of(await call_js(_error, self._database.exec, sql))
         return D1ExecResult(result["count"], result["duration"])
 
@@ -181,7 +181,7 @@ def _bindable(value: D1Value) -> Any:
             if not -MAX_SAFE_INTEGER <= value <= MAX_SAFE_INTEGER:
                 raise D1TypeError(
                     f"D1_TYPE_ERROR: {value} is beyond 2**53 - 1, which no number of the platform can hold. "
-                    "Bind it as a text"
+                    "Bind it as a string"
                 )
             return js_number(value)
         case bytes() | bytearray() | memoryview():

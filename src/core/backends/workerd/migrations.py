@@ -28,7 +28,7 @@ async def apply(
     `hashes` are kept in a table of our own, `<table>_hashes`; what was applied without one is never changed. Raises D1Error that names the file; what came before it stays applied.
     """
     if not re.fullmatch(r"[A-Za-z_]\w*", table):
-        raise D1Error(f"{table!r} is no name of a table for migrations. Use letters, digits and _")
+        raise D1Error(f"{table!r} is not the name of a table for migrations. Use letters, digits and _")
     db = WorkerdD1Database(database)
     await db.prepare(_SCHEMA.format(table=table)).run()
     await db.prepare(f"CREATE TABLE IF NOT EXISTS {table}_hashes (name TEXT PRIMARY KEY, sha256 TEXT NOT NULL)").run()

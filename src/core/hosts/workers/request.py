@@ -96,7 +96,7 @@ class WorkersRequest(OpenRequest):
 
     async def is_disconnected(self) -> bool:
         """Return True if the client has gone away, where the worker has the compatibility flag `enable_request_signal`."""
-        await asyncio.sleep(0)  # what happened meanwhile is told now
+        await asyncio.sleep(0)  # what happened meanwhile arrives now
         return getattr(getattr(self._request, "signal", None), "aborted", False) is True
 
     async def _read(self, most: int | None = None) -> builtins.bytes:

@@ -106,7 +106,7 @@ class Child:
         for told in (self.loaded, self.ready):
             if not told.done():
                 told.set_exception(ChildError(reason or f"the process ended with status {status} instead of serving"))
-                told.exception()  # who waits is told; that nobody does is no mistake
+                told.exception()  # who waits is told; that nobody does is not a mistake
 
     async def until_unwell(self, *, patience: float, memory: int | None, every: float = _EVERY) -> str:
         """Wait until it has to be replaced, and say why. It may still be running.

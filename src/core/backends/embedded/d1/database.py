@@ -190,7 +190,7 @@ class EmbeddedD1Database(Hookable):
 
     @binding_call
     async def exec(self, sql: str, /) -> D1ExecResult:
-        """Run a text line by line. See `D1Database.exec`."""
+        """Run a string line by line. See `D1Database.exec`."""
         lines = check_sql(sql).strip(WHITE_SPACE).split("\n")
         prefix = f"D1_EXEC_ERROR: Error in line 1: {lines[0]}: "
         answers = await self._perform(lambda: self.engine.transaction([(line, ()) for line in lines]), prefix)

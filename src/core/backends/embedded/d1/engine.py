@@ -96,7 +96,7 @@ class Engine:
         connection.set_authorizer(self._authorize)
 
     def next_bookmark(self) -> str:
-        """A text that is later than every one before it, in the form that the platform's bookmarks have."""
+        """A string that is later than every one before it, in the form that the platform's bookmarks have."""
         self._bookmark += 1
         return f"{int(self._clock.time()):08x}-{self._bookmark:08x}-{self._size:08x}-{self._last_row_id:032x}"
 
@@ -149,7 +149,7 @@ class Engine:
                 self._schema += 1
 
     def is_blank(self, sql: str) -> bool:
-        """Return whether a text has nothing to run, so that a batch leaves it out."""
+        """Return whether a string has nothing to run, so that a batch leaves it out."""
         return self._plan(sql).blank
 
     def inside(self, sql: str, values: tuple[Any, ...]) -> Answer:
@@ -333,7 +333,7 @@ class Engine:
         the plan: nothing runs.
         """
         sql = with_backquotes(step.piece)
-        # The number makes it a text that was not prepared before: SQLite explains again what it once explained.
+        # The number makes it a string that was not prepared before: SQLite explains again what it once explained.
         prefix = f"{'' if step.piece.keyword == 'EXPLAIN' else 'EXPLAIN'} /* {self._schema} */ "
         try:
             self._connection.execute(prefix + sql, [None] * step.piece.parameter_count).close()
@@ -345,7 +345,7 @@ class Engine:
 
     @contextmanager
     def _replacing_text(self) -> Generator[None]:
-        """Read text that is no UTF-8 with U+FFFD in it. Every other text is read faster without."""
+        """Read text that is not UTF-8 with U+FFFD in it. Every other text is read faster without."""
         self._connection.text_factory = _decode
         try:
             yield

@@ -26,7 +26,7 @@ _COMMENT_LINE: Final = re.compile(rf"(?:^|(?<=[\r\u2028\u2029]))[{_SPACE}]+--[^\
 
 
 class Step:
-    """One statement of a text, ready to run."""
+    """One statement of a string, ready to run."""
 
     __slots__ = ("checked", "empty", "keys", "order", "piece", "plain", "sql")
 

@@ -127,7 +127,7 @@ def serialise(body: Any, kind: QueueContentType) -> bytes:
         case "text":
             if not isinstance(body, str):
                 _refuse_body("text", "string", body)
-            # The platform cuts a text at its first NUL.
+            # The platform cuts a string at its first NUL.
             text = body.partition("\0")[0]
             return encode(text)
         case "bytes":

@@ -79,7 +79,7 @@ def check_metadata_size(method: Method, custom: Mapping[str, str]) -> None:
 
 
 def _serialised_length(text: str) -> int:
-    """As the platform counts it: UTF-16 units, doubled for a text that latin-1 cannot carry."""
+    """As the platform counts it: UTF-16 units, doubled for a string that latin-1 cannot carry."""
     if text.isascii():
         return len(text)
     units = len(text) + sum(character > "\uffff" for character in text)
