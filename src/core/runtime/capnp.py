@@ -1,7 +1,8 @@
 """The configuration file that workerd is started with.
 
 Decides which of workerd's bundled services stand behind which binding, where they keep what they keep, and what
-changes when the process joins a cluster. It reads no TOML: a `Plan` says what the application has.
+changes when the process joins a cluster. It reads no TOML: a `Plan` says what the application has. One file, since
+it writes one file: services, sockets and bindings name each other.
 """
 
 from __future__ import annotations

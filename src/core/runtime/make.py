@@ -39,6 +39,7 @@ class Inspection:
     """The bytecode of the modules that were loaded, by their paths; empty unless it was asked for."""
 
 
+# One function: each step of a build needs what the ones before it found, and the last one writes it.
 async def make_bundle(
     main: Path,
     *,
