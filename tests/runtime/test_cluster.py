@@ -101,13 +101,14 @@ def test_a_cluster_survives_the_death_of_a_node(nodes: list[Running], background
 
 
 def _until_ok(ask: Any, seconds: float) -> Any:
-    """Ask again until the answer is 200, for `seconds` at most."""
+    """Ask again until the answer is 200, for `seconds` at most. Meanwhile it is 503, and says when to come back."""
     end = time.monotonic() + seconds
     while True:
         try:
             answer = ask()
             if answer.status == 200:
                 return answer
+            assert (answer.status, dict(answer.headers).get("Retry-After")) == (503, "1"), answer
         except (OSError, http.client.HTTPException) as error:
             answer = error
         assert time.monotonic() < end, f"still {answer!r} after {seconds} s"
