@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-__all__ = ["PATIENCE", "Answer", "Command", "ask", "until"]
+__all__ = ["PATIENCE", "Answer", "Command", "Recorded", "ask", "until"]
 
 
 class Answer:
@@ -40,15 +40,15 @@ class Answer:
 PATIENCE = 60.0
 
 
-class Command:
-    """A `core` command that runs until it is told to stop, with its lines kept."""
+class Recorded:
+    """A process of the command line, with its lines kept while it runs."""
 
     def __init__(self, *arguments: str, folder: Path, env: dict[str, str] | None = None) -> None:
         self.lines: list[str] = []
         self.process = subprocess.Popen(
             [sys.executable, "-u", "-m", "core.cli", *arguments],
             cwd=folder,
-            env={**os.environ, "TOKEN": "secret", "AWS_EC2_METADATA_DISABLED": "true", **(env or {})},
+            env={**os.environ, **(env or {})},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -60,6 +60,20 @@ class Command:
         assert self.process.stdout is not None
         for line in self.process.stdout:
             self.lines.append(line.rstrip("\n"))
+
+    def close(self) -> None:
+        """Take the last lines of a process that has ended."""
+        self._reader.join(5)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+
+
+class Command(Recorded):
+    """A `core` command that runs until it is told to stop."""
+
+    def __init__(self, *arguments: str, folder: Path, env: dict[str, str] | None = None) -> None:
+        own = {"TOKEN": "secret", "AWS_EC2_METADATA_DISABLED": "true"}
+        super().__init__(*arguments, folder=folder, env={**own, **(env or {})})
 
     def until(self, pattern: str, *, since: int = 0) -> re.Match[str]:
         """Wait until it has written a line that matches."""
@@ -94,9 +108,7 @@ class Command:
             self.process.wait()
             raise
         finally:
-            self._reader.join(5)
-            assert self.process.stdout is not None
-            self.process.stdout.close()
+            self.close()
 
 
 def ask(port: int, path: str = "/", method: str = "GET", body: str | None = None) -> Answer:

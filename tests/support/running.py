@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 import signal
 import subprocess
-import sys
-import threading
 import time
 import urllib.error
 import urllib.request
@@ -14,6 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+
+from tests.support.commands import Recorded
 
 __all__ = ["Answer", "RunningDev"]
 
@@ -34,25 +34,11 @@ class Answer:
         return self.body.decode()
 
 
-class RunningDev:
+class RunningDev(Recorded):
     """Start `core dev` in `folder`; leave the block and it is stopped, whatever happened."""
 
     def __init__(self, folder: Path, state: Path, *options: str) -> None:
-        self.lines: list[str] = []
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "core.cli", "dev", "--port", "0", "--state", str(state), *options],
-            cwd=folder,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
-
-    def _read(self) -> None:
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            self.lines.append(line.rstrip("\n"))
+        super().__init__("dev", "--port", "0", "--state", str(state), *options, folder=folder)
 
     def __enter__(self) -> Self:
         return self
@@ -67,9 +53,7 @@ class RunningDev:
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
-        self._reader.join(5)
-        if self.process.stdout is not None:
-            self.process.stdout.close()
+        self.close()
 
     @property
     def output(self) -> str:
