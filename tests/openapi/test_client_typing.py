@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.typing.test_checkers import CHECKERS, marked
+from tests.support.checkers import CHECKERS, marked
 
 from core.openapi.client import write_client
 
