@@ -15,7 +15,7 @@ settings.load_profile("core")
 
 HERE = Path(__file__).parent
 
-SLOW = ("backends", "cli", "examples", "explorer", "dev", "mypy_plugin", "newcomer", "typing")
+SLOW = ("backends", "cli", "examples", "explorer", "dev", "mypy_plugin", "newcomer", "openapi", "typing")
 """Folders whose tests start processes, servers, browsers or type checkers."""
 
 

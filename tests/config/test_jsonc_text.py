@@ -9,22 +9,9 @@ from typing import Any, cast
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.key_paths import paths
 
 from core.config.jsonc_text import JsoncError, parse_jsonc
-from core.config.toml_text import KeyPath
-
-
-def paths(value: Any, path: KeyPath = ()) -> set[KeyPath]:
-    found: set[KeyPath] = {path} if path else set()
-    items: Any = ()
-    if isinstance(value, dict):
-        items = cast("dict[str, Any]", value).items()
-    elif isinstance(value, list):
-        items = enumerate(cast("list[object]", value))
-    for key, item in items:
-        found |= paths(item, (*path, key))
-    return found
-
 
 DOCUMENT = """\
 // first

@@ -3,26 +3,13 @@
 from __future__ import annotations
 
 import tomllib
-from typing import Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.key_paths import paths
 
-from core.config.toml_text import KeyPath, LineIndex, toml_lines
-
-
-def paths(value: Any, path: KeyPath = ()) -> set[KeyPath]:
-    found: set[KeyPath] = {path} if path else set()
-    items: Any = ()
-    if isinstance(value, dict):
-        items = cast("dict[str, Any]", value).items()
-    elif isinstance(value, list):
-        items = enumerate(cast("list[object]", value))
-    for key, item in items:
-        found |= paths(item, (*path, key))
-    return found
-
+from core.config.toml_text import LineIndex, toml_lines
 
 DOCUMENT = '''\
 name = "x" # a comment with [brackets] and = signs
