@@ -69,10 +69,10 @@ async def test_deep_json_is_400_and_no_crash(path: str, body: bytes) -> None:
 
 @pytest.mark.parametrize("body", [b"9" * 100_000, b"-" + b"9" * 5000, b"1e" + b"9" * 5000, b"0." + b"1" * 100_000])
 async def test_huge_numbers_are_no_way_to_burn_time(body: bytes) -> None:
-    begun = time.perf_counter()
+    begun = time.process_time()
     response = await Client(json_app(), None).post("/any", body=body)
     assert response.status in (200, 400)
-    assert time.perf_counter() - begun < 2
+    assert time.process_time() - begun < 2
 
 
 @pytest.mark.parametrize("body", [b"1e400", b"-1e400", b"[1e999]"])
@@ -175,12 +175,12 @@ BOMBS = {
 
 @pytest.mark.parametrize("body", BOMBS.values(), ids=list(BOMBS))
 async def test_multipart_bombs_are_refused_quickly(body: bytes) -> None:
-    begun = time.perf_counter()
+    begun = time.process_time()
     response = await Client(json_app(), None).post(
         "/form", body=body, headers={"Content-Type": "multipart/form-data; boundary=B"}
     )
     assert response.status in (400, 413)
-    assert time.perf_counter() - begun < 2
+    assert time.process_time() - begun < 2
 
 
 async def test_many_boundaries_that_almost_match_cost_linear_time() -> None:
@@ -200,13 +200,13 @@ async def _growth(send: Any, size: int) -> float:
     async def cost(n: int) -> float:
         best = float("inf")
         for _ in range(3):
-            begun = time.perf_counter()
+            begun = time.process_time()
             await send(n)
-            best = min(best, time.perf_counter() - begun)
+            best = min(best, time.process_time() - begun)
         return best
 
     large = await cost(size * 4)
-    # What is over so soon cannot be told from a busy machine's noise, and is not a weapon either.
+    # A cost this small is mostly noise, and not a weapon either.
     return large / await cost(size) / 2 if large > 0.5 else 0.0
 
 

@@ -136,6 +136,6 @@ def test_any_text_is_read_or_refused_with_a_place_in_it(text: str) -> None:
 
 def test_reading_takes_time_in_proportion_to_the_text() -> None:
     text = "[" + ",".join(['{"key": "value", /* c */ "other": [1, 2.5e3, null]}'] * 20_000) + "]"
-    start = time.perf_counter()
+    start = time.process_time()
     parse_jsonc(text)
-    assert time.perf_counter() - start < 10
+    assert time.process_time() - start < 10
