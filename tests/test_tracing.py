@@ -321,3 +321,19 @@ class TestFixture:
     async def test_clients_made_before_and_after_are_traced(self, core_spans: SpanRecorder) -> None:
         await Client(make_app(), env(Env, STOCK=FakeDurableObjectNamespace(Stock))).get("/refuses")
         assert [each.name for each in core_spans.named("kv")] == ["kv_get"]
+
+
+async def test_a_binding_that_is_traced_twice_has_one_span_for_each_call() -> None:
+    client = Client(make_app(), env(Env, STOCK=FakeDurableObjectNamespace(Stock)))
+    recorder = SpanRecorder()
+    trace(client.app, recorder)
+    restore = trace_bindings(client.env)
+    again = trace_bindings(client.env)
+    await client.get("/refuses")
+    assert len(recorder.named("kv")) == 1
+    again()
+    await client.get("/refuses")
+    assert len(recorder.named("kv")) == 2
+    restore()
+    await client.get("/refuses")
+    assert len(recorder.named("kv")) == 2

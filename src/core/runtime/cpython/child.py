@@ -23,7 +23,7 @@ from core.assembly.project import Loaded, load
 from core.backends.remote.durable_object import ObjectServer
 from core.config.load import load as load_configuration
 from core.errors import DeveloperError
-from core.hosts.process import BackgroundContext
+from core.hosts.process import BackgroundContext, trace_where_asked
 from core.runtime.cpython.options import Job
 from core.runtime.cpython.servers import serve_with
 from core.runtime.ending import die_with_parent
@@ -149,6 +149,7 @@ class _Child:
             taking.cancel()
             return
         taking.result()
+        trace_where_asked(loaded.app, loaded.env)
         if self._meter is not None:
             from core.runtime.cpython.measuring import measure_state
 
