@@ -32,19 +32,28 @@ def postgres() -> Iterator[str]:
             raise RuntimeError("PostgreSQL is missing: apt install postgresql")
         pytest.skip("PostgreSQL is missing: apt install postgresql")
     # It refuses to run as root.
-    user = {"user": "nobody", "group": "nogroup", "extra_groups": []} if os.getuid() == 0 else {}
+    root = os.getuid() == 0
     with tempfile.TemporaryDirectory(prefix="pg-") as folder:
         Path(folder).chmod(0o755)
         data = Path(folder, "data")
         data.mkdir()
-        if user:
+        if root:
             shutil.chown(data, "nobody", "nogroup")
         secret = data.with_name("password")
         secret.write_text("secret")
 
         def run(program: str, *arguments: str) -> None:
             command = [str(where / program), "-D", str(data), *arguments]
-            done = subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=60, **user)  # type: ignore[call-overload]  # user and group, or neither
+            done = subprocess.run(
+                command,
+                capture_output=True,
+                text=True,
+                cwd=folder,
+                timeout=60,
+                user="nobody" if root else None,
+                group="nogroup" if root else None,
+                extra_groups=[] if root else None,
+            )
             assert done.returncode == 0, done.stdout + done.stderr
 
         run(
