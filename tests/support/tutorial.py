@@ -58,7 +58,7 @@ Step = Text | Command
 
 
 def steps(chapter: str) -> list[Step]:
-    """What one page asks for, in its order."""
+    """The steps of one page, in their order."""
     page = (TUTORIAL / f"{chapter}.md").read_text("utf-8")
     found: list[Step] = []
     for language, title, block in _BLOCK.findall(page):

@@ -17,7 +17,7 @@ VARIABLES: Final = (
     "CLOUDFLARE_HYPERDRIVE_LOCAL_CONNECTION_STRING_",
     "WRANGLER_HYPERDRIVE_LOCAL_CONNECTION_STRING_",
 )
-"""What the environment variable of a binding begins with; its name follows. The first one that is set counts."""
+"""The beginning of the environment variable of a binding; its name follows. The first one that is set counts."""
 
 
 class EmbeddedHyperdrive:

@@ -1,4 +1,4 @@
-"""What the tests share: the worker's Env over fakes."""
+"""Fixtures of the tests: the worker's Env over fakes."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ def fakes() -> Env:
 
 @pytest.fixture
 def ctx() -> FakeExecutionContext:
-    """What work after an answer is given to: a test waits for it with `await ctx.drain()`."""
+    """The context that work after an answer is given to: a test waits for it with `await ctx.drain()`."""
     return FakeExecutionContext()
 
 

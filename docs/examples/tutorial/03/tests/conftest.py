@@ -1,4 +1,4 @@
-"""What the tests share: the worker's Env over fakes, and two people who are signed in."""
+"""Fixtures of the tests: the worker's Env over fakes, and two people who are signed in."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ def fakes() -> Env:
 
 @pytest.fixture
 def ctx() -> FakeExecutionContext:
-    """What work after an answer is given to: a test waits for it with `await ctx.drain()`."""
+    """The context that work after an answer is given to: a test waits for it with `await ctx.drain()`."""
     return FakeExecutionContext()
 
 

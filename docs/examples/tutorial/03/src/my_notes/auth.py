@@ -1,4 +1,4 @@
-"""Who is asking: a token that this application has signed."""
+"""Authentication: a token that this application has signed."""
 
 import attrs
 from core import CoreError, Request

@@ -1,4 +1,4 @@
-"""What happens to notes, as a queue carries it, and the work that follows."""
+"""Events of notes, as a queue carries it, and the work that follows."""
 
 from typing import Protocol
 

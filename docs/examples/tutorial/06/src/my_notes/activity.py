@@ -1,4 +1,4 @@
-"""What happened to somebody's notes: one Durable Object for each account."""
+"""The history of somebody's notes: one Durable Object for each account."""
 
 import attrs
 from core import Bindings, DurableObject

@@ -1,4 +1,4 @@
-"""What happened to somebody's notes: one Durable Object for each account, which tells those who listen."""
+"""The history of somebody's notes: one Durable Object for each account, which tells those who listen."""
 
 import attrs
 from core import Bindings, DurableObject, http, web_socket_pair
