@@ -495,7 +495,10 @@ def test_what_is_written_passes_the_formatter_and_needs_the_standard_library_alo
     [
         ("{", "the document is not JSON"),
         ("[1]", "it is not an object"),
-        ('{"swagger": "2.0"}', "It is of version 2, which its tools convert"),
+        ('{"swagger": "2.0"}', "It is of version 2: convert it first"),
+        ('{"openapi": "3.0.0", "paths": {"/a": {"get": null}}}', "GET /a: the document is not valid OpenAPI there"),
+        ('{"openapi": "3.0.0", "paths": [1]}', "the paths: the document is not valid OpenAPI there"),
+        ('{"openapi": "3.0.0", "components": {"schemas": {"A": {"properties": [1]}}}}', "the schemas: the document is"),
         ('{"openapi": "3.0.0", "paths": {"/": {"$ref": "other.yaml"}}}', "which is in another file. Bundle it"),
         ('{"openapi": "3.0.0", "paths": {"/": {"$ref": "#/nowhere"}}}', "which it does not have. Add it"),
     ],

@@ -76,6 +76,9 @@ from core.openapi.failures import INVALID, ISSUES, error
 __all__ = ["read_module"]
 
 RESPONSE: Final = "core.response.Response"
+_HTTP_RESPONSE: Final = "core.http.response.Response"
+_STATEMENT: Final = "core.bindings.d1.D1PreparedStatement"
+_AUTHENTICATION: Final = "core.middleware.authentication.Authentication"
 REQUEST: Final = "core.request.Request"
 
 _EVENT: Final = "core.http.sse.Event"
@@ -374,6 +377,8 @@ class _Function:
             if receiver == RESPONSE and self._response(call, callee):
                 return
             self._request(call, callee, receiver)
+            if receiver == _STATEMENT and callee.name == "one":
+                self._requires_row(call)
             if failure := _BINDINGS.get(receiver.rpartition(".")[0]):
                 bases = (failure, "core.errors.BindingError", "builtins.Exception", "builtins.BaseException")
                 self._fails(call.line, bases)
@@ -383,6 +388,14 @@ class _Function:
         for given in call.args:  # a function that is handed on may be called
             if isinstance(given, RefExpr) and (name := self.followed.function(given)) and not _is_instance(given):
                 self.effects.append(Call(call.line, name, self.caught))
+
+    def _requires_row(self, call: CallExpr) -> None:
+        """`statement.one(T)`: no row is a 404, or the error that is handed over."""
+        given = argument(call, 99, "error")
+        if given is None or constant(given) == (None,):
+            self.effects.append(attrs.evolve(error(404, "Not Found"), line=call.line, caught=self.caught))
+        else:
+            self._raised(given)
 
     def _fails(self, line: int, classes: tuple[str, ...]) -> None:
         """A binding may fail here, which is one fact however often a function asks it."""
@@ -438,6 +451,9 @@ class _Function:
         schema: Schema | None = None
         item: Schema | None = None
         headers: dict[str, Schema] = {}
+        if method == "send" and body is not None and self.followed.class_of(body) == _HTTP_RESPONSE:
+            self._pass_on(call.line, body)
+            return
         match method:
             case "json":
                 schema = self.followed.schema(body) if body is not None else {}
@@ -468,6 +484,46 @@ class _Function:
         if status and _NO_BODY.issuperset(status):
             media, schema = None, None
         self.effects.append(Answer(call.line, status, media, schema, item, headers, self.narrowed))
+
+    def _pass_on(self, line: int, sent: Expression) -> None:
+        """`res.send(http.Response(…))`: known as far as it is made here."""
+        value = self.followed.value(sent) if isinstance(sent, NameExpr) else sent
+        match value:
+            case CallExpr(callee=RefExpr(fullname=made)) if made == _HTTP_RESPONSE:
+                how = ""
+            case CallExpr(callee=MemberExpr(expr=RefExpr(fullname=made), name=how)) if made == _HTTP_RESPONSE:
+                pass
+            case _:
+                passed = Answer(
+                    line, (), "*/*", {"$unknown": "another response"}, errors=self.narrowed, is_passed_on=True
+                )
+                self.effects.append(passed)
+                return
+        body, status, given = (argument(value, at, name) for at, name in ((0, "body"), (99, "status"), (99, "headers")))
+        media: str | None = None
+        schema: Schema | None = None
+        headers: dict[str, Schema] = {}
+        otherwise: tuple[int, ...] = (200,)
+        match how:
+            case "from_json":
+                media, schema = "application/json", self.followed.schema(value.args[0]) if value.args else {}
+            case "redirect":
+                status, otherwise = argument(value, 1, "status"), (302,)
+                headers["Location"] = {"type": "string", "format": "uri-reference"}
+            case _ if body is not None:
+                media, schema = self._sent(body)
+            case _:
+                pass
+        for key, content in given.items if isinstance(given, DictExpr) else []:
+            known = constant(content)
+            if not isinstance(key, StrExpr):
+                continue
+            if key.value.lower() == "content-type" and known is not None and media is not None:
+                media = str(known[0]).partition(";")[0].strip()
+            else:
+                headers[key.value] = {"type": "string"}
+        statuses = self.followed.statuses(status) if status is not None else otherwise
+        self.effects.append(Answer(line, statuses, media, schema, None, headers, self.narrowed))
 
     def _sent(self, body: Expression) -> tuple[str | None, Schema | None]:
         """Return the content that `res.send(body)` sends."""
@@ -575,6 +631,8 @@ class _Function:
             self._instance(call, node)
         elif name := self.followed.function(callee):
             self.effects.append(Call(call.line, name, self.caught))
+        elif isinstance(node, Var) and self.followed.class_of(callee) == _AUTHENTICATION:
+            self.effects.append(Call(call.line, node.fullname, self.caught))
 
     def _paged(self, call: CallExpr, which: str) -> None:
         """`page_of(req)` and `cursor_of(req, T)`: the part of a list that the query asks for."""

@@ -95,12 +95,18 @@ def write_client(document: Mapping[str, Any]) -> str:
     """
     version = document.get("openapi")
     if not isinstance(version, str) or not version.startswith("3."):
-        older = " It is of version 2, which its tools convert." if "swagger" in document else ""
+        fix = "Give the file that `core openapi -o openapi.json` writes"
+        if "swagger" in document:
+            fix = "It is of version 2: convert it first, for example with `npx swagger2openapi FILE -o openapi.json`"
+        raise DeveloperError(f"the file is not an OpenAPI document of version 3: it has no `openapi: 3.…`. {fix}")
+    writer = _Writer(document)
+    try:
+        return writer.write()
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise DeveloperError(
-            f"the file is not an OpenAPI document of version 3: it has no `openapi: 3.…`.{older} "
-            "Give the file that `core openapi -o openapi.json` writes"
-        )
-    return _Writer(document).write()
+            f"{writer.place}: the document is not valid OpenAPI there ({error}). See what is wrong with "
+            "`pip install openapi-spec-validator` and `openapi-spec-validator FILE`"
+        ) from error
 
 
 @attrs.frozen
@@ -123,6 +129,8 @@ class _Writer:
         self._names: dict[str, str] = {}
         """The name of a reference: a class or an alias."""
         self._pending: set[str] = set()
+        self.place: str = "the schemas"
+        """The part of the document that is being read."""
 
     def write(self) -> str:
         """The whole module."""
@@ -131,6 +139,7 @@ class _Writer:
         answers: list[str] = []
         methods: list[str] = []
         for path, method, item, operation in self._operations():
+            self.place = f"{method} {path}"
             self._operation(path, method, item, operation, answers, methods)
         info = self.document.get("info") or {}
         parts = {
@@ -149,6 +158,7 @@ class _Writer:
         return found if isinstance(found, dict) else {}
 
     def _operations(self) -> Iterator[tuple[str, str, Mapping[str, Any], Mapping[str, Any]]]:
+        self.place = "the paths"
         for path, given in (self.document.get("paths") or {}).items():
             item = self._target(given)
             for method in _METHODS:
@@ -345,7 +355,8 @@ class _Writer:
                 return value if isinstance(value, dict) else {}
             if not reference.startswith("#/"):
                 raise DeveloperError(
-                    f"the document refers to {reference}, which is in another file. Bundle it into one document first"
+                    f"the document refers to {reference}, which is in another file. Bundle it into one document first, for "
+                    "example with `npx @redocly/cli bundle FILE -o openapi.json`"
                 )
             value = self.document
             for part in reference[2:].split("/"):

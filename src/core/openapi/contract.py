@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -135,8 +136,8 @@ class Contract:
         """Return the problems of a response, by the document. `path` is without the query."""
         operation = self._find(method, path)
         if operation is None:
-            if method == "OPTIONS":
-                return []  # a preflight, which middleware answers
+            if method == "OPTIONS" or self._is_mounted(path):
+                return []  # a preflight, which middleware answers, or another application
             return (
                 [] if status in (404, 405) else [f"{method} {path} answers {status}, but the document has no such path"]
             )
@@ -158,6 +159,10 @@ class Contract:
         return [
             f"{where} {status}: {problem}" for problem in self._body(_target(response, self.document), headers, body)
         ]
+
+    def _is_mounted(self, path: str) -> bool:
+        mounts: Sequence[str] = self.document.get("x-mounted", ())
+        return any(path == prefix or path.startswith(f"{prefix.rstrip('/')}/") for prefix in mounts)
 
     def _body(self, response: Mapping[str, Any], headers: Mapping[str, str], body: bytes | None) -> Iterator[str]:
         content = response.get("content", {})
@@ -210,21 +215,28 @@ def _operations(document: Mapping[str, Any]) -> Iterator[_Operation]:
         item = _target(given, document)
         literal = re.sub(r"\{[^}]*\}", "", path)
         parts = re.split(r"(\{[^}]*\})", path.rstrip("/"))
-        rest = {
-            parameter["name"]
+        texts = {
+            f"{{{parameter['name']}}}": _text_of(parameter)
             for operation in item.values()
             if isinstance(operation, dict)
             for parameter in (_target(one, document) for one in operation.get("parameters", ()))
-            if "slashes included" in parameter.get("description", "")
+            if parameter.get("in") == "path"
         }
-        pattern = "".join(
-            (".*" if part[1:-1] in rest else "[^/]*") if part.startswith("{") else re.escape(part) for part in parts
-        )
+        pattern = "".join(texts.get(part, "[^/]*") if part.startswith("{") else re.escape(part) for part in parts)
         for method, operation in item.items():
             if method in _METHODS:
                 name = operation.get("operationId") or f"{method.upper()} {path}"
                 compiled = re.compile(f"{pattern}/?")
                 yield _Operation(name, method.upper(), compiled, operation.get("responses", {}), len(literal))
+
+
+def _text_of(parameter: Mapping[str, Any]) -> str:
+    """Return the regular expression of a parameter's text in a path: a text that does not fit is a path of its own."""
+    demanded = parameter.get("schema", {}).get("pattern")
+    if isinstance(demanded, str):
+        with contextlib.suppress(re.error):  # what it may be elsewhere, Python need not know
+            return f"(?:{re.compile(demanded.removeprefix('^').removesuffix('$')).pattern})"
+    return ".*" if "slashes included" in parameter.get("description", "") else "[^/]*"
 
 
 def _target(value: Mapping[str, Any], document: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -17,8 +17,18 @@ import attrs
 
 from core.openapi.components import Components
 from core.openapi.effects import Found, Program
-from core.openapi.facts import Answer, ModuleFacts, Raise, Read, Schema, StagedHeader
-from core.openapi.failures import CORE_ERROR, NOT_ALLOWED, NOT_FOUND, UNEXPECTED, error, implied, substituted
+from core.openapi.facts import Answer, FunctionFacts, ModuleFacts, Raise, Read, Schema, StagedHeader
+from core.openapi.failures import (
+    CORE_ERROR,
+    NOT_ALLOWED,
+    NOT_FOUND,
+    UNAUTHORIZED,
+    UNEXPECTED,
+    error,
+    implied,
+    is_caught,
+    substituted,
+)
 from core.openapi.handled import Handled, Levels, is_general
 from core.openapi.names import (
     described,
@@ -26,6 +36,7 @@ from core.openapi.names import (
     openapi_path,
     openapi_paths,
     operation_ids,
+    parameter_patterns,
     phrase,
     prose,
     tag,
@@ -103,6 +114,10 @@ class ApplicationFacts:
     not_found: str | None = None
     method_not_allowed: bool = False
     problem_details: bool = False
+    mounts: Sequence[str] = ()
+    """The prefixes that other applications answer."""
+    authenticators: Mapping[str, StepFacts] = attrs.Factory(dict[str, StepFacts])
+    """The framework's authenticators that the program keeps in variables, by their full names: its functions may call them."""
 
 
 @attrs.frozen
@@ -126,7 +141,7 @@ class _Writer:
     def __init__(self, application: ApplicationFacts, modules: Iterable[ModuleFacts], version: str) -> None:
         self.application = application
         self.version = version
-        self.program = Program(modules)
+        self.program = Program([*modules, _called(application.authenticators)])
         self.components = Components(self.program.classes, self.program.details)
         self.values = Values(self.program, self.components)
         self.handled = Handled(self.program, application.error_handlers, problem_details=application.problem_details)
@@ -155,6 +170,8 @@ class _Writer:
             "info": info,
             "paths": paths,
         }
+        if self.application.mounts:
+            document["x-mounted"] = [*self.application.mounts]
         if tags:
             document["tags"] = [{"name": tag, **described(doc)} for tag, doc in tags.items()]
         self._here = ""
@@ -209,7 +226,7 @@ class _Writer:
         if description:
             operation["description"] = description
         found = [*self._steps(route), *_within(route.errors, self.program.effects(route.handler))]
-        if parameters := self.requests.parameters(path, found):
+        if parameters := self.requests.parameters(path, found, parameter_patterns(route.path)):
             operation["parameters"] = parameters
         if not route.websocket:
             if body := self.requests.body(found):
@@ -232,8 +249,8 @@ class _Writer:
         demanded: dict[str, list[str]] = {}
         optional: dict[str, list[str]] = {}
         unknown = False
-        for step in route.steps:
-            security = step.security or self._recognised(step)
+        for step in (*route.steps, StepFacts(route.handler)):
+            security, is_optional = self._recognised(step)
             if security is None:
                 unknown = unknown or step.authenticates
                 continue
@@ -244,7 +261,7 @@ class _Writer:
             if self.schemes.get(name, security.scheme) != security.scheme:
                 name = f"{name}_{(step.function or '').rpartition('.')[2] or 'other'}"
             self.schemes[name] = security.scheme
-            (optional if step.optional or self._may_be_nobody(step) else demanded)[name] = []
+            (optional if is_optional or self._may_be_nobody(step) else demanded)[name] = []
         if unknown and not demanded:
             demanded, optional = optional, {}  # an authenticator that looks into the session
         if not demanded and not optional:
@@ -257,26 +274,33 @@ class _Writer:
         returns = function.returns if function is not None and step.authenticates else None
         return returns is not None and {"type": "null"} in returns.get("anyOf", (returns,))
 
-    def _recognised(self, step: StepFacts) -> Security | None:
-        """Return the security scheme of the application's own authenticator: by its challenge, or by the parts of a
-        request it reads.
+    def _recognised(self, step: StepFacts) -> tuple[Security | None, bool]:
+        """Return the security scheme of a step, and whether it is optional: its own, or that of an authenticator of the
+        framework that it calls, or by its challenge, or by the parts of a request that it reads.
         """
+        if step.security is not None:
+            return step.security, step.optional
         found = self.program.effects(step.function) if step.function is not None else []
+        for each in found:
+            if isinstance(each.effect, Read) and each.effect.what == "security":
+                called = self.application.authenticators[each.effect.name or ""]
+                if called.security is not None:
+                    return called.security, called.optional or is_caught(UNAUTHORIZED, each.effect.caught)
         for each in found:
             if isinstance(each.effect, Raise) and 401 in each.effect.status:
                 for name, value in each.effect.headers.items():
                     scheme = str(value.get("const", "")).partition(" ")[0].lower()
                     if name.lower() == _CHALLENGE and scheme:
-                        return Security(scheme, {"type": "http", "scheme": scheme})
+                        return Security(scheme, {"type": "http", "scheme": scheme}), step.optional
         if not step.authenticates:
-            return None
+            return None, step.optional
         for each in found:
             if isinstance(each.effect, Read) and each.effect.name is not None:
                 where, _, _ = each.effect.what.partition("-")
                 if where in ("header", "cookie"):
                     name = each.effect.name
-                    return Security(name.lower(), {"type": "apiKey", "in": where, "name": name})
-        return None
+                    return Security(name.lower(), {"type": "apiKey", "in": where, "name": name}), step.optional
+        return None, step.optional
 
     # -- responses
 
@@ -319,6 +343,13 @@ class _Writer:
             self.values.problem(
                 each, "an error that was caught is answered here, and which is not known. Use @app.on_error"
             )
+            return
+        if answer.is_passed_on:
+            self.values.problem(
+                each, "a response is passed on, and which is not known. Make it here to have it described"
+            )
+            for key in ("2XX", "3XX", "4XX", "5XX"):
+                responses.setdefault(key, {"description": "Passed on", "content": {"*/*": {"schema": {}}}})
             return
         if not statuses:
             self.values.problem(each, "the status of this answer is not known. Give a number, or a Literal type")
@@ -413,6 +444,15 @@ class _Writer:
             if isinstance(words, str) and (name := error_name(words)):
                 return self.components.error(name, body)
         return self.components.error("Error", body) if properties else body
+
+
+def _called(authenticators: Mapping[str, StepFacts]) -> ModuleFacts:
+    """Authenticators of the framework as functions, so that the program's functions that call them answer as they do."""
+    functions = [
+        FunctionFacts(name, 0, None, (Read(0, "security", name), *facts.answers))
+        for name, facts in authenticators.items()
+    ]
+    return ModuleFacts("", "", functions=tuple(functions))
 
 
 def _whatever(description: str, responses: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:

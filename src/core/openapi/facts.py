@@ -60,6 +60,8 @@ class Answer:
     headers: Mapping[str, Schema] = attrs.Factory(dict[str, Schema])
     errors: tuple[str, ...] = ()
     """In an error handler: the class of the error at this place, narrowed by the type checker."""
+    is_passed_on: bool = False
+    """True for a response of somewhere else, of which neither status nor body is known."""
     kind: str = "answer"
 
 
@@ -85,7 +87,8 @@ class Raise:
 @attrs.frozen
 class Read:
     """Something read of a request: `what` is json, form, text, bytes, stream, query, params, headers, or one name of
-    them: query-name, form-name, header-name, cookie-name."""
+    them: query-name, form-name, header-name, cookie-name. It is security for the credentials that the framework's
+    authenticator `name` reads."""
 
     line: int
     what: str

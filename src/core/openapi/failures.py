@@ -16,6 +16,7 @@ __all__ = [
     "ISSUES",
     "NOT_ALLOWED",
     "NOT_FOUND",
+    "UNAUTHORIZED",
     "UNEXPECTED",
     "error",
     "implied",
@@ -47,6 +48,7 @@ DEFAULT_ANSWER: Final = Answer(0, None, "application/json", {ERROR_BODY: "body"}
 DEFAULT_PROBLEM: Final = Answer(0, None, "application/problem+json", {ERROR_BODY: "problem"})
 """The same in an application with `problem_details`."""
 UNEXPECTED: Final = error(500, "Internal Server Error", ("builtins.Exception", "builtins.BaseException"))
+UNAUTHORIZED: Final = error(401, "Unauthorized", ("core.errors.AuthenticationError", *CORE_ERROR))
 NOT_FOUND: Final = error(404, "Not Found")
 NOT_ALLOWED: Final = error(405, "Method Not Allowed")
 
@@ -62,7 +64,7 @@ def implied(reads: Iterable[Read], classes: Mapping[str, ClassFacts], *, limited
         if read.what == "form" and read.schema is None:
             found += [error(400, None), error(413, None), error(415, "Unsupported Media Type")]
         if read.schema is not None and _may_fail(read, classes):
-            found.append(INVALID)
+            found.append(NOT_FOUND if read.what == "params" else INVALID)
         yield from (each for each in found if not is_caught(each, read.caught))
 
 

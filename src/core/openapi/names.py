@@ -14,6 +14,7 @@ __all__ = [
     "error_name",
     "openapi_path",
     "openapi_paths",
+    "parameter_patterns",
     "operation_ids",
     "phrase",
     "prose",
@@ -30,6 +31,13 @@ def openapi_path(path: str) -> str:
 def openapi_paths(path: str) -> list[str]:
     """The same with each optional parameter left out too, since OpenAPI knows none in a path."""
     return [_written(variant) for variant in parse(path).variants]
+
+
+def parameter_patterns(path: str) -> dict[str, str]:
+    """The regular expressions that a path demands of its parameters: `[0-9]+` of `/users/:id{[0-9]+}`."""
+    pattern = parse(path)
+    checks = dict(pattern.checks)
+    return {name: checks[index] for name, index in pattern.names if index in checks}
 
 
 def _written(pattern: Pattern) -> str:

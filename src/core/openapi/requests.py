@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from core.openapi.components import Components, constrained
@@ -26,11 +26,16 @@ class Requests:
         self._components = components
         self._values = values
 
-    def parameters(self, path: str, found: Sequence[Found]) -> list[dict[str, Any]]:
-        """Everything that is read of the path, the query, the headers and the cookies."""
+    def parameters(self, path: str, found: Sequence[Found], patterns: Mapping[str, str]) -> list[dict[str, Any]]:
+        """Everything that is read of the path, the query, the headers and the cookies. `patterns` are those that the
+        route demands of parameters of the path.
+        """
         result: dict[tuple[str, str], dict[str, Any]] = {}
         for name in re.findall(r"\{([^}]+)\}", path):
-            result["path", name] = {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+            text: Schema = {"type": "string"}
+            if name in patterns:
+                text["pattern"] = f"^(?:{patterns[name]})$"
+            result["path", name] = {"name": name, "in": "path", "required": True, "schema": text}
             if name == "path" and path.endswith("{path}"):
                 result["path", name]["description"] = "The rest of the path, slashes included."
         for each in found:
@@ -57,6 +62,8 @@ class Requests:
                 place = {"params": "path", "headers": "header"}.get(read.what, "query")
                 for field in self._fields(read.schema, place, each):
                     key = (place, field["name"])
+                    if place == "path" and key in result and field["schema"].get("type") == "string":
+                        field["schema"] = {**result[key]["schema"], **field["schema"]}
                     if place != "path" or key in result:
                         result[key] = {**result.get(key, {}), **field}
         return list(result.values())

@@ -8,6 +8,7 @@ What a middleware of the framework answers is written here, since no type says i
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
@@ -17,11 +18,12 @@ from core.answers import ErrorHandlers
 from core.app import App
 from core.finding import Entry
 from core.handlers import info_of
+from core.middleware.authentication import Authentication
 from core.middleware.jwks import FetchedKeySet
 from core.middleware.token_source import TokenSource
 from core.openapi.document import ApplicationFacts, RouteFacts, Security, StepFacts
 from core.openapi.facts import Answer, Raise, Schema, StagedHeader
-from core.openapi.failures import error
+from core.openapi.failures import UNAUTHORIZED, error
 from core.openapi.handled import Levels
 
 __all__ = ["application_facts", "full_name"]
@@ -37,6 +39,7 @@ def application_facts(
     """The routes of an application, in order, with the steps before each of them. `module` is the application's own."""
     routes: list[RouteFacts] = []
     before: list[Entry] = []
+    mounts: dict[str, None] = {}
     for entry in app.entries():
         if entry.method is None:
             before.append(entry)
@@ -45,6 +48,10 @@ def application_facts(
             continue  # it goes on to the next route that matches
         covering = [scope for scope in before if scope.pattern.covers(entry.pattern)]
         steps = [(step, scope) for scope in (*covering, entry) for step in scope.middleware]
+        if getattr(entry.handler, "__module__", "") == "core.mounting":
+            prefix = entry.pattern.text.removesuffix("*").rstrip("/") or "/"
+            mounts.setdefault(prefix)
+            continue
         handler, websocket = _handler(entry.handler)
         own = getattr(inspect.unwrap(handler), "__module__", "")
         found = [
@@ -75,7 +82,20 @@ def application_facts(
         None if dispatcher.not_found is None else full_name(dispatcher.not_found),
         dispatcher.method_not_allowed,
         dispatcher.problem_details,
+        [*mounts],
+        _authenticators(),
     )
+
+
+def _authenticators() -> dict[str, StepFacts]:
+    """The framework's authenticators in the variables of modules, of which a function of the application may call one."""
+    return {
+        f"{module}.{name}": _authenticator(value)
+        for module, loaded in list(sys.modules.items())
+        if not module.startswith("core.")
+        for name, value in list(getattr(loaded, "__dict__", {}).items())
+        if isinstance(value, Authentication)
+    }
 
 
 def _levels(entry: Entry) -> Levels:
@@ -177,7 +197,7 @@ def _token_scheme(source: TokenSource, **more: str) -> Mapping[str, Any]:
 
 
 def _authentication(name: str, scheme: Mapping[str, Any]) -> StepFacts:
-    refusal = Raise(0, (401,), {"const": "Unauthorized"}, headers={"WWW-Authenticate": _TEXT})
+    refusal = attrs.evolve(UNAUTHORIZED, headers={"WWW-Authenticate": _TEXT})
     return StepFacts(answers=(refusal,), security=Security(name, scheme), authenticates=True)
 
 
@@ -207,8 +227,6 @@ def _declared(name: str, options: Mapping[str, Any], method: str) -> StepFacts |
             return StepFacts(answers=(refuses(option("status", 400), option("message", "Unknown host")),))
         case "ip_restriction":
             return StepFacts(answers=(refuses(option("status", 403), option("message", "Forbidden")),))
-        case "trusted_hosts":
-            return StepFacts(answers=(refuses(option("status", 400), option("message", "Unknown host")),))
         case "csrf" if method not in _SAFE:
             code: Schema = {"const": "CROSS_SITE_REQUEST"}
             return StepFacts(answers=(refuses(option("status", 403), option("message", "Forbidden"), code=code),))
