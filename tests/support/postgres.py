@@ -7,7 +7,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -24,7 +24,7 @@ def programs() -> Path | None:
 
 
 @contextmanager
-def postgres() -> Iterator[str]:
+def postgres() -> Generator[str]:
     """Start a server, and yield the connection string of an empty database. Skips the test where there is no PostgreSQL."""
     where = programs()
     if where is None:
