@@ -1,4 +1,4 @@
-"""Events of notes, as a queue carries it, and the work that follows."""
+"""Events of notes, as a queue carries them, and the work that follows."""
 
 from typing import Protocol
 
