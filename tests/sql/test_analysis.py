@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from core.errors import D1Error
 from core.sql.analysis import Statement
 from core.sql.migrations import migration_files
 from core.sql.rows import RowField, check_column, check_row, check_scalar, check_values
 from core.sql.schema import Schema, schema_of
+from core.testing import FakeD1Database
 
 MIGRATION = """\
 -- people and what they write
@@ -590,3 +592,19 @@ def test_generated_and_checked_columns_are_not_said_to_be_null(tmp_path: Path) -
 )
 def test_a_plain_select_is_judged_at_once_as_by_sqlite_itself(schema: Schema, sql: str) -> None:
     assert schema.analyse(sql) == schema.analyse_fully(sql)
+
+
+@pytest.mark.parametrize("table", ["dbstat", "sqlite_stmt", "users JOIN sqlite_dbpage", "users, fts3tokenize"])
+async def test_tables_that_d1s_sqlite_is_built_without_are_nowhere(tmp_path: Path, table: str) -> None:
+    (tmp_path / "0001.sql").write_text("CREATE TABLE users (id INTEGER PRIMARY KEY);")
+    name = table.split()[-1]
+    problems = schema_of(tmp_path).analyse(f"SELECT * FROM {table}").problems
+    assert [p.message for p in problems] == [f"no such table: {name}. SQLite may have it, and D1 is built without"]
+    with pytest.raises(D1Error, match=f"D1_ERROR: no such table: {name}: SQLITE_ERROR"):
+        await FakeD1Database(migrations=tmp_path).prepare(f"SELECT * FROM {table}").all()
+
+
+async def test_a_table_of_the_programs_own_may_have_such_a_name(tmp_path: Path) -> None:
+    (tmp_path / "0001.sql").write_text("CREATE TABLE dbstat (id INTEGER PRIMARY KEY);")
+    assert schema_of(tmp_path).analyse("SELECT id FROM dbstat").problems == ()
+    assert (await FakeD1Database(migrations=tmp_path).prepare("SELECT id FROM dbstat").all()).results == []

@@ -28,6 +28,7 @@ from core.sql.rules import (
     PRAGMAS,
     REFUSED_FUNCTIONS,
     TRANSACTION_STATEMENTS,
+    absent_tables,
     allows_pragma,
     refusal,
 )
@@ -138,6 +139,12 @@ class StatementAnalysis:
                 return self._finish(None)
         if takes > MAX_PARAMETERS:
             self._say(f"the statement takes {takes} values. D1 takes {MAX_PARAMETERS} at most", first)
+            return self._finish(None)
+        for token in absent_tables(self.part):
+            name = token.name or ""
+            if name.lower() not in self.migrated.tables and self.tokens[0].word != "WITH":
+                self._say(f"no such table: {name}. SQLite may have it, and D1 is built without", token)
+        if self.problems:
             return self._finish(None)
         error = self._compile()
         if error is not None:

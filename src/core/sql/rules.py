@@ -7,10 +7,10 @@ The checks read these tables to predict D1, the embedded engine to be it. They a
 
 from __future__ import annotations
 
-import itertools
 import re
 import sqlite3
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Final, Literal
 
 from core.sql.tokens import StatementText, Token, words
@@ -113,6 +113,20 @@ REFUSED_FUNCTIONS: Final = words(
 
 D1 authorizes load_extension(), but no extension can be loaded.
 """
+
+ABSENT_TABLES: Final = words("dbstat sqlite_stmt sqlite_dbpage fts3tokenize bytecode tables_used")
+"""The tables that many a SQLite brings along, and D1's is built without."""
+
+
+def absent_tables(statement: StatementText) -> list[Token]:
+    """The tables of a statement that are there on no D1, unless somebody made one of that name."""
+    tokens = statement.tokens
+    return [
+        token
+        for before, token in pairwise(tokens)
+        if (token.name or "").lower() in ABSENT_TABLES and (before.word in ("FROM", "JOIN") or before.text == ",")
+    ]
+
 
 # Pragmas ------------------------------------------------------------------------------------------------------------
 
@@ -230,7 +244,7 @@ def _unquoted(token: Token) -> str:
 
 
 def _module_refusal(tokens: tuple[Token, ...]) -> str | None:
-    for before, token in itertools.pairwise(tokens):
+    for before, token in pairwise(tokens):
         if before.word == "USING":
             module = token.name or token.text
             if module.lower() in VIRTUAL_TABLES:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 from core.backends.embedded.d1 import EmbeddedD1Database, EmbeddedD1PreparedStatement
+from core.backends.embedded.d1.reads import RowsRead
 from core.backends.embedded.migrations import apply_at_once
 from core.backends.embedded.store import Store
 from core.bindings.d1 import D1PreparedStatement
@@ -41,6 +42,13 @@ class FakeD1Database(Faulty, _Engine):
     Recorded are the calls that reach the database: `Call("first", (sql, *values))`, `Call("batch", (queries,))` with
     `(sql, values)` for each statement, `Call("exec", (sql,))`.
 
+    `rows_read` is the number of rows that statements have read so far, which is what a database bills: those that their plans
+    visit, and those that an ORDER BY without an index sorts. A test holds a budget with it:
+
+        before = db.rows_read
+        await client.get("/orders")
+        assert db.rows_read - before <= 20
+
     Raises FileNotFoundError for a folder that is missing and `MigrationError` for a file that fails.
     """
 
@@ -54,9 +62,15 @@ class FakeD1Database(Faulty, _Engine):
         self.clock: Clock = clock
         self.faults: Faults = Faults(clock, latency=latency, record=_recorded)
         super().__init__(Store(clock=clock), "DB")
+        self._reads = self.engine.reads = RowsRead(self.engine.database, clock)
         add_hook(self, self.faults, name="DB", kind="d1")
         if migrations is not None:
             apply_at_once(self, read_migrations(migrations))
+
+    @property
+    def rows_read(self) -> int:
+        """The rows that all statements have read so far. Migrations do not count."""
+        return self._reads.total
 
 
 def _recorded(call: BindingCall) -> Call:

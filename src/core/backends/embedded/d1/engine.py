@@ -12,7 +12,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from core.backends.embedded.d1.errors import CODES, NEWER_CODES, Refused
 from core.backends.embedded.d1.plans import Plan, Step, with_backquotes
@@ -32,11 +32,15 @@ from core.sql.rules import (
     ONLY_LAST_HAS_PARAMETERS,
     TOO_LONG,
     WRONG_COUNT,
+    absent_tables,
     allows,
     is_transaction,
     renames_to_reserved,
 )
 from core.sql.tokens import StatementText
+
+if TYPE_CHECKING:
+    from core.backends.embedded.d1.reads import RowsRead
 
 __all__ = ["Answer", "Engine", "Numbers", "engine_of"]
 
@@ -79,6 +83,8 @@ class Engine:
         self._step: Step | None = None
         self._last_row_id = 0
         self._bookmark = 0
+        # Counts the rows that are read; without it they are taken to be those that are given back.
+        self.reads: RowsRead | None = None
         self._unmeasured = 0
         self._denied_transaction = False
         # Whether what SQLite prepares is ours. It is not while a statement of the application runs, and only then.
@@ -266,6 +272,7 @@ class Engine:
         """Run one statement. This is what every query waits for, so it calls little and looks up nothing twice."""
         connection = self._connection
         now = self._now
+        read = None if self.reads is None else self.reads.count(step, values, self._schema)
         started = now()
         before = connection.total_changes
         cursor: sqlite3.Cursor | None = None
@@ -308,7 +315,11 @@ class Engine:
             if self._unmeasured >= _MEASURE_EVERY:
                 self._size = self._measure()
         self._last_row_id = last_row_id
-        return columns, rows, ((now() - started) * 1000, changes, last_row_id, changed, self._size, len(rows), changes)
+        if read is None:
+            read = len(rows)
+        if self.reads is not None:
+            self.reads.total += read
+        return columns, rows, ((now() - started) * 1000, changes, last_row_id, changed, self._size, read, changes)
 
     def _execute(self, step: Step, values: tuple[Any, ...]) -> sqlite3.Cursor:
         self._step = step
@@ -317,6 +328,7 @@ class Engine:
                 raise Refused(NO_EMPTY_STATEMENT)
             if renames_to_reserved(step.piece):
                 raise Refused(NOT_AUTHORIZED)
+            self._check_absent(step)
             if self._lenient_quotes:
                 self._check_quotes(step)
         try:
@@ -325,6 +337,16 @@ class Engine:
             # Half a surrogate pair has no UTF-8; the platform writes U+FFFD for it.
             whole = tuple([well_formed(v) if isinstance(v, str) else v for v in values])
             return self._connection.execute(well_formed(step.sql), step.bindings(whole))
+
+    def _check_absent(self, step: Step) -> None:
+        """Refuse tables that this SQLite may bring along and the platform's does not, unless somebody made one."""
+        for token in absent_tables(step.piece) if step.piece.keyword != "WITH" else ():
+            self._trusted = True
+            made = self._connection.execute("SELECT 1 FROM sqlite_master WHERE lower(name) = lower(?)", (token.name,))
+            found = made.fetchone()
+            self._trusted = False
+            if found is None:
+                raise Refused(f"no such table: {token.name}: SQLITE_ERROR")
 
     def _check_quotes(self, step: Step) -> None:
         """Refuse a name in double quotes that names nothing, which SQLite would take for a string.

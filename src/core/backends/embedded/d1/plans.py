@@ -7,7 +7,7 @@ import sys
 from typing import Any, Final
 
 from core.backends.embedded.d1.errors import Refused
-from core.sql.rules import MAX_PARAMETERS, MAX_SQL_BYTES, WRONG_COUNT
+from core.sql.rules import MAX_PARAMETERS, MAX_SQL_BYTES, WRONG_COUNT, absent_tables
 from core.sql.tokens import StatementText, statements_of
 
 __all__ = ["Plan", "Step", "WHITE_SPACE", "with_backquotes"]
@@ -50,7 +50,11 @@ class Step:
         # authorizer let pass ("COMMIT"), for the application's: it keeps what it prepared, by the exact text.
         self.sql = f" {self.sql}"
         # The state of the schema that its names in double quotes were checked against.
-        self.checked: int = -1 if self.empty or piece.has_double_quotes or piece.keyword == "ALTER" else sys.maxsize
+        self.checked: int = (
+            -1
+            if self.empty or piece.has_double_quotes or piece.keyword == "ALTER" or absent_tables(piece)
+            else sys.maxsize
+        )
 
     def bindings(self, values: tuple[Any, ...]) -> Any:
         """`values` as the sqlite3 module wants them."""
@@ -124,6 +128,17 @@ def _with_question_marks(piece: StatementText) -> tuple[str, list[int]]:
         parts += (piece.text[end : token.start], "?".ljust(len(token.text)))
         end = token.start + len(token.text)
     return "".join(parts) + piece.text[end:], order
+
+
+def with_names(piece: StatementText) -> str:
+    """A statement with a name for every parameter, `:v1`, so that each part of it can be run with all of the values."""
+    text, order = _with_question_marks(piece)
+    parts: list[str] = []
+    end = 0
+    for token, place in zip(piece.parameters, order, strict=True):
+        parts += (text[end : token.start], f":v{place + 1}")
+        end = token.end
+    return "".join(parts) + text[end:]
 
 
 _AFTER_RESULT: Final = frozenset(
