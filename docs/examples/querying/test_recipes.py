@@ -84,6 +84,17 @@ async def test_pages_follow_each_other(db: FakeD1Database) -> None:
     assert [found.id for found in (*first, *second, *await page(db, second[-1], 2))] == [5, 4, 3, 2, 1]
 
 
+# --8<-- [start:budget]
+async def test_a_page_costs_what_it_shows(db: FakeD1Database) -> None:
+    await place(db, *(f"order {number}" for number in range(100)))
+    before = db.rows_read
+    assert len(await page(db, size=20)) == 20
+    assert db.rows_read - before <= 20
+
+
+# --8<-- [end:budget]
+
+
 async def test_a_sale_is_whole_or_not_at_all(db: FakeD1Database) -> None:
     await deliver(db, "tea", 1)
     sold, left = await sell(db, "ann", "tea")
