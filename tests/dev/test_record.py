@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -10,7 +11,8 @@ import pytest
 
 from core import Bindings, D1Database, D1Error, KVNamespace, Queue, R2Bucket
 from core.calls import add_hook
-from core.dev.record import LONGEST_DETAIL, MOST_CALLS, Recorder, current
+from core.dev.journal import Journal
+from core.dev.record import LONGEST_DETAIL, MOST_BYTES, MOST_CALLS, Recorder, current
 from core.env import inject
 from core.testing import FakeD1Database, FakeKVNamespace, FakeQueue, FakeR2Bucket
 
@@ -112,21 +114,81 @@ async def test_what_is_noted_stays_small(recorder: Recorder, env: Env) -> None:
     assert len(other.calls[0].detail) == LONGEST_DETAIL
 
 
-async def test_who_follows_hears_of_every_change_and_the_slow_miss_the_oldest(recorder: Recorder) -> None:
-    heard: list[int] = []
+async def test_who_follows_hears_of_every_change_and_the_slow_miss_the_oldest() -> None:
+    recorder, heard = Recorder(), list[int]()
 
     async def follow() -> None:
-        async for exchange in recorder.follow():
-            heard.append(exchange.number)
+        async for exchanges in recorder.follow():
+            heard.extend(exchange.number for exchange in exchanges)
 
     following = asyncio.ensure_future(follow())
     await asyncio.sleep(0)
-    for _ in range(500):  # more than are kept, before the follower runs again
+    for _ in range(5100):  # more than wait, before the follower runs again
         recorder.begin("request", "GET", "/")
     await asyncio.sleep(0)
     following.cancel()
     await asyncio.gather(following, return_exceptions=True)
 
-    assert heard[-1] == 500
-    assert len(heard) == 200
-    assert len(recorder.exchanges) == 200
+    assert heard == [*range(101, 5101)]
+
+
+async def test_the_same_statement_again_and_again_is_marked_and_rows_are_counted(recorder: Recorder, env: Env) -> None:
+    exchange = recorder.begin("request", "GET", "/")
+    token = current.set(exchange)
+    for number in range(6):
+        await env.DB.prepare("SELECT ? AS n").bind(number).all()
+    current.reset(token)
+
+    assert exchange.repeated == {"what": "DB.all SELECT ? AS n", "times": 6}
+    assert exchange.calls[0].statements == ["SELECT ? AS n"]
+    assert exchange.calls[0].rows_read == 1
+    assert exchange.summary()["repeated"]
+
+
+async def test_an_exchange_outlives_its_process_in_the_journal(tmp_path: Path, env: Env) -> None:
+    file = tmp_path / "explorer.sqlite"
+    journal = Journal(file)
+    recorder = Recorder(journal=journal)
+    exchange = recorder.begin("request", "POST", "/")
+    exchange.request.add(b"body")
+    assert recorder.page(None, 10)[0] == [exchange.summary()]  # while it runs
+    recorder.end(exchange)
+    journal.note_failure(["m1"], "ValueError: no", exchange.key)
+    journal.note_name("ROOM", "lobby")
+    journal.close()
+
+    after = Recorder(journal=Journal(file, fresh=False))
+    (summary,), more = after.page(None, 10)
+    assert (summary, more) == (exchange.summary(), None)
+    found = after.find(exchange.key)
+    assert found is not None
+    assert found["request"]["text"] == "body"
+    assert file.stat().st_mode & 0o077 == 0
+
+    fresh = Journal(file)
+    assert fresh.page(None, 10) == ([], None)
+    # What is about messages and objects that are still there stays.
+    assert fresh.failures(["m1", "m2"]) == {"m1": ("ValueError: no", exchange.key)}
+    assert fresh.names("ROOM") == ["lobby"]
+
+
+async def test_the_journal_keeps_the_latest_and_goes_through_them_in_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("core.dev.journal.KEPT", 150)
+    recorder = Recorder(journal=Journal(None))
+    for number in range(400):
+        recorder.end(recorder.begin("request", "GET", f"/{number}"))
+
+    first, after = recorder.page(None, 100)
+    second, _ = recorder.page(after, 100)
+    assert [one["path"] for one in first + second] == [f"/{number}" for number in range(399, 249, -1)]
+
+
+async def test_a_body_that_is_long_is_kept_in_part_and_says_so(recorder: Recorder) -> None:
+    exchange = recorder.begin("request", "POST", "/")
+    for _ in range(3):
+        exchange.request.add(b"x" * 40_000)
+    exchange.response.add(b"\xff\x00")
+
+    request, response = exchange.request.as_json(), exchange.response.as_json()
+    assert (request["size"], request["cut"], len(request["text"])) == (120_000, True, MOST_BYTES)
+    assert (response["text"], response["base64"]) == (None, "/wA=")

@@ -1,15 +1,41 @@
-"""A real Chromium for tests, or the reason why there is none."""
+"""A real Chromium for tests, or the reason why there is none; and how tests use the explorer in it."""
 
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
+import re
 import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-__all__ = ["AXE", "CHROMIUM", "needs_axe", "needs_chromium"]
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator, Page
+    from tests.support.running import RunningDev
+
+__all__ = [
+    "AXE",
+    "CHROMIUM",
+    "ERRORS",
+    "PANELS",
+    "call",
+    "forgive",
+    "needs_axe",
+    "needs_chromium",
+    "open_panel",
+    "rows",
+    "saying",
+]
+
+ERRORS: dict[object, list[str]] = {}
+"""The console errors of each page."""
+
+PANELS = [
+    *("requests", "routes", "api", "kv", "sql", "objects", "queues", "triggers", "durable-objects", "configuration"),
+]
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 AXE = Path(__file__).parent / "node_modules" / "axe-core" / "axe.min.js"
@@ -23,3 +49,40 @@ _REASON = (
 )
 needs_chromium = pytest.mark.skipif(bool(_REASON), reason=_REASON)
 needs_axe = pytest.mark.skipif(not AXE.is_file(), reason="axe-core is missing: npm ci --prefix tests/explorer")
+
+
+def forgive(page: Page) -> None:
+    """Forget the console errors so far: the test asked for them."""
+    ERRORS[page].clear()
+
+
+def open_panel(page: Page, dev: RunningDev, name: str) -> None:
+    """Load the explorer anew, at an address."""
+    page.goto("about:blank")
+    page.goto(f"{dev.address}/_core/#{name}")
+    page.wait_for_selector("#panel-title")
+
+
+def saying(page: Page, text: str) -> None:
+    """Wait for a notice."""
+    page.wait_for_function("text => document.getElementById('notice').textContent.includes(text)", arg=text)
+
+
+def rows(page: Page, text: str | None = None, *, grid: str | None = None) -> Locator:
+    """The rows of a table that are in the page, those with a text."""
+    place = page if grid is None else page.get_by_role("grid", name=grid, exact=True)
+    return place.locator(".grid .rows > .row" if grid is None else ".rows > .row", has_text=text)
+
+
+def call(dev: RunningDev, method: str, path: str, body: Any = None) -> Any:
+    """Ask the explorer's own interface."""
+    token = re.search(r'name="core-token" content="([^"]+)"', dev.fetch("/_core/").text)
+    assert token is not None
+    answer = dev.fetch(
+        f"/_core/api{path}",
+        method=method,
+        body=None if body is None else body if isinstance(body, bytes) else json.dumps(body).encode(),
+        headers={"X-Core-Token": token[1], "Content-Type": "application/json"},
+    )
+    assert answer.status == 200, answer.text
+    return json.loads(answer.body)

@@ -30,7 +30,7 @@ from core.cli import main as core
 from core.dev import report as core_dev_report
 from core.dev.application import DevApplication, Failed, LineHandler
 from core.dev.options import Options
-from core.dev.record import Recorder
+from core.dev.record import Exchange, Recorder
 from core.dev.report import report, to_html, to_json, to_text
 from core.dev.terminal import Style
 from core.hosts.process import BackgroundContext
@@ -114,6 +114,19 @@ async def ask(application: DevApplication, request: str) -> bytes:
     return b"".join(parts)
 
 
+class ErrorRecorder(Recorder):
+    """A recorder that keeps the error of each exchange."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.errors: list[Exception] = []
+
+    def end(self, exchange: Exchange) -> None:
+        super().end(exchange)
+        if exchange.error is not None:
+            self.errors.append(exchange.error)
+
+
 async def core_dev(mistake: Mistake, folder: Path) -> str:
     """The text of the terminal, which agrees with the answer in JSON and with the page."""
     lines: list[str] = []
@@ -121,7 +134,7 @@ async def core_dev(mistake: Mistake, folder: Path) -> str:
     handler = LineHandler(folder, write=lines.append, style=plain)
     logger = logging.getLogger("core")
     logger.addHandler(handler)
-    recorder, context = Recorder(), BackgroundContext()
+    recorder, context = ErrorRecorder(), BackgroundContext()
     loaded: Loaded | None = None
     failed: Exception | None = None
     if mistake.later:
@@ -151,7 +164,7 @@ async def core_dev(mistake: Mistake, folder: Path) -> str:
         logger.removeHandler(handler)
         if loaded is not None:
             await loaded.close()
-    noted = failed or next((each.error for each in reversed(recorder.exchanges) if each.error is not None), None)
+    noted = failed or (recorder.errors[-1] if recorder.errors else None)
     if noted is not None:
         found = report(noted, root=folder, names={} if loaded is None else loaded.kinds)
         told = json.loads(answer)["development"]

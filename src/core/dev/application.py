@@ -18,13 +18,14 @@ import attrs
 from core.app import App
 from core.dev.record import Exchange, Recorder, current
 from core.dev.report import Report, facts_of, report, to_html, to_json, to_text
+from core.dev.steps import time_steps
 from core.dev.terminal import Style
 from core.errors import CoreError
 from core.hosts.asgi import AsgiApplication, BackgroundContext, Receive, Scope, Send, asgi
 from core.request import AnyRequest
 from core.response import Response
 
-__all__ = ["DevApplication", "Failed", "LineHandler", "note_errors", "printable", "request_line"]
+__all__ = ["DevApplication", "ExchangeLogs", "Failed", "LineHandler", "note_errors", "printable", "request_line"]
 
 EXPLORER: Final = "/_core"
 
@@ -73,6 +74,7 @@ class DevApplication:
         if not isinstance(app, Failed):
             self._inner = asgi(app, env, context=context)
             note_errors(app)
+            time_steps(app, recorder)
             routes = app.routes
             self._logs_itself = bool(routes) and all("logger" in route.middleware for route in routes)
 
@@ -90,13 +92,21 @@ class DevApplication:
             await self._explorer(scope, receive, send)
             return
         exchange = self.recorder.begin("request", scope["method"], _target(scope))
+        exchange.request.headers = _headers(scope["headers"])
         token = current.set(exchange)
         answer = _Answer(self, exchange, scope, send)
+
+        async def noted() -> Any:
+            message = await receive()
+            if message["type"] == "http.request":
+                exchange.request.add(message.get("body", b""))
+            return message
+
         try:
             if self.failed is not None:
                 await answer.explain(self._report(self.failed.error, scope))
             elif self._inner is not None:
-                await self._inner(scope, receive, answer.send)
+                await self._inner(scope, noted, answer.send)
         finally:
             current.reset(token)
             self.recorder.end(exchange)
@@ -106,6 +116,7 @@ class DevApplication:
     async def _socket(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a WebSocket: one line when it opens, or is refused, and one exchange for all of its life."""
         exchange = self.recorder.begin("request", "WS", _target(scope))
+        exchange.request.headers = _headers(scope["headers"])
 
         async def noted(message: Any) -> None:
             match message["type"]:
@@ -134,10 +145,8 @@ class DevApplication:
             self.recorder.end(exchange)
 
     def _report(self, error: BaseException, scope: Scope) -> Report:
-        headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
-        return report(
-            error, root=self._root, names=self._names, facts=facts_of(scope["method"], _target(scope), headers)
-        )
+        facts = facts_of(scope["method"], _target(scope), _headers(scope["headers"]))
+        return report(error, root=self._root, names=self._names, facts=facts)
 
     def _tells(self, scope: Scope) -> bool:
         host = _header(scope, b"host") or ""
@@ -177,6 +186,14 @@ class _Answer:
                 exchange.duration = self._outer.recorder.elapsed(exchange)
                 exchange.notes.append("streams")
                 self._line()
+        await self._pass(message)
+
+    async def _pass(self, message: Any) -> None:
+        """Send a message, and note it."""
+        if message["type"] == "http.response.start":
+            self._exchange.response.headers = _headers(message["headers"])
+        elif message["type"] == "http.response.body":
+            self._exchange.response.add(message.get("body", b""))
         await self._send(message)
 
     async def explain(self, page: Report, headers: Any = ()) -> None:
@@ -199,8 +216,8 @@ class _Answer:
             (b"cache-control", b"no-store"),
         ]
         exchange.duration = self._outer.recorder.elapsed(exchange)
-        await self._send({"type": "http.response.start", "status": 500, "headers": kept})
-        await self._send({"type": "http.response.body", "body": b"" if self._scope["method"] == "HEAD" else body})
+        await self._pass({"type": "http.response.start", "status": 500, "headers": kept})
+        await self._pass({"type": "http.response.body", "body": b"" if self._scope["method"] == "HEAD" else body})
 
     def _line(self) -> None:
         self.written = True
@@ -261,6 +278,25 @@ class LineHandler(logging.Handler):
             self.handleError(record)
 
 
+class ExchangeLogs(logging.Handler):
+    """Notes log records in the exchange that wrote them."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        super().__init__()
+        self._recorder = recorder
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Note one record."""
+        try:
+            error = record.exc_info[1] if record.exc_info else None
+            text = record.getMessage()
+            if error is not None:
+                text += f"\n{type(error).__name__}: {error}"
+            self._recorder.log(record.levelname.lower(), record.name, text)
+        except Exception:
+            self.handleError(record)
+
+
 # -- words
 
 
@@ -295,6 +331,10 @@ def _target(scope: Scope) -> str:
     path = raw.partition(b"?")[0].decode("latin-1")
     query = scope.get("query_string", b"").decode("latin-1")
     return f"{path}?{query}" if query else path
+
+
+def _headers(pairs: Any) -> list[tuple[str, str]]:
+    return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in pairs]
 
 
 def _header(scope: Scope, name: bytes) -> str | None:

@@ -57,6 +57,9 @@ class Background(assembly.Background):
         exchange = self._recorder.begin("queue", "QUEUE", label)
         await self._run(exchange, partial(super().consume, batch))
         if exchange.error is not None:
+            if self._recorder.journal is not None:
+                ids = [message.id for message in batch.messages]
+                self._recorder.journal.note_failure(ids, exchange.outcome, exchange.key)
             raise exchange.error
 
     async def _run(self, exchange: Exchange, work: Callable[[], Awaitable[None]]) -> None:

@@ -1,14 +1,16 @@
-"""The latest events: requests, batches and triggers, each with the calls of bindings that it made.
+"""Events as they happen: requests, batches and triggers, each with its messages, steps, logs and calls of bindings.
 
-The explorer's live log and the terminal's lines both come from here. What a task calls is put down to the request
-that started it, background work included, because a task inherits its maker's context variables.
+The explorer and the terminal's lines both come from here. What a task calls is put down to the request that started it,
+background work included, because a task inherits its maker's context variables.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import AsyncIterator, Sequence
+import base64
+import secrets
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any, Final, Literal, cast
 
@@ -16,12 +18,18 @@ import attrs
 
 from core.calls import BindingCall, Hookable, Proceed
 from core.context import Clock, system_clock
+from core.dev.journal import Journal
 
-__all__ = ["Exchange", "RecordedCall", "Recorder", "current"]
+__all__ = ["Exchange", "Message", "RecordedCall", "RecordedStep", "Recorder", "current"]
 
-KEPT: Final = 200
 LONGEST_DETAIL: Final = 400
+LONGEST_STATEMENT: Final = 20_000
 MOST_CALLS: Final = 500
+MOST_LOGS: Final = 200
+MOST_BYTES: Final = 64 * 1024
+REPEATED: Final = 5
+"""The same call with other values, so many times in one request, is probably a loop that one call could replace."""
+_WAITING: Final = 5000
 
 current: ContextVar[Exchange | None] = ContextVar("core_dev_exchange", default=None)
 """The request, batch or trigger that is being answered in this context."""
@@ -40,6 +48,50 @@ class RecordedCall:
     error: str | None = None
     background: bool = False
     """True if it began after the response had left."""
+    statements: list[str] = attrs.field(factory=list[str])
+    """The SQL texts that it ran."""
+    rows_read: int | None = None
+    rows_written: int | None = None
+
+
+@attrs.define
+class RecordedStep:
+    """One middleware, or the handler behind them: when it began and how long it took, with all that is inside it."""
+
+    name: str
+    depth: int
+    started: float
+    duration: float | None = None
+
+
+@attrs.define
+class Message:
+    """The headers of a request or response, and the beginning of its body."""
+
+    headers: list[tuple[str, str]] = attrs.field(factory=list[tuple[str, str]])
+    body: bytearray = attrs.field(factory=bytearray)
+    size: int = 0
+
+    def add(self, part: bytes) -> None:
+        """Note a part of the body."""
+        self.size += len(part)
+        room = MOST_BYTES - len(self.body)
+        if room > 0 and part:
+            self.body += part[:room]
+
+    @property
+    def is_whole(self) -> bool:
+        """Return True if all of the body was kept."""
+        return self.size == len(self.body)
+
+    def as_json(self) -> dict[str, Any]:
+        """For the explorer."""
+        found: dict[str, Any] = {"headers": self.headers, "size": self.size, "cut": not self.is_whole, "text": None}
+        try:
+            found["text"] = bytes(self.body).decode("utf-8", "strict" if self.is_whole else "ignore")
+        except UnicodeDecodeError:
+            found["base64"] = base64.b64encode(self.body).decode()
+        return found
 
 
 @attrs.define(eq=False)
@@ -54,20 +106,33 @@ class Exchange:
     """The time it began, in seconds since 1970-01-01 UTC."""
     received: float
     """The time it began, on the monotonic clock."""
+    key: str = ""
     status: int | None = None
     duration: float | None = None
     """Milliseconds until the response was sent, or the batch or trigger was done."""
     outcome: str = ""
     """For what has no status: `ok`, or what it raised."""
+    route: str | None = None
+    request: Message = attrs.field(factory=Message)
+    response: Message = attrs.field(factory=Message)
+    steps: list[RecordedStep] = attrs.field(factory=list[RecordedStep])
+    logs: list[dict[str, Any]] = attrs.field(factory=list[dict[str, Any]])
     calls: list[RecordedCall] = attrs.field(factory=list[RecordedCall])
     left_out: int = 0
     error: Exception | None = None
     notes: list[str] = attrs.field(factory=list[str])
+    repeats: Counter[str] = attrs.field(factory=Counter[str])
 
-    def as_json(self) -> dict[str, Any]:
-        """For the explorer."""
+    @property
+    def repeated(self) -> dict[str, Any] | None:
+        """The call that was made most often with other values, if that is suspicious."""
+        most = self.repeats.most_common(1)
+        return {"what": most[0][0], "times": most[0][1]} if most and most[0][1] >= REPEATED else None
+
+    def summary(self) -> dict[str, Any]:
+        """One line of the explorer's list."""
         return {
-            "number": self.number,
+            "key": self.key,
             "kind": self.kind,
             "method": self.method,
             "path": self.path,
@@ -75,29 +140,51 @@ class Exchange:
             "status": self.status,
             "duration": self.duration,
             "outcome": self.outcome,
+            "calls": len(self.calls) + self.left_out,
+            "failed": self.error is not None,
+            "repeated": self.repeated is not None,
+        }
+
+    def as_json(self) -> dict[str, Any]:
+        """All of it, for the explorer."""
+        return {
+            **self.summary(),
+            "route": self.route,
+            "request": self.request.as_json(),
+            "response": self.response.as_json(),
+            "steps": [attrs.asdict(step) for step in self.steps],
+            "logs": self.logs,
             "calls": [attrs.asdict(call) for call in self.calls],
             "leftOut": self.left_out,
+            "repeated": self.repeated,
             "error": None if self.error is None else f"{type(self.error).__name__}: {self.error}",
             "notes": self.notes,
         }
 
 
 class Recorder:
-    """The last exchanges, and whoever wants to hear of new ones."""
+    """The exchanges, and whoever wants to hear of new ones. Without a journal, what is over is forgotten."""
 
-    def __init__(self, *, clock: Clock = system_clock) -> None:
+    def __init__(self, *, clock: Clock = system_clock, journal: Journal | None = None) -> None:
         self.clock = clock
-        self.exchanges: deque[Exchange] = deque(maxlen=KEPT)
-        self._count = 0
+        self.journal = journal
+        self.count: int = 0
+        self._process = secrets.token_hex(4)
+        self._running: dict[str, Exchange] = {}
         self._listeners: set[asyncio.Queue[Exchange | None]] = set()
 
     def begin(self, kind: Literal["request", "queue", "cron"], method: str, path: str) -> Exchange:
         """Open an exchange."""
-        self._count += 1
-        exchange = Exchange(self._count, kind, method, path, self.clock.time(), self.clock.monotonic())
-        self.exchanges.append(exchange)
+        self.count += 1
+        key = self.key(self.count)
+        exchange = Exchange(self.count, kind, method, path, self.clock.time(), self.clock.monotonic(), key)
+        self._running[key] = exchange
         self.changed(exchange)
         return exchange
+
+    def key(self, number: int) -> str:
+        """The key of the exchange of a number: each process counts from 1."""
+        return f"{self._process}-{number}"
 
     def elapsed(self, exchange: Exchange) -> float:
         """Milliseconds since it began."""
@@ -107,11 +194,28 @@ class Recorder:
         """Its response was sent, or it is done."""
         if exchange.duration is None:
             exchange.duration = self.elapsed(exchange)
+        self._running.pop(exchange.key, None)
+        self._keep(exchange)
         self.changed(exchange)
+
+    def find(self, key: str) -> dict[str, Any] | None:
+        """Everything that is known of an exchange."""
+        running = self._running.get(key)
+        if running is not None:
+            return running.as_json()
+        return None if self.journal is None else self.journal.detail(key)
+
+    def page(self, before: int | None, limit: int) -> tuple[list[dict[str, Any]], int | None]:
+        """Summaries, the latest first, and where the next page begins. The first page has what runs now as well."""
+        running = [exchange.summary() for exchange in reversed(self._running.values())] if before is None else []
+        past, after = ([], None) if self.journal is None else self.journal.page(before, limit)
+        return running + past, after
 
     async def hook(self, call: BindingCall, proceed: Proceed, /) -> Any:
         """Record a call of a binding in the exchange that it belongs to: a `core.calls.CallHook`."""
         exchange = current.get()
+        if call.kind == "durable_object" and call.target and self.journal is not None:
+            self.journal.note_name(call.binding, str(call.target[0]))
         if exchange is None:
             return await proceed()
         if len(exchange.calls) >= MOST_CALLS:
@@ -124,17 +228,30 @@ class Recorder:
             _shortened(_described(call), LONGEST_DETAIL),
             self.elapsed(exchange),
             background=exchange.duration is not None,
+            statements=[_shortened(sql, LONGEST_STATEMENT) for sql in _statements(call)],
         )
         exchange.calls.append(recorded)
+        what = recorded.statements[0] if len(recorded.statements) == 1 else ""
+        exchange.repeats[f"{call.binding}.{call.method} {what}".strip()] += 1
         try:
-            return await proceed()
+            result = await proceed()
+            _count_rows(recorded, result)
+            return result
         except BaseException as error:
             recorded.error = f"{type(error).__name__}: {error}"
             raise
         finally:
             recorded.duration = self.elapsed(exchange) - recorded.started
-            if exchange.duration is not None:
+            if exchange.key not in self._running:
+                self._keep(exchange)
                 self.changed(exchange)
+
+    def log(self, level: str, logger: str, text: str) -> None:
+        """Note a line of a log in the exchange that wrote it."""
+        exchange = current.get()
+        if exchange is not None and len(exchange.logs) < MOST_LOGS:
+            line = {"level": level, "logger": logger, "text": _shortened(text, 4000), "at": self.elapsed(exchange)}
+            exchange.logs.append(line)
 
     def changed(self, exchange: Exchange) -> None:
         """Tell the listeners. One that does not keep up misses some."""
@@ -150,22 +267,64 @@ class Recorder:
                 listener.get_nowait()
             listener.put_nowait(None)
 
-    async def follow(self) -> AsyncIterator[Exchange]:
-        """Every exchange that begins or changes from now on."""
-        listener: asyncio.Queue[Exchange | None] = asyncio.Queue(KEPT)
+    async def follow(self, together: float = 0) -> AsyncIterator[list[Exchange]]:
+        """Exchanges that begin or change from now on, each once for all that happens within `together` seconds."""
+        listener: asyncio.Queue[Exchange | None] = asyncio.Queue(_WAITING)
         self._listeners.add(listener)
         try:
-            while (exchange := await listener.get()) is not None:
-                yield exchange
+            while True:
+                found: dict[str, Exchange] = {}
+                exchange = await listener.get()
+                if together and exchange is not None:
+                    await asyncio.sleep(together)
+                while exchange is not None:
+                    found[exchange.key] = exchange
+                    if listener.empty():
+                        break
+                    exchange = listener.get_nowait()
+                if found:
+                    yield [*found.values()]
+                if exchange is None:
+                    return
         finally:
             self._listeners.discard(listener)
+
+    def _keep(self, exchange: Exchange) -> None:
+        if self.journal is not None:
+            self.journal.write(exchange.key, exchange.summary(), exchange.as_json())
+
+
+def _statements(call: BindingCall) -> list[str]:
+    if call.kind != "d1":
+        return []
+    if call.target:
+        return [str(call.target[0])]
+    given = call.args[0] if call.args else None
+    if call.method == "batch" and isinstance(given, (list, tuple)):
+        return [str(getattr(one, "sql", "")) for one in cast("Sequence[object]", given)[:50]]
+    return [given] if call.method == "exec" and isinstance(given, str) else []
+
+
+def _count_rows(recorded: RecordedCall, result: Any) -> None:
+    """Note the rows that statements read and wrote, as far as their answer tells."""
+    if recorded.kind != "d1":
+        return
+    results: list[Any] = [*result] if isinstance(result, (list, tuple)) else [result]
+    metas = [meta for each in results if (meta := getattr(each, "meta", None)) is not None]
+    if metas:
+        recorded.rows_read = sum(meta.rows_read for meta in metas)
+        recorded.rows_written = sum(meta.rows_written for meta in metas)
+    elif recorded.method == "raw":
+        recorded.rows_read = len(results)
+    elif recorded.method in ("first", "one"):
+        recorded.rows_read = 0 if result is None else 1
 
 
 def _described(call: BindingCall) -> str:
     """A statement and its values, or the arguments of any other call, without options that are the defaults."""
     if call.kind == "d1" and call.target:
         return _statement(*call.target)
-    defaults: dict[str, Any] = getattr(call.function, "__kwdefaults__", None) or {}
+    defaults: Mapping[str, Any] = getattr(call.function, "__kwdefaults__", None) or {}
     given = {name: value for name, value in call.options.items() if name not in defaults or value != defaults[name]}
     return ", ".join([*map(_value, call.args), *(f"{name}={_value(value)}" for name, value in given.items())])
 

@@ -21,11 +21,12 @@ from collections.abc import Generator
 from typing import Any, Final
 
 from core.assembly.project import Loaded, load
-from core.dev.application import DevApplication, Failed, LineHandler
+from core.dev.application import DevApplication, ExchangeLogs, Failed, LineHandler
 from core.dev.background import Background
 from core.dev.explorer.app import Explorer
 from core.dev.findings import findings_of
 from core.dev.guard import Guard, is_loopback
+from core.dev.journal import Journal
 from core.dev.loop_watch import LoopWatch
 from core.dev.options import Options, Start
 from core.dev.record import Recorder
@@ -61,7 +62,11 @@ class _Serving:
         self._start = start
         self._pipe = pipe
         self._style = Style(sys.stdout)
-        self._recorder = Recorder()
+        explains = options.explorer if options.explorer is not None else is_loopback(options.host)
+        journal = Journal(options.state_folder / "explorer.sqlite", fresh=start.first) if explains else None
+        self._recorder = Recorder(journal=journal)
+        self._explains = explains
+        self._logs = ExchangeLogs(self._recorder)
         self._stop = asyncio.Event()
         self._force = asyncio.Event()
 
@@ -82,7 +87,7 @@ class _Serving:
             return 2 if isinstance(failed, ConfigurationError) else 1
         address = self._listener.getsockname()
         guard = Guard(options.host, address[1], options.token)
-        explains = options.explorer if options.explorer is not None else is_loopback(options.host)
+        explains = self._explains
         background = None if loaded is None else Background(loaded, context, recorder, write=_write, style=style)
         explorer = Explorer(options, guard, recorder, loaded, failed, background) if explains else None
         application = DevApplication(
@@ -98,6 +103,8 @@ class _Serving:
             write=_write,
             style=style,
         )
+        if explorer is not None:
+            explorer.requests.application = application
         config = uvicorn.Config(
             application,
             lifespan="off",
@@ -126,6 +133,7 @@ class _Serving:
             watch.stop()
             stopping.cancel()
             logging.getLogger().removeHandler(logger)
+            logging.getLogger().removeHandler(self._logs)
             if loaded is not None:
                 await loaded.close()
 
@@ -253,6 +261,7 @@ class _Serving:
             handler = root.handlers[0]
         else:
             root.addHandler(handler)
+        root.addHandler(self._logs)
         root.setLevel(logging.INFO)
         for name in ("uvicorn", "asyncio", "watchfiles"):
             logging.getLogger(name).setLevel(logging.WARNING)

@@ -8,8 +8,6 @@ reach the host, the page itself asks for it.
 from __future__ import annotations
 
 import asyncio
-import secrets
-from collections.abc import AsyncIterator
 from importlib import resources
 from typing import Any, Final
 
@@ -19,7 +17,13 @@ from core.app import App
 from core.assembly.project import Loaded, consumers_of
 from core.dev.background import Background
 from core.dev.explorer.api import ApiPages
-from core.dev.explorer.bindings import BindingPages
+from core.dev.explorer.durable import ObjectPages
+from core.dev.explorer.kv import KVPages
+from core.dev.explorer.places import Places
+from core.dev.explorer.queues import QueuePages
+from core.dev.explorer.r2 import R2Pages
+from core.dev.explorer.requests import RequestPages
+from core.dev.explorer.sql import SQLPages
 from core.dev.findings import findings_of
 from core.dev.guard import Guard
 from core.dev.options import Options
@@ -28,18 +32,14 @@ from core.dev.report import report
 from core.errors import BindingError, CoreError
 from core.handlers import Next
 from core.hosts.asgi import AsgiApplication, asgi
-from core.http import json as strict_json
 from core.request import Request
 from core.response import Response
 from core.router import Router
 
 __all__ = ["Explorer"]
 
-_FILES: Final = {
-    "api.js": "text/javascript; charset=utf-8",
-    "explorer.css": "text/css; charset=utf-8",
-    "explorer.js": "text/javascript; charset=utf-8",
-}
+_TYPES: Final = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
+_PAGE: Final = resources.files("core.dev.explorer") / "page"
 
 
 class Explorer:
@@ -60,13 +60,13 @@ class Explorer:
         self._loaded = loaded
         self._failed = failed
         self._background = background
-        # Exchanges are numbered from 1 in each process: the page tells them apart by this.
-        self._process = secrets.token_hex(4)
+        self.requests: RequestPages = RequestPages(recorder)
         app: App[Any] = App()
         app.use(self._only_from_here)
         app.get("/_core", self._page)
-        for name in _FILES:
-            app.get(f"/_core/{name}", self._file)
+        for file in _PAGE.iterdir():
+            if file.name.endswith(tuple(_TYPES)):
+                app.get(f"/_core/{file.name}", self._file)
         api: Router[Any, Any] = Router()
         app.use("/_core/api", api)
         self._routes(api)
@@ -77,10 +77,18 @@ class Explorer:
     def _routes(self, api: Router[Any, Any]) -> None:
         api.use(self._only_with_token)
         api.get("/overview", self._overview)
-        api.get("/exchanges", self._exchanges)
-        api.get("/live", self._live)
-        BindingPages(self._loaded, self._recorder).add_to(api)
-        ApiPages(self._options).add_to(api)
+        places = Places(self._loaded)
+        pages = (
+            self.requests,
+            ApiPages(self._options),
+            KVPages(places),
+            SQLPages(places, self._recorder),
+            R2Pages(places),
+            QueuePages(places, self._recorder),
+            ObjectPages(places, self._recorder),
+        )
+        for one in pages:
+            one.add_to(api)
         api.get("/cron", self._cron)
         api.post("/cron/run", self._cron_run)
         api.get("/configuration", self._configuration)
@@ -122,7 +130,7 @@ class Explorer:
         token = req.query.get("token")
         if self._guard.public and not self._guard.allows_token(token):
             raise CoreError(403, "Open the explorer from the address that `core dev` shows: it has a token")
-        html = (resources.files("core.dev.explorer") / "explorer.html").read_text("utf-8")
+        html = (_PAGE / "index.html").read_text("utf-8")
         res.header(
             "content-security-policy",
             "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
@@ -133,8 +141,8 @@ class Explorer:
 
     async def _file(self, req: Request[Any], res: Response) -> None:
         name = req.path.rpartition("/")[2]
-        res.header("content-type", _FILES[name])
-        res.send((resources.files("core.dev.explorer") / name).read_bytes())
+        res.header("content-type", _TYPES[f".{name.rpartition('.')[2]}"])
+        res.send((_PAGE / name).read_bytes())
 
     # -- what there is
 
@@ -145,7 +153,7 @@ class Explorer:
             if self._failed is not None:
                 found = report(self._failed, root=self._options.root)
                 problem = {"kind": found.kind, "message": found.message, "problems": found.problems, "fix": found.fix}
-            res.json({"name": self._options.root.name, "failed": problem, "process": self._process})
+            res.json({"name": self._options.root.name, "failed": problem})
             return
         worker = loaded.configuration.worker
         res.json(
@@ -153,7 +161,6 @@ class Explorer:
                 "name": worker.name or self._options.root.name,
                 "environment": loaded.configuration.environment,
                 "failed": None,
-                "process": self._process,
                 "state": str(self._options.state_folder),
                 "bindings": [
                     {
@@ -170,17 +177,6 @@ class Explorer:
                 "notices": list(loaded.notices),
             }
         )
-
-    async def _exchanges(self, req: Request[Any], res: Response) -> None:
-        res.json([exchange.as_json() for exchange in self._recorder.exchanges])
-
-    async def _live(self, req: Request[Any], res: Response) -> None:
-        async def lines() -> AsyncIterator[bytes]:
-            yield b"\n"
-            async for exchange in self._recorder.follow():
-                yield strict_json.dumps(exchange.as_json()).encode() + b"\n"
-
-        res.stream(lines(), content_type="application/x-ndjson")
 
     async def _configuration(self, req: Request[Any], res: Response) -> None:
         loaded = self._loaded

@@ -1,74 +1,65 @@
-"""Stored values as the explorer's page can show them, and what lies in the storage of a Durable Object."""
+"""Stored values as the explorer's page can show them."""
 
 from __future__ import annotations
 
 import base64
-import contextlib
-import sqlite3
-from pathlib import Path
+import json
 from typing import Any, Final, cast
 
 from core.backends.embedded.clone import load
 
-__all__ = ["cell", "objects_in", "shown", "storage_of"]
+__all__ = ["cell", "cloned", "from_cell", "shown"]
 
 _SHOWN_VALUE: Final = 256 * 1024
-_SHOWN_ENTRIES: Final = 200
-_SHOWN_ROWS: Final = 50
-_LONGEST: Final = 2000
+_LONGEST: Final = 20_000
+_LARGEST_EXACT: Final = 2**53 - 1
 
 
 def shown(value: bytes) -> dict[str, Any]:
     """A value as text where it is text, else as base64; cut where it is long."""
     part = value[:_SHOWN_VALUE]
+    cut = len(part) < len(value)
     try:
         # The cut may have gone through a letter.
-        text = part.decode("utf-8", "strict" if len(part) == len(value) else "ignore")
+        text = part.decode("utf-8", "ignore" if cut else "strict")
     except UnicodeDecodeError:
-        return {"base64": base64.b64encode(part).decode(), "text": None, "size": len(value)}
-    return {"text": text, "size": len(value), "cut": len(part) < len(value)}
+        text = None
+    if text is None or "\0" in text:
+        return {"base64": base64.b64encode(part).decode(), "text": None, "size": len(value), "cut": cut}
+    return {"text": text, "size": len(value), "cut": cut}
 
 
 def cell(value: Any) -> Any:
-    """A value of a SQL row as JSON can say it."""
+    """A value of a SQL row as JSON can say it. What JavaScript has no number for is text."""
     if isinstance(value, (bytes, bytearray, memoryview)):
-        data = cast("bytes | bytearray | memoryview[int]", value)
-        return {"base64": base64.b64encode(bytes(data)).decode(), "size": len(data)}
+        data = bytes(cast("bytes | bytearray | memoryview[int]", value))
+        return {"base64": base64.b64encode(data[:_LONGEST]).decode(), "size": len(data)}
+    if isinstance(value, str) and len(value) > _LONGEST:
+        return {"text": value[:_LONGEST], "size": len(value)}
+    if isinstance(value, int) and abs(value) > _LARGEST_EXACT:
+        return {"text": str(value), "size": 0}
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        return {"text": str(value), "size": 0}
     return value
 
 
-def objects_in(place: str) -> list[str]:
-    """The ids of the Durable Objects that have a storage in the folder `place`."""
-    folder = Path(place)
-    return sorted(file.stem for file in folder.glob("*.sqlite")) if folder.is_dir() else []
+def from_cell(value: Any) -> Any:
+    """A value for SQL as the page sends it: base64 in a dict is bytes."""
+    if isinstance(value, dict):
+        given = cast("dict[str, Any]", value)
+        return base64.b64decode(given["base64"]) if "base64" in given else str(given.get("text", ""))
+    return value
 
 
-def storage_of(place: str, id: str) -> dict[str, Any]:
-    """Return the storage of an object. Read beside the object, which keeps its own connection; nothing is written."""
-    file = Path(place) / f"{id}.sqlite"
-    with contextlib.closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as connection:
-        entries = [
-            {"key": key.decode("utf-8", "replace"), "value": _stored(value)}
-            for key, value in connection.execute(
-                "SELECT key, value FROM _cf_KV ORDER BY key LIMIT ?", (_SHOWN_ENTRIES,)
-            )
-        ]
-        names = [
-            row[0]
-            for row in connection.execute(
-                "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' "
-                "AND name NOT LIKE '\\_cf\\_%' ESCAPE '\\' ORDER BY name"
-            )
-        ]
-        tables = {}
-        for name in names:
-            quoted = name.replace('"', '""')
-            cursor = connection.execute(f'SELECT * FROM "{quoted}" LIMIT ?', (_SHOWN_ROWS,))
-            columns = [column[0] for column in cursor.description]
-            tables[name] = {"columns": columns, "rows": [[cell(value) for value in row] for row in cursor]}
-    return {"entries": entries, "tables": tables}
-
-
-def _stored(value: bytes) -> str:
-    text = repr(load(value))
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+def cloned(value: bytes) -> dict[str, Any]:
+    """A value that was stored by structured clone: as JSON where it can be edited as that, else as Python writes it."""
+    loaded = load(value)
+    try:
+        text = json.dumps(loaded, ensure_ascii=False, allow_nan=False, indent=2)
+        # A tuple, a set or a key that is a number would come back as something else.
+        if json.loads(text) == loaded and not isinstance(loaded, tuple) and len(text) <= _LONGEST:
+            return {"json": text, "text": text}
+    except (TypeError, ValueError):
+        pass
+    text = repr(loaded)
+    return {"json": None, "text": text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"}

@@ -1,5 +1,6 @@
 """An application with one binding of every kind that the explorer shows."""
 
+import logging
 from typing import Any
 
 import attrs
@@ -20,6 +21,7 @@ from core import (
     ScheduledEvent,
     create_app,
 )
+from core.bindings.durable_object import AlarmInvocationInfo
 
 
 @attrs.frozen
@@ -28,6 +30,9 @@ class Job:
 
 
 class Counter(DurableObject[Any]):
+    async def alarm(self, info: AlarmInvocationInfo, /) -> None:
+        await self.ctx.storage.put("rang", True)
+
     async def increment(self) -> int:
         value: int = (await self.ctx.storage.get("value") or 0) + 1
         await self.ctx.storage.put("value", value)
@@ -63,6 +68,18 @@ async def send_job(req: Request[Env], res: Response) -> None:
 @app.post("/count")
 async def count(req: Request[Env], res: Response) -> None:
     res.json({"count": await req.env.COUNTER.get_by_name("one").increment()})
+
+
+@app.get("/slow-list")
+async def slow_list(req: Request[Env], res: Response) -> None:
+    logging.getLogger("workshop").warning("one statement for each job")
+    found = [await req.env.DB.prepare("SELECT text FROM jobs WHERE id = ?").bind(id).first() for id in range(1, 13)]
+    res.json({"jobs": len(found)})
+
+
+@app.post("/echo")
+async def echo(req: Request[Env], res: Response) -> None:
+    res.json(await req.json())
 
 
 @app.get("/broken")

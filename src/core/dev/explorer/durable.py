@@ -1,0 +1,224 @@
+"""The panel "Durable Objects": those of a class, what each has stored, its alarm and its sockets.
+
+Storage is read beside the object. It is written through the object, in its own process and its own order: an instance
+that keeps a copy in memory does not notice, exactly as on the platform.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+
+from core.dev.explorer.places import Places
+from core.dev.explorer.rows import Asked, Listing, read
+from core.dev.explorer.values import cell, cloned
+from core.dev.record import Recorder
+from core.errors import CoreError
+from core.request import Request
+from core.response import Response
+from core.router import Router
+
+__all__ = ["ObjectPages"]
+
+_SHOWN_ROWS: Final = 200
+_ENTRIES: Final = Listing(
+    {"key": "CAST(key AS TEXT)", "size": "length(value)", "value": "value"}, "_cf_KV", "key", ("key",)
+)
+
+
+@attrs.frozen
+class Stored:
+    """A value under a key, as JSON."""
+
+    key: str
+    json: str
+
+
+@attrs.frozen
+class Keys:
+    """Keys to delete."""
+
+    keys: list[str]
+
+
+@attrs.frozen
+class Query:
+    """A statement for the object's database."""
+
+    sql: str
+
+
+@attrs.frozen
+class Alarm:
+    """The time of an alarm in milliseconds since 1970, or None to take it back."""
+
+    time: int | None
+
+
+class ObjectPages:
+    """The handlers."""
+
+    def __init__(self, places: Places, recorder: Recorder) -> None:
+        self._places = places
+        self._recorder = recorder
+
+    def add_to(self, api: Router[Any, Any]) -> None:
+        """Add the routes."""
+        api.get("/objects", self._namespaces)
+        api.get("/objects/:binding", self._list)
+        api.get("/objects/:binding/named", self._named)
+        api.get("/objects/:binding/:id", self._object)
+        api.get("/objects/:binding/:id/entries", self._entries)
+        api.put("/objects/:binding/:id/entry", self._put)
+        api.post("/objects/:binding/:id/delete", self._delete)
+        api.post("/objects/:binding/:id/query", self._query)
+        api.put("/objects/:binding/:id/alarm", self._set_alarm)
+        api.post("/objects/:binding/:id/alarm/fire", self._fire)
+
+    # -- which there are
+
+    async def _namespaces(self, req: Request[Any], res: Response) -> None:
+        namespaces = self._places.loaded.bindings.namespaces.items()
+        res.json(
+            [
+                {"name": name, "className": one.objects.cls.__name__, "objects": len(_ids(one))}
+                for name, one in namespaces
+            ]
+        )
+
+    def _namespace(self, req: Request[Any]) -> Any:
+        namespace = self._places.loaded.bindings.namespaces.get(req.params["binding"])
+        if namespace is None:
+            raise CoreError(404, "There is no such namespace")
+        return namespace
+
+    def _names(self, req: Request[Any]) -> dict[str, str]:
+        """The names that objects were called by, by id."""
+        journal, namespace = self._recorder.journal, self._namespace(req)
+        known = [] if journal is None else journal.names(req.params["binding"])
+        return {str(namespace.id_from_name(name)): name for name in known}
+
+    async def _list(self, req: Request[Any], res: Response) -> None:
+        asked, names = Asked.of(req), self._names(req)
+        wanted = asked.search.lower()
+        found = [(names.get(id, ""), id) for id in _ids(self._namespace(req))]
+        found = sorted((one for one in found if wanted in one[0].lower() or wanted in one[1]), key=_named_first)
+        part = found[asked.offset : asked.offset + asked.limit]
+        res.json({"rows": [{"id": id, "name": name or None} for name, id in part], "total": len(found)})
+
+    async def _named(self, req: Request[Any], res: Response) -> None:
+        name = req.query.get("name") or ""
+        id = str(self._namespace(req).id_from_name(name))
+        if id not in _ids(self._namespace(req)):
+            raise CoreError(404, f"No object named {name} has stored anything")
+        if self._recorder.journal is not None:
+            self._recorder.journal.note_name(req.params["binding"], name)
+        res.json({"id": id})
+
+    # -- one of them
+
+    def _file(self, req: Request[Any]) -> Path:
+        namespace, id = self._namespace(req), req.params["id"]
+        if id not in _ids(namespace):
+            raise CoreError(404, "There is no such object, or it has stored nothing")
+        return Path(namespace.objects.location) / f"{id}.sqlite"
+
+    def _living(self, req: Request[Any]) -> Any:
+        self._file(req)
+        namespace = self._namespace(req)
+        return namespace.objects.object(namespace.id_from_string(req.params["id"]))
+
+    async def _object(self, req: Request[Any], res: Response) -> None:
+        file, namespace, id = self._file(req), self._namespace(req), req.params["id"]
+        living = self._living(req)
+        sockets = living.sockets
+        tables = await read(file, _tables) or []
+        res.json(
+            {
+                "id": id,
+                "name": self._names(req).get(id),
+                "className": namespace.objects.cls.__name__,
+                "size": file.stat().st_size,
+                "alarm": await living.storage.get_alarm(),
+                "handlesAlarms": living.has_alarm_handler,
+                "sockets": [{"tags": sockets.tags(one)} for one in sockets.tagged(None)],
+                "tables": tables,
+            }
+        )
+
+    async def _entries(self, req: Request[Any], res: Response) -> None:
+        found = await _ENTRIES.read(self._file(req), Asked.of(req))
+        rows = [{"key": key, "size": size, **cloned(value)} for key, size, value in found.rows]
+        res.json({"rows": rows, "total": found.total})
+
+    async def _put(self, req: Request[Any], res: Response) -> None:
+        stored = await req.json(Stored)
+        try:
+            value = json.loads(stored.json)
+        except ValueError as error:
+            raise CoreError(400, f"The value is not JSON: {error}") from None
+        storage = self._living(req).storage
+        await storage.put(stored.key, value)
+        await storage.sync()
+        res.json({"ok": True})
+
+    async def _delete(self, req: Request[Any], res: Response) -> None:
+        keys = (await req.json(Keys)).keys
+        storage = self._living(req).storage
+        for key in keys:
+            await storage.delete(key)
+        await storage.sync()
+        res.json({"deleted": len(keys)})
+
+    async def _query(self, req: Request[Any], res: Response) -> None:
+        storage = self._living(req).storage
+        started = self._recorder.clock.monotonic()
+        cursor = storage.sql.exec((await req.json(Query)).sql)
+        rows = [[cell(value) for value in row] for row in cursor.raw()]
+        await storage.sync()
+        res.json(
+            {
+                "columns": cursor.column_names,
+                "rows": rows[:_SHOWN_ROWS],
+                "more": len(rows) > _SHOWN_ROWS,
+                "changes": cursor.rows_written,
+                "duration": (self._recorder.clock.monotonic() - started) * 1000,
+            }
+        )
+
+    async def _set_alarm(self, req: Request[Any], res: Response) -> None:
+        time = (await req.json(Alarm)).time
+        storage = self._living(req).storage
+        await (storage.delete_alarm() if time is None else storage.set_alarm(time))
+        await storage.sync()
+        res.json({"ok": True})
+
+    async def _fire(self, req: Request[Any], res: Response) -> None:
+        res.json({"fired": await self._living(req).alarm.fire_now()})
+
+
+def _named_first(one: tuple[str, str]) -> tuple[bool, str, str]:
+    return (not one[0], *one)
+
+
+def _ids(namespace: Any) -> list[str]:
+    """The ids of the objects that have a storage."""
+    folder = Path(namespace.objects.location)
+    return sorted(file.stem for file in folder.glob("*.sqlite")) if folder.is_dir() else []
+
+
+def _tables(connection: sqlite3.Connection) -> list[dict[str, Any]]:
+    names = connection.execute(
+        "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' "
+        "AND name NOT LIKE '\\_cf\\_%' ESCAPE '\\' ORDER BY name"
+    ).fetchall()
+    counted: list[dict[str, Any]] = []
+    for (name,) in names:
+        columns = [row[1] for row in connection.execute(f'PRAGMA table_info("{name}")').fetchall()]
+        rows = connection.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0]
+        counted.append({"name": name, "columns": columns, "rows": rows})
+    return counted

@@ -1,0 +1,122 @@
+// A table of any length: the rows in view are in the page, and of those that the server has only the pages in view.
+import { count, html, say, some } from "./core.js";
+import { elementScroll, observeElementOffset, observeElementRect, useEffect, useLayoutEffect, useMemo, useReducer, useRef, useState, Virtualizer } from "./vendor.js";
+
+const CHUNK = 100;
+let grids = 0;
+
+// Rows that the server has: `load(offset, limit)` gives { rows, total }. `key` says which list it is; `turn` that it may
+// have changed. What was there stays until the new rows have come.
+export function useRemote(load, key, turn) {
+  const [, redraw] = useReducer((number) => number + 1, 0);
+  const state = useRef({ key: null, turn: null, chunks: new Map(), total: null, error: null });
+  const here = state.current;
+  if (here.key !== key) Object.assign(here, { key, turn, chunks: new Map(), total: null, error: null, asked: new Set() });
+  else if (here.turn !== turn) Object.assign(here, { turn, asked: new Set() });
+  const want = (first, last) => {
+    for (let chunk = Math.floor(first / CHUNK); chunk <= Math.floor(last / CHUNK); chunk += 1) {
+      if (here.asked.has(chunk)) continue;
+      here.asked.add(chunk);
+      const asked = here.asked;
+      load(chunk * CHUNK, CHUNK).then((found) => {
+        if (here.asked !== asked) return;
+        here.chunks.set(chunk, found.rows);
+        if (here.total !== found.total && here.total !== null) for (const one of [...here.chunks.keys()]) if (one * CHUNK >= found.total) here.chunks.delete(one);
+        Object.assign(here, { total: found.total, error: null, found });
+        redraw();
+      }, (error) => {
+        if (here.asked !== asked) return;
+        if (here.total === null) here.error = error; else say(error.message, true);
+        redraw();
+      });
+    }
+  };
+  useEffect(() => want(0, 0), [key, turn]);
+  return { total: here.total, error: here.error, found: here.found, want, row: (index) => here.chunks.get(Math.floor(index / CHUNK))?.[index % CHUNK] };
+}
+
+export const local = (rows) => ({ total: rows.length, error: null, want: () => {}, row: (index) => rows[index], rows });
+
+// `columns`: { name, label, width, n (a number), sort, cell(row) }. `id(row)` names a row, `open(row)` opens it.
+// `marks`: { chosen: Set, set } lets rows be marked with a box or the space bar.
+export function Grid({ label, columns: every, source, id, open, opened, sort, onSort, marks, height = 32, empty }) {
+  const scroller = useRef(null), name = useMemo(() => `grid-${(grids += 1)}`, []);
+  const [, redraw] = useReducer((number) => number + 1, 0);
+  const [active, setActive] = useState(0);
+  const total = source.total ?? 0;
+  const options = {
+    count: total, estimateSize: () => height, overscan: 8, getScrollElement: () => scroller.current,
+    scrollToFn: elementScroll, observeElementRect, observeElementOffset, onChange: () => redraw(), paddingStart: 0,
+  };
+  const virtual = useMemo(() => new Virtualizer(options), []);
+  virtual.setOptions(options);
+  useLayoutEffect(() => virtual._didMount(), []);
+  useLayoutEffect(() => virtual._willUpdate());
+  const items = virtual.getVirtualItems();
+  const first = items[0]?.index ?? 0, last = items[items.length - 1]?.index ?? 0;
+  useEffect(() => { if (total) source.want(first, last); });
+  keepPlace(source, id, scroller, height, active, setActive);
+
+  // What is `roomy` gives way where there is little room.
+  const width = virtual.scrollRect?.width ?? 1000;
+  const columns = every.filter((one) => !one.roomy || width > one.roomy);
+  const template = `${marks ? "2.2rem " : ""}${columns.map((one) => one.width || "minmax(6rem, 1fr)").join(" ")}`;
+  const move = (index) => {
+    const next = Math.min(Math.max(index, 0), total - 1);
+    setActive(next);
+    virtual.scrollToIndex(next, { align: "auto" });
+  };
+  const mark = (row) => {
+    const chosen = new Set(marks.chosen);
+    if (!chosen.delete(id(row))) chosen.add(id(row));
+    marks.set(chosen);
+  };
+  const keys = (event) => {
+    if (event.target !== scroller.current || event.ctrlKey || event.metaKey || event.altKey) return;
+    const page = Math.max(1, Math.floor((scroller.current.clientHeight - height) / height));
+    const step = { ArrowDown: active + 1, ArrowUp: active - 1, PageDown: active + page, PageUp: active - page, Home: 0, End: total - 1 }[event.key];
+    const row = source.row(active);
+    if (step !== undefined) move(step);
+    else if (event.key === "Enter" && row && open) open(row);
+    else if (event.key === " " && row && marks) mark(row);
+    else return;
+    event.preventDefault();
+  };
+  if (source.error) return html`<div class="problem" role="alert">${source.error.message}</div>`;
+  const shape = { gridTemplateColumns: template };
+  const head = html`<div class="row head" role="row" aria-rowindex="1" style=${shape}>
+    ${marks && html`<div role="columnheader" class="mark"><span class="away">Marked</span></div>`}
+    ${columns.map((one) => html`<div role="columnheader" class=${one.n ? "n" : ""} aria-sort=${sort?.by === one.sort && one.sort ? (sort.down ? "descending" : "ascending") : null}>
+      ${one.sort && onSort ? html`<button type="button" tabindex="-1" onClick=${() => onSort({ by: one.sort, down: sort?.by === one.sort ? !sort.down : false })}>${one.label}<i aria-hidden="true">${sort?.by === one.sort ? (sort.down ? "↓" : "↑") : ""}</i></button>` : one.label}</div>`)}</div>`;
+  return html`<div class="grid" ref=${scroller} role="grid" aria-label=${label} aria-rowcount=${total + 1} tabindex="0" aria-multiselectable=${marks ? "true" : null}
+      aria-activedescendant=${total ? `${name}-${active}` : null} onKeyDown=${keys}>
+    <div role="rowgroup" class="top">${head}</div>
+    <div role="rowgroup" class="rows" style=${{ height: `${virtual.getTotalSize()}px` }}>${items.map((item) => {
+      const row = source.row(item.index);
+      const key = row ? id(row) : null, current = item.index === active ? " active" : "";
+      return html`<div key=${item.index} id=${`${name}-${item.index}`} role="row" aria-rowindex=${item.index + 2} aria-selected=${row && (marks ? marks.chosen.has(key) : key === opened) ? "true" : "false"}
+          class=${`row${current}${row && key === opened ? " opened" : ""}${open ? " opens" : ""}`} style=${{ ...shape, height: `${height}px`, transform: `translateY(${item.start}px)` }}
+          onClick=${(event) => { setActive(item.index); if (row && open && !event.target.closest("a, button, input")) open(row); }}>
+        ${marks && html`<div role="gridcell" class="mark">${row && html`<input type="checkbox" tabindex="-1" aria-label=${`Mark ${key}`} checked=${marks.chosen.has(key)} onChange=${() => mark(row)} />`}</div>`}
+        ${columns.map((one) => html`<div role="gridcell" class=${one.n ? "n" : one.class || ""}>${row ? one.cell(row) : ""}</div>`)}</div>`;
+    })}</div>
+    ${total === 0 && source.total !== null ? html`<div role="rowgroup"><div role="row" class="nothing"><div role="gridcell">${empty}</div></div></div>` : null}
+  </div>`;
+}
+
+// New rows at the beginning of a list must not push away what somebody is reading.
+function keepPlace(source, id, scroller, height, active, setActive) {
+  const before = useRef(null);
+  useLayoutEffect(() => {
+    const { rows } = source, old = before.current;
+    before.current = rows ? { first: rows.length ? id(rows[0]) : null, rows } : null;
+    if (!rows || !old?.first || old.rows === rows || !rows.length || id(rows[0]) === old.first) return;
+    const added = rows.findIndex((row) => id(row) === old.first);
+    if (added <= 0) return;
+    if (active > 0 || document.activeElement === scroller.current) setActive(active + added);
+    if (scroller.current.scrollTop > 0) scroller.current.scrollTop += added * height;
+  });
+}
+
+// How many rows there are, and of them marked.
+export const Total = ({ source, what, marks }) => html`<p class="total" role="status">${source.total === null ? "" : some(source.total, what)}${marks?.chosen.size ? `, ${count(marks.chosen.size)} marked` : ""}</p>`;

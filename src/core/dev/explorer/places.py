@@ -1,0 +1,55 @@
+"""The bindings of the application that is loaded, as the panels look them up. Without one every panel answers 409."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from core.assembly.embedded import d1_name
+from core.assembly.project import Loaded
+from core.errors import CoreError
+from core.request import Request
+
+__all__ = ["Places", "key_of"]
+
+
+class Places:
+    """The bindings, and the files that they are kept in."""
+
+    def __init__(self, loaded: Loaded | None) -> None:
+        self._loaded = loaded
+
+    @property
+    def loaded(self) -> Loaded:
+        """The application."""
+        if self._loaded is None:
+            raise CoreError(409, "The application is not loaded")
+        return self._loaded
+
+    def binding(self, req: Request[Any], kind: str) -> Any:
+        """The binding that a request names, which has to be of a kind."""
+        loaded, name = self.loaded, req.params["binding"]
+        if loaded.kinds.get(name) != kind or name in loaded.bindings.absent:
+            raise CoreError(404, f"There is no binding {name} of the kind {kind}")
+        return loaded.bindings.values[name]
+
+    def file(self, req: Request[Any], kind: str) -> Path | None:
+        """The database behind the binding that a request names."""
+        self.binding(req, kind)
+        entry: Any = self.loaded.configuration.bindings[req.params["binding"]].entry
+        match kind:
+            case "kv":
+                name = entry.id or entry.binding
+            case "r2":
+                name = entry.bucket_name or entry.binding
+            case _:
+                name = d1_name(entry)
+        return self.loaded.store.file(kind, name)
+
+
+def key_of(req: Request[Any]) -> str:
+    """The key in the query of a request."""
+    key = req.query.get("key")
+    if key is None:
+        raise CoreError(400, "The query lacks `key`")
+    return key

@@ -1,0 +1,163 @@
+"""The panel "Queues": what waits, what failed and why, and delivering it again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+
+from core.assembly.project import consumers_of
+from core.bindings.queue import QueueContentType
+from core.dev.explorer.places import Places
+from core.dev.explorer.rows import Asked, Listing
+from core.dev.explorer.values import cloned, shown
+from core.dev.record import Recorder
+from core.errors import CoreError
+from core.request import Request
+from core.response import Response
+from core.router import Router
+
+__all__ = ["QueuePages"]
+
+
+@attrs.frozen
+class NewMessage:
+    """A message to send."""
+
+    body: Any
+    content_type: QueueContentType = "json"
+    delay_seconds: int | None = None
+
+
+@attrs.frozen
+class Chosen:
+    """Messages of a queue, or without `seqs` all of them, and the queue to send them `to`."""
+
+    seqs: list[int] | None = None
+    to: str | None = None
+
+
+class QueuePages:
+    """The handlers."""
+
+    def __init__(self, places: Places, recorder: Recorder) -> None:
+        self._places = places
+        self._recorder = recorder
+
+    def add_to(self, api: Router[Any, Any]) -> None:
+        """Add the routes."""
+        api.get("/queues", self._queues)
+        api.get("/queues/:queue", self._messages)
+        api.post("/queues/:queue/send", self._send)
+        api.post("/queues/:queue/redeliver", self._redeliver)
+        api.post("/queues/:queue/delete", self._delete)
+
+    def _broker(self) -> Any:
+        from core.backends.embedded.queue import broker_of
+
+        return broker_of(self._places.loaded.store)
+
+    async def _queues(self, req: Request[Any], res: Response) -> None:
+        broker, loaded = self._broker(), self._places.loaded
+        consumers = consumers_of(loaded)
+        producers = {entry.queue for entry in loaded.configuration.worker.queues.producers}
+        letters = {settings.dead_letter_queue for settings in consumers.values() if settings.dead_letter_queue}
+        res.json(
+            [
+                {
+                    "name": name,
+                    "waiting": broker.metrics(name).backlog_count,
+                    "consumed": name in loaded.app.queues,
+                    "deadLettersOf": [
+                        queue for queue, settings in consumers.items() if settings.dead_letter_queue == name
+                    ],
+                }
+                for name in sorted({*consumers, *producers, *letters})
+            ]
+        )
+
+    async def _messages(self, req: Request[Any], res: Response) -> None:
+        listing = Listing(
+            {
+                "seq": "seq",
+                "id": "id",
+                "body": "body",
+                "type": "content_type",
+                "attempts": "failures",
+                "sent": "sent",
+                "due": "due",
+            },
+            "queue_messages",
+            "due, seq",
+            ("id", "body"),
+            "queue = ?",
+            (req.params["queue"],),
+        )
+        found = await listing.read(self._places.loaded.store.file("queues", "messages"), Asked.of(req))
+        journal = self._recorder.journal
+        failures = {} if journal is None else journal.failures([row[1] for row in found.rows])
+        res.json({"rows": [_message(row, failures.get(row[1])) for row in found.rows], "total": found.total})
+
+    async def _send(self, req: Request[Any], res: Response) -> None:
+        from core.backends.embedded.queue import EmbeddedQueue
+
+        message = await req.json(NewMessage)
+        queue = EmbeddedQueue[Any](self._places.loaded.store, req.params["queue"])
+        await queue.send(message.body, content_type=message.content_type, delay_seconds=message.delay_seconds)
+        res.json({"ok": True})
+
+    async def _redeliver(self, req: Request[Any], res: Response) -> None:
+        chosen = await req.json(Chosen)
+        target = chosen.to
+        if target is None:
+            raise CoreError(400, "The queue that the messages go `to` is missing")
+        broker, name = self._broker(), req.params["queue"]
+
+        def move(rows: list[Any]) -> None:
+            _, moved = broker.settle(name, [], [], rows, target)
+            broker.arrived(target, moved)
+
+        res.json({"redelivered": await self._settle(name, chosen, move)})
+
+    async def _delete(self, req: Request[Any], res: Response) -> None:
+        broker, name = self._broker(), req.params["queue"]
+        deleted = await self._settle(name, await req.json(Chosen), lambda rows: broker.settle(name, rows, [], [], None))
+        res.json({"deleted": deleted})
+
+    async def _settle(self, name: str, chosen: Chosen, settle: Callable[[list[Any]], object]) -> int:
+        """Settle the chosen messages that still wait, some at a time."""
+        broker = self._broker()
+        wanted = None if chosen.seqs is None else {*chosen.seqs}
+        seqs = [seq for seq, _ in broker.waiting(name) if wanted is None or seq in wanted]
+        if not seqs:
+            raise CoreError(404, "The messages are not there any more")
+        for begin in range(0, len(seqs), 500):
+            rows = broker.rows(seqs[begin : begin + 500])
+            await broker.wait("settlement", lambda rows=rows: settle(rows))
+        return len(seqs)
+
+
+def _message(row: tuple[Any, ...], failure: tuple[str, str] | None) -> dict[str, Any]:
+    seq, id, body, kind, attempts, sent, due = row
+    content: dict[str, Any]
+    match kind:
+        case "json":
+            content = {"text": json.dumps(json.loads(body), ensure_ascii=False)}
+        case "v8":
+            content = cloned(body)
+        case _:
+            content = shown(body if isinstance(body, bytes) else str(body).encode())
+    return {
+        "seq": seq,
+        "id": id,
+        "body": content,
+        "type": kind,
+        "attempts": attempts,
+        "sent": sent / 1000,
+        "due": due / 1000,
+        "size": len(body),
+        "error": None if failure is None else failure[0],
+        "exchange": None if failure is None else failure[1],
+    }

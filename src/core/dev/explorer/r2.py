@@ -1,0 +1,128 @@
+"""The panel "Objects": what is in a bucket, with its metadata, up and down."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import attrs
+
+from core.dev.explorer.places import Places, key_of
+from core.dev.explorer.rows import Asked, Listing
+from core.dev.explorer.values import shown
+from core.errors import CoreError
+from core.request import Request
+from core.response import Response
+from core.router import Router
+
+__all__ = ["R2Pages"]
+
+_LISTING = Listing(
+    {
+        "key": "CAST(key AS TEXT)",
+        "size": "size",
+        "uploaded": "uploaded",
+        "type": "json_extract(http_metadata, '$.content_type')",
+        "etag": "etag",
+    },
+    "r2_objects",
+    "key",
+    ("key",),
+)
+
+
+@attrs.frozen
+class Metadata:
+    """Metadata of an object, all of it."""
+
+    key: str
+    http_metadata: dict[str, str]
+    custom_metadata: dict[str, str]
+
+
+@attrs.frozen
+class Keys:
+    """Objects to delete."""
+
+    keys: list[str]
+
+
+class R2Pages:
+    """The handlers."""
+
+    def __init__(self, places: Places) -> None:
+        self._places = places
+
+    def add_to(self, api: Router[Any, Any]) -> None:
+        """Add the routes."""
+        api.get("/r2/:binding", self._list)
+        api.get("/r2/:binding/object", self._get)
+        api.put("/r2/:binding/object", self._put)
+        api.put("/r2/:binding/metadata", self._metadata)
+        api.post("/r2/:binding/delete", self._delete)
+
+    async def _list(self, req: Request[Any], res: Response) -> None:
+        found = await _LISTING.read(self._places.file(req, "r2"), Asked.of(req))
+        names = list(_LISTING.columns)
+        res.json({"rows": [dict(zip(names, row, strict=True)) for row in found.rows], "total": found.total})
+
+    async def _get(self, req: Request[Any], res: Response) -> None:
+        found = await self._places.binding(req, "r2").get(key_of(req))
+        if found is None:
+            raise CoreError(404, f"There is no object {key_of(req)}, or no longer")
+        if req.query.get("download") is not None:
+            # Never as what it says it is: a page from a bucket must not run beside the explorer.
+            res.header("content-disposition", "attachment")
+            res.header("content-type", "application/octet-stream")
+            res.send(await found.bytes())
+            return
+        http: Any = found.http_metadata
+        res.json(
+            {
+                **shown(await found.bytes()),
+                "key": found.key,
+                "etag": found.etag,
+                "uploaded": found.uploaded,
+                "httpMetadata": {} if http is None else _plain(attrs.asdict(http)),
+                "customMetadata": found.custom_metadata or {},
+            }
+        )
+
+    async def _put(self, req: Request[Any], res: Response) -> None:
+        content_type = req.query.get("contentType")
+        custom = req.query.get("custom")
+        stored = await self._places.binding(req, "r2").put(
+            key_of(req),
+            await req.bytes(),
+            http_metadata={"content_type": content_type} if content_type else None,
+            custom_metadata=json.loads(custom) if custom else None,
+        )
+        res.json({"etag": None if stored is None else stored.etag})
+
+    async def _metadata(self, req: Request[Any], res: Response) -> None:
+        """Put an object again, as it is, with other metadata: there is no other way to change it."""
+        given = await req.json(Metadata)
+        bucket = self._places.binding(req, "r2")
+        found = await bucket.get(given.key)
+        if found is None:
+            raise CoreError(404, f"There is no object {given.key}, or no longer")
+        await bucket.put(
+            given.key,
+            await found.bytes(),
+            http_metadata={
+                **{name: value for name, value in given.http_metadata.items() if value and name != "cache_expiry"},
+                **({} if (http := found.http_metadata) is None else {"cache_expiry": http.cache_expiry}),
+            },
+            custom_metadata=given.custom_metadata,
+        )
+        res.json({"ok": True})
+
+    async def _delete(self, req: Request[Any], res: Response) -> None:
+        keys = (await req.json(Keys)).keys
+        for begin in range(0, len(keys), 1000):
+            await self._places.binding(req, "r2").delete(keys[begin : begin + 1000])
+        res.json({"deleted": len(keys)})
+
+
+def _plain(given: dict[str, Any]) -> dict[str, str]:
+    return {name: str(value) for name, value in given.items() if value is not None}

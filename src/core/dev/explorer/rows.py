@@ -1,0 +1,144 @@
+"""A page of a long list: sorted, searched and counted by SQLite, so that no browser gets a hundred thousand rows.
+
+Reading happens in a thread, on a connection of its own that cannot write: neither the application nor a request waits
+for somebody who scrolls.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sqlite3
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import attrs
+
+from core.backends.embedded.store import StoreError
+from core.errors import CoreError
+from core.request import Request
+
+__all__ = ["Asked", "Listing", "Page", "change", "read"]
+
+T = TypeVar("T")
+
+_MOST: Final = 500
+
+
+@attrs.frozen
+class Asked:
+    """The part of a list that the page asks for."""
+
+    offset: int = 0
+    limit: int = 100
+    sort: str = ""
+    descending: bool = False
+    search: str = ""
+
+    @classmethod
+    def of(cls, req: Request[Any]) -> Asked:
+        """The query of a request. What is not a number is refused."""
+        try:
+            offset, limit = int(req.query.get("offset") or 0), int(req.query.get("limit") or 100)
+        except ValueError:
+            raise CoreError(400, "`offset` and `limit` are numbers") from None
+        return cls(
+            max(0, offset),
+            min(max(1, limit), _MOST),
+            req.query.get("sort") or "",
+            req.query.get("descending") == "true",
+            req.query.get("search") or "",
+        )
+
+
+@attrs.frozen
+class Page:
+    """Rows in the order of the columns of their listing, and how many there are in all."""
+
+    rows: list[tuple[Any, ...]]
+    total: int
+
+
+@attrs.frozen
+class Listing:
+    """A list that SQLite has: `columns` are expressions by the name that the page sorts by, `order` is the usual order.
+
+    `search` is the expressions in which a text is looked for. `where` restricts all of it, with `values`.
+    """
+
+    columns: Mapping[str, str]
+    source: str
+    order: str
+    search: tuple[str, ...] = ()
+    where: str = "1"
+    values: tuple[Any, ...] = ()
+
+    def condition(self, search: str) -> tuple[str, list[Any]]:
+        """The WHERE of a search, and its values."""
+        if not search or not self.search:
+            return self.where, [*self.values]
+        found = " OR ".join(f"instr(lower(CAST({one} AS TEXT)), lower(?)) > 0" for one in self.search)
+        return f"({self.where}) AND ({found})", [*self.values, *(search for _ in self.search)]
+
+    async def read(self, file: Path | None, asked: Asked) -> Page:
+        """Return the part that was asked for; an empty one where there is no file yet."""
+        return await read(file, lambda connection: self.page(connection, asked)) or Page([], 0)
+
+    def page(self, connection: sqlite3.Connection, asked: Asked) -> Page:
+        """Return the part that was asked for."""
+        where, values = self.condition(asked.search)
+        (total,) = connection.execute(f"SELECT count(*) FROM {self.source} WHERE {where}", values).fetchone()
+        order = self.order
+        if asked.sort:
+            if asked.sort not in self.columns:
+                raise CoreError(400, f"There is no column {asked.sort} to sort by")
+            order = f"{self.columns[asked.sort]} {'DESC' if asked.descending else 'ASC'}, {order}"
+        columns = ", ".join(self.columns.values())
+        rows = connection.execute(
+            f"SELECT {columns} FROM {self.source} WHERE {where} ORDER BY {order} LIMIT ? OFFSET ?",
+            [*values, asked.limit, asked.offset],
+        ).fetchall()
+        return Page(rows, total)
+
+
+async def read(file: Path | None, action: Callable[[sqlite3.Connection], T]) -> T | None:
+    """Run `action` in a thread, on a connection that only reads. Returns None where there is no file yet."""
+    if file is None:
+        return None
+    path = file
+
+    def work() -> T | None:
+        if not path.exists():
+            return None
+        with contextlib.closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=5)) as connection:
+            connection.text_factory = _text
+            return action(connection)
+
+    return await _in_thread(path, work)
+
+
+async def change(file: Path | None, sql: str, values: list[Any]) -> int:
+    """Run one statement that writes, in a thread. Returns how many rows it changed."""
+    if file is None:
+        return 0
+    path = file
+
+    def work() -> int:
+        if not path.exists():
+            return 0
+        with contextlib.closing(sqlite3.connect(path, timeout=5, isolation_level=None)) as connection:
+            return connection.execute(sql, values).rowcount
+
+    return await _in_thread(path, work)
+
+
+async def _in_thread(path: Path, work: Callable[[], T]) -> T:
+    try:
+        return await asyncio.to_thread(work)
+    except (sqlite3.Error, StoreError) as error:
+        raise CoreError(400, f"{error} ({path.name})") from error
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode("utf-8", "replace")

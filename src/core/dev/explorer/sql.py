@@ -1,0 +1,314 @@
+"""The panel "SQL": the schema, the rows of a table, and statements on a connection of their own, which can be stopped.
+
+Statements run as D1 runs them, with its rules and its words for errors, in a thread: the server goes on answering while
+one takes its time, and `interrupt` ends it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sqlite3
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+
+from core.assembly.embedded import d1_name
+from core.assembly.project import migrations_of
+from core.backends.embedded import migrations
+from core.backends.embedded.d1 import engine_of
+from core.backends.embedded.d1.errors import Refused
+from core.backends.embedded.store import Store
+from core.dev.explorer.places import Places
+from core.dev.explorer.rows import Asked, Listing, Page, read
+from core.dev.explorer.values import cell, from_cell
+from core.dev.record import Recorder
+from core.errors import CoreError
+from core.request import Request
+from core.response import Response
+from core.router import Router
+from core.sql.tokens import StatementText, quoted, statements_of
+
+__all__ = ["SQLPages"]
+
+_READS: Final = frozenset({"SELECT", "VALUES"})
+_SHOWN_ROWS: Final = 200
+_TABLES: Final = (
+    "SELECT name, type, sql FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' "
+    "AND name NOT LIKE '\\_cf\\_%' ESCAPE '\\' ORDER BY name"
+)
+
+
+@attrs.frozen
+class Script:
+    """Statements to run. `id` is for stopping them; those that destroy something run once they are `confirmed`."""
+
+    sql: str
+    id: str = ""
+    confirmed: bool = False
+    offset: int = 0
+
+
+@attrs.frozen
+class Running:
+    """The id of statements that run."""
+
+    id: str
+
+
+@attrs.frozen
+class RowChange:
+    """A change of one row: `key` finds it, `values` replace what it has. Without `key` it is new, without `values` it goes."""
+
+    table: str
+    key: dict[str, Any] | None = None
+    values: dict[str, Any] | None = None
+
+
+class SQLPages:
+    """The handlers."""
+
+    def __init__(self, places: Places, recorder: Recorder) -> None:
+        self._places = places
+        self._recorder = recorder
+        self._running: dict[str, sqlite3.Connection] = {}
+
+    def add_to(self, api: Router[Any, Any]) -> None:
+        """Add the routes."""
+        api.get("/d1/:binding", self._schema)
+        api.get("/d1/:binding/rows/:table", self._rows)
+        api.put("/d1/:binding/row", self._change)
+        api.post("/d1/:binding/query", self._query)
+        api.post("/d1/:binding/cancel", self._cancel)
+        api.post("/d1/:binding/explain", self._explain)
+        api.post("/d1/:binding/migrate", self._migrate)
+
+    # -- what there is
+
+    async def _schema(self, req: Request[Any], res: Response) -> None:
+        tables = await read(self._places.file(req, "d1"), _tables) or []
+        res.json({"tables": tables, "migrations": await self._migrations(req)})
+
+    async def _migrations(self, req: Request[Any]) -> dict[str, Any]:
+        name, configuration = req.params["binding"], self._places.loaded.configuration
+        database, table = self._places.binding(req, "d1"), configuration.bindings[name].entry.migrations_table
+        files = migrations_of(configuration, name)
+        return {
+            "applied": await migrations.applied(database, table=table),
+            "pending": [file.name for file in await migrations.pending(database, files, table=table)],
+        }
+
+    async def _migrate(self, req: Request[Any], res: Response) -> None:
+        name, configuration = req.params["binding"], self._places.loaded.configuration
+        table = configuration.bindings[name].entry.migrations_table
+        done = await migrations.apply(self._places.binding(req, "d1"), migrations_of(configuration, name), table=table)
+        res.json({"applied": [file.name for file in done]})
+
+    async def _rows(self, req: Request[Any], res: Response) -> None:
+        asked, table = Asked.of(req), req.params["table"]
+
+        def page(connection: sqlite3.Connection) -> tuple[dict[str, Any], Page] | None:
+            described = next((one for one in _tables(connection, counted=False) if one["name"] == table), None)
+            if described is None:
+                return None
+            names = [column["name"] for column in described["columns"]]
+            shown = {name: quoted(name) for name in names}
+            order = ", ".join(quoted(name) for name in described["key"]) or "1"
+            hidden = {"\0rowid": "rowid"} if described["key"] == ["rowid"] else {}
+            listing = Listing({**shown, **hidden}, quoted(table), order, tuple(shown.values()))
+            return described, listing.page(connection, asked)
+
+        both = await read(self._places.file(req, "d1"), page)
+        if both is None:
+            raise CoreError(404, f"There is no table {table}, or no longer")
+        described, found = both
+        width = len(described["columns"])
+        res.json(
+            {
+                "columns": described["columns"],
+                "key": described["key"],
+                "rows": [[cell(value) for value in row[:width]] for row in found.rows],
+                "keys": [_key_of(described, row) for row in found.rows],
+                "total": found.total,
+            }
+        )
+
+    async def _change(self, req: Request[Any], res: Response) -> None:
+        change = await req.json(RowChange)
+        table, key, values = quoted(change.table), change.key or {}, change.values or {}
+        given = [from_cell(value) for value in values.values()]
+        where = " AND ".join(f"{quoted(name)} IS ?" for name in key)
+        found = [from_cell(value) for value in key.values()]
+        names = [quoted(name) for name in values]
+        if not key:
+            slots = ", ".join("?" * len(names))
+            sql = (
+                f"INSERT INTO {table} ({', '.join(names)}) VALUES ({slots})"
+                if names
+                else f"INSERT INTO {table} DEFAULT VALUES"
+            )
+        elif names:
+            sql = f"UPDATE {table} SET {', '.join(f'{name} = ?' for name in names)} WHERE {where}"
+        else:
+            sql = f"DELETE FROM {table} WHERE {where}"
+        result = await self._places.binding(req, "d1").prepare(sql).bind(*given, *found).run()
+        if not result.meta.changes:
+            raise CoreError(404, "That row is not there any more")
+        res.json({"changes": result.meta.changes})
+
+    # -- statements
+
+    async def _query(self, req: Request[Any], res: Response) -> None:
+        script = await req.json(Script)
+        pieces = [piece for piece in statements_of(script.sql) if piece.tokens]
+        if not pieces:
+            raise CoreError(400, "There is no statement")
+        asks = [piece.text.strip() for piece in pieces if _destroys(piece)]
+        if asks and not script.confirmed:
+            res.json({"asks": asks, "results": []})
+            return
+        self._places.binding(req, "d1")
+        entry: Any = self._places.loaded.configuration.bindings[req.params["binding"]].entry
+        store = self._places.loaded.store
+        results = await asyncio.to_thread(self._run, store.path, d1_name(entry), pieces, script)
+        res.json({"asks": [], "results": results})
+
+    def _run(self, path: Path | None, name: str, pieces: list[StatementText], script: Script) -> list[dict[str, Any]]:
+        """Run the statements one after the other, until one fails. In a thread, on a connection of its own."""
+        results: list[dict[str, Any]] = []
+        with Store(path) as store:
+            database = store.database("d1", name)
+            engine = engine_of(database, store.clock)
+            self._running[script.id] = database.connection
+            try:
+                for piece in pieces:
+                    text = piece.text.strip().rstrip(";").strip()
+                    pages = piece.keyword in _READS and not piece.parameters
+                    sql = f"SELECT * FROM ({text}\n) LIMIT {_SHOWN_ROWS + 1} OFFSET {script.offset}" if pages else text
+                    started = self._recorder.clock.monotonic()
+                    try:
+                        columns, rows, numbers = engine.single(sql, ())
+                    except (sqlite3.Error, Refused) as error:
+                        stopped = "interrupted" in str(error)
+                        results.append({"sql": text, "error": _words(engine, text, error), "stopped": stopped})
+                        break
+                    results.append(
+                        {
+                            "sql": text,
+                            "columns": [_plain(column, columns) for column in columns] if pages else columns,
+                            "rows": [[cell(value) for value in row] for row in rows[:_SHOWN_ROWS]],
+                            "more": len(rows) > _SHOWN_ROWS,
+                            "pages": pages and len(pieces) == 1,
+                            "offset": script.offset,
+                            "changes": numbers[1],
+                            "duration": (self._recorder.clock.monotonic() - started) * 1000,
+                        }
+                    )
+            finally:
+                self._running.pop(script.id, None)
+        return results
+
+    async def _cancel(self, req: Request[Any], res: Response) -> None:
+        connection = self._running.get((await req.json(Running)).id)
+        if connection is not None:
+            connection.interrupt()
+        res.json({"stopped": connection is not None})
+
+    async def _explain(self, req: Request[Any], res: Response) -> None:
+        pieces = [piece for piece in statements_of((await req.json(Script)).sql) if piece.tokens]
+
+        def plans(connection: sqlite3.Connection) -> list[dict[str, Any]]:
+            return [_plan(connection, piece) for piece in pieces]
+
+        res.json({"plans": await read(self._places.file(req, "d1"), plans) or []})
+
+
+def _tables(connection: sqlite3.Connection, *, counted: bool = True) -> list[dict[str, Any]]:
+    tables: list[dict[str, Any]] = []
+    for name, kind, sql in connection.execute(_TABLES).fetchall():
+        described = connection.execute(f"PRAGMA table_xinfo({quoted(name)})").fetchall()
+        columns = [
+            {
+                "name": column,
+                "type": type_,
+                "required": bool(required),
+                "default": default,
+                "key": position,
+                "made": hidden > 1,
+            }
+            for _, column, type_, required, default, position, hidden in described
+            if hidden != 1
+        ]
+        key = [one["name"] for one in sorted(columns, key=lambda one: one["key"]) if one["key"]]
+        if not key and kind == "table" and "WITHOUT ROWID" not in (sql or "").upper():
+            key = ["rowid"]
+        rows = connection.execute(f"SELECT count(*) FROM {quoted(name)}").fetchone()[0] if counted else None
+        tables.append({"name": name, "type": kind, "sql": sql, "columns": columns, "key": key, "rows": rows})
+    return tables
+
+
+def _key_of(table: dict[str, Any], row: tuple[Any, ...]) -> dict[str, Any] | None:
+    """The values that find a row again; None for a view, whose rows cannot be changed."""
+    if table["type"] != "table" or not table["key"]:
+        return None
+    if table["key"] == ["rowid"]:
+        return {"rowid": row[len(table["columns"])]}
+    places = {column["name"]: index for index, column in enumerate(table["columns"])}
+    return {name: cell(row[places[name]]) for name in table["key"]}
+
+
+def _plan(connection: sqlite3.Connection, piece: StatementText) -> dict[str, Any]:
+    """The plan of a statement, and how many rows are in each table that it reads from end to end."""
+    try:
+        values = [None] * piece.parameter_count
+        rows = connection.execute(f"EXPLAIN QUERY PLAN {piece.text}", values).fetchall()
+    except sqlite3.Error as error:
+        return {"sql": piece.text.strip(), "error": str(error), "steps": []}
+    parents = {row[0]: row[1] for row in rows}
+    steps: list[dict[str, Any]] = []
+    for number, _, _, text in rows:
+        depth, above = 0, parents[number]
+        while above in parents:
+            depth, above = depth + 1, parents[above]
+        scanned = re.match(r"SCAN (\S+)", text)
+        count = None
+        # An alias is no table, and neither is a subquery.
+        if scanned is not None and "USING" not in text:
+            table = connection.execute(
+                "SELECT name FROM sqlite_master WHERE type = 'table' AND name = ?", (scanned[1],)
+            ).fetchone()
+            count = connection.execute(f"SELECT count(*) FROM {quoted(table[0])}").fetchone()[0] if table else None
+        steps.append({"text": text, "depth": depth, "scans": count})
+    return {"sql": piece.text.strip(), "error": None, "steps": steps}
+
+
+def _destroys(piece: StatementText) -> bool:
+    """Return True for what takes data away without naming rows: DROP, and DELETE or UPDATE without WHERE."""
+    found = {token.word for token in piece.tokens}
+    if piece.keyword == "DROP":
+        return True
+    if piece.keyword == "ALTER":
+        return "DROP" in found
+    return piece.keyword in ("DELETE", "UPDATE") and "WHERE" not in found
+
+
+def _words(engine: Any, text: str, error: sqlite3.Error | Refused) -> str:
+    """The error as D1 words it, for the statement as it was written and not as it was wrapped for a page."""
+    if isinstance(error, Refused):
+        return f"D1_ERROR: {error}"
+    if "interrupted" in str(error):
+        return "Stopped"
+    try:
+        engine.single(text, ())
+    except Refused as refused:
+        return f"D1_ERROR: {refused}"
+    except sqlite3.Error as own:
+        return f"D1_ERROR: {engine.explain(own)}"
+    return f"D1_ERROR: {engine.explain(error)}"
+
+
+def _plain(column: str, columns: list[str]) -> str:
+    """The name of a column as it was written: a subquery numbers those of the same name."""
+    base, _, number = column.rpartition(":")
+    return base if number.isdigit() and base in columns else column

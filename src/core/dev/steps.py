@@ -1,0 +1,105 @@
+"""Times each middleware of a request, and its handler, for the waterfall of the explorer."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
+from copy import copy
+from typing import Any
+
+from core.app import App
+from core.dev.record import RecordedStep, Recorder, current
+from core.dispatch import Entry, Instrument
+from core.handlers import Middleware, MiddlewareInfo, Next, attach_info, info_of, name_of
+from core.request import AnyRequest
+from core.response import Response
+
+__all__ = ["time_steps"]
+
+_MOST = 100
+_depth: ContextVar[int] = ContextVar("core_dev_depth", default=0)
+
+
+def time_steps(app: App[Any], recorder: Recorder) -> None:
+    """Let every step of `app` be recorded in its exchange, around whatever traces the application already."""
+    app.dispatcher.instrument = _Steps(recorder, app.dispatcher.instrument)
+    app.dispatcher.stale = True
+
+
+class _Steps:
+    """See `core.dispatch.Instrument`."""
+
+    def __init__(self, recorder: Recorder, inner: Instrument | None) -> None:
+        self._recorder = recorder
+        self._inner = inner
+
+    def middleware(self, middleware: Middleware[Any, Any], /) -> Middleware[Any, Any]:
+        """The same middleware, timed."""
+        if self._inner is not None:
+            middleware = self._inner.middleware(middleware)
+        info = info_of(middleware)
+        if info is not None and info.public:
+            return middleware
+        name = name_of(middleware)
+        if info is not None and info.before is not None:
+            return self._before(middleware, info, name)
+
+        async def timed(req: AnyRequest, res: Response, next: Next, /) -> None:
+            step = self._begin(name)
+            token = _depth.set(_depth.get() + 1)
+            try:
+                await middleware(req, res, next)
+            finally:
+                _depth.reset(token)
+                self._end(step)
+
+        attach_info(timed, info if info is not None else MiddlewareInfo(name))
+        return timed
+
+    def _before(self, middleware: Middleware[Any, Any], info: MiddlewareInfo, name: str) -> Middleware[Any, Any]:
+        """A middleware that only looks at the request first: the chain calls its step, so the step is timed."""
+        before: Any = info.before
+
+        def step(req: AnyRequest, res: Response) -> Awaitable[object] | None:
+            noted = self._begin(name)
+            try:
+                instead: Awaitable[object] | None = before(req, res)
+                return instead
+            finally:
+                self._end(noted)
+
+        async def same(req: AnyRequest, res: Response, next: Next, /) -> None:
+            await middleware(req, res, next)
+
+        own = copy(info)
+        own.before = step
+        attach_info(same, own)
+        return same
+
+    def request(
+        self, run: Callable[[Any, Response], Awaitable[object]], entry: Entry | None, /
+    ) -> Callable[[Any, Response], Awaitable[object]]:
+        """The same chain, which notes its route."""
+        chain = run if self._inner is None else self._inner.request(run, entry)
+        route = None if entry is None else entry.pattern.text
+
+        def noted(req: AnyRequest, res: Response) -> Awaitable[object]:
+            exchange = current.get()
+            if exchange is not None and exchange.route is None:
+                exchange.route = route
+            return chain(req, res)
+
+        return noted
+
+    def _begin(self, name: str) -> RecordedStep | None:
+        exchange = current.get()
+        if exchange is None or len(exchange.steps) >= _MOST:
+            return None
+        step = RecordedStep(name, _depth.get(), self._recorder.elapsed(exchange))
+        exchange.steps.append(step)
+        return step
+
+    def _end(self, step: RecordedStep | None) -> None:
+        exchange = current.get()
+        if step is not None and exchange is not None:
+            step.duration = self._recorder.elapsed(exchange) - step.started
