@@ -17,7 +17,7 @@ HERE = Path(__file__).parent
 USERS = HERE.parents[1] / "examples" / "users"
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     from playwright.sync_api import sync_playwright
 

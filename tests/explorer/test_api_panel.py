@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.explorer.browser import needs_chromium
+from tests.explorer.browser import forgive, needs_chromium
 from tests.support.running import RunningDev
 
 if TYPE_CHECKING:
