@@ -9,7 +9,7 @@ from typing import Any
 
 from core.app import App
 from core.dev.record import RecordedStep, Recorder, current
-from core.dispatch import Entry, Instrument
+from core.finding import Entry, Instrument
 from core.handlers import Middleware, MiddlewareInfo, Next, attach_info, info_of, name_of
 from core.request import AnyRequest
 from core.response import Response

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 
 import attrs
 
-from core.backends.embedded.store import StoreError
+from core.backends.embedded.disk import StoreError
 from core.errors import CoreError
 from core.request import Request
 
