@@ -1,0 +1,183 @@
+"""The explorer for everyone: by keyboard, in a narrow window, in both colour schemes, on real amounts of data."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.explorer.browser import AXE, PANELS, call, forgive, needs_axe, needs_chromium, open_panel, rows
+from tests.support.running import RunningDev
+
+from core.dev.journal import Journal
+from core.dev.record import RecordedCall, Recorder
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytestmark = [needs_chromium, pytest.mark.slow]
+
+HERE = Path(__file__).parent
+SQL = "SQL (Ctrl-Enter runs it)"
+MANY = 100_000
+MOST_ELEMENTS = 1500
+
+
+def test_the_keyboard_reaches_every_panel_and_every_row(page: Page, dev: RunningDev) -> None:
+    open_panel(page, dev, "requests")
+    for number, name in enumerate(PANELS, 1):
+        page.keyboard.press(str(number % 10))
+        page.wait_for_function("name => location.hash.startsWith('#' + name)", arg=name)
+        page.wait_for_function("number => number === 1 || document.activeElement.id === 'panel'", arg=number)
+    dev.fetch("/notes/by-keyboard")
+    page.keyboard.press("1")
+    page.get_by_role("grid", name="Requests").focus()
+    page.keyboard.press("Home")
+    page.keyboard.press("Enter")
+    page.get_by_role("tab", name="Timeline").wait_for()
+    page.get_by_role("tab", name="Timeline").focus()
+    page.keyboard.press("Escape")
+    page.locator(".detail").wait_for(state="detached")
+
+
+@needs_axe
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_fault_in_any_panel(browser: Browser, dev: RunningDev, scheme: str) -> None:
+    # axe has to be put into the page, which the page's own policy forbids to everyone else.
+    context = browser.new_context(bypass_csp=True, color_scheme="dark" if scheme == "dark" else "light")
+    page = context.new_page()
+    dev.fetch("/slow-list")
+    call(dev, "PUT", "/kv/NOTES/value", {"key": "axe", "value": "{}"})
+    faults: list[Any] = []
+    for name in [*PANELS, "kv/NOTES/axe", "sql/DB/table/jobs/", "objects/FILES/", "queues/jobs/send"]:
+        open_panel(page, dev, name)
+        page.wait_for_timeout(300)
+        if name == "requests":
+            rows(page, "/slow-list").first.click()
+            page.wait_for_timeout(300)
+        page.add_script_tag(path=AXE)
+        found = page.evaluate("axe.run(document)")
+        faults += [(name, one["id"], [node["html"] for node in one["nodes"]]) for one in found["violations"]]
+    context.close()
+    assert faults == []
+
+
+def test_a_narrow_window_needs_no_sideways_scrolling(browser: Browser, dev: RunningDev) -> None:
+    context = browser.new_context(viewport={"width": 360, "height": 700}, reduced_motion="reduce")
+    page = context.new_page()
+    for name in [*PANELS, "kv/NOTES/", "sql/DB/table/jobs"]:
+        open_panel(page, dev, name)
+        page.wait_for_timeout(150)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), name
+        assert page.evaluate("(one => one.scrollWidth <= one.clientWidth)(document.querySelector('main'))"), name
+    context.close()
+
+
+def test_a_save_takes_nothing_that_was_typed_or_recorded(page: Page, tmp_path: Path) -> None:
+    folder = tmp_path / "workshop"
+    shutil.copytree(HERE / "workshop", folder, ignore=shutil.ignore_patterns(".core", "__pycache__"))
+    main = folder / "src" / "main.py"
+    text = main.read_text()
+    with RunningDev(folder, tmp_path / "state") as dev:
+        open_panel(page, dev, "sql")
+        page.wait_for_function("() => document.getElementById('live').textContent === 'live'")
+        dev.fetch("/notes/before-the-save")
+        page.get_by_label(SQL).click()
+        page.keyboard.type("SELECT 'not yet")
+        page.keyboard.press("Escape")
+        typed = page.get_by_label(SQL).inner_text()
+        for change, said in ((f"{text}\n1 / 0\n", "could not reload"), (f"{text}\n", "reloaded")):
+            main.write_text(change)
+            dev.until(said)
+            page.wait_for_timeout(1500)
+            page.wait_for_function("() => document.getElementById('live').textContent === 'live'", timeout=20_000)
+        assert page.get_by_label(SQL).inner_text() == typed
+        assert page.evaluate("document.activeElement.shadowRoot !== null")
+        dev.fetch("/notes/after-the-save")
+        page.locator('nav a[href="#requests"]').click()
+        rows(page, "/notes/after-the-save").wait_for()
+        # The process that answered it is gone.
+        rows(page, "/notes/before-the-save").click()
+        rows(page, "NOTES.get 'before-the-save'").wait_for()
+        page.reload()
+        rows(page, "NOTES.get 'before-the-save'").wait_for()
+        page.goto("about:blank")
+        forgive(page)  # requests while one server gave way to the next
+
+
+# -- on real amounts of data
+
+_WATCH = """
+window.longTasks = [];
+new PerformanceObserver((list) => { for (const one of list.getEntries()) window.longTasks.push(Math.round(one.duration)); })
+  .observe({ type: "longtask", buffered: true });
+"""
+
+
+def fill(state: Path) -> None:
+    """Put 100,000 keys and rows, and 5,000 requests of 300 calls each, where the server finds them."""
+    journal = Journal(state / "explorer.sqlite", fresh=False)
+    recorder = Recorder(journal=journal)
+    for number in range(5000):
+        exchange = recorder.begin("request", "GET", f"/reports/{number}")
+        exchange.status, exchange.duration = 200, 30.0
+        exchange.calls = [
+            RecordedCall("DB", "d1", "first", f"SELECT * FROM jobs WHERE id = ?  ← {call}", call / 10, 0.08)
+            for call in range(300)
+        ]
+        recorder.end(exchange)
+    journal.close()
+    (kv,) = (state / "kv").glob("*.sqlite")
+    (d1,) = (state / "d1").glob("*.sqlite")
+    numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)"
+    for file, sql in (
+        (kv, f"{numbers} INSERT INTO kv (key, value) SELECT CAST(printf('key/%06d', i) AS BLOB), 'value' FROM n"),
+        (d1, f"{numbers} INSERT INTO jobs (text) SELECT printf('job %06d', i) FROM n"),
+    ):
+        with sqlite3.connect(file) as connection:
+            connection.execute(sql, (MANY,))
+        connection.close()
+
+
+def test_large_lists_are_scrolled_sorted_and_searched_without_a_long_task(
+    page: Page, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    state = tmp_path / "state"
+    with RunningDev(HERE / "workshop", state, "--no-reload") as dev:
+        dev.until("Ctrl-C stops")
+        fill(state)
+        page.add_init_script(_WATCH)
+        told: list[str] = []
+        for name, grid, sort, total in (
+            ("requests", "Requests", None, "5,000 requests"),
+            ("kv", "Keys", "Key", "100,000 keys"),
+            ("sql/DB/table/jobs", "Rows of jobs", "text", "100,000 rows"),
+        ):
+            open_panel(page, dev, name)
+            page.get_by_text(total).wait_for(timeout=20_000)
+            page.wait_for_timeout(500)
+            page.get_by_role("grid", name=grid).focus()
+            for key in ("End", "PageUp", "PageUp", "Home", "PageDown", "End"):
+                page.keyboard.press(key)
+                page.wait_for_timeout(150)
+            if sort is not None:
+                page.get_by_role("grid", name=grid).get_by_role("button", name=sort).click()
+                page.get_by_role("grid", name=grid).get_by_role("button", name=sort).click()
+                page.get_by_label("with (press /)").fill("099")
+                page.wait_for_timeout(500)
+            elements = page.evaluate("document.querySelectorAll('*').length")
+            tasks = page.evaluate("window.longTasks")
+            told.append(f"{name}: {elements} elements, long tasks {tasks}")
+            assert elements < MOST_ELEMENTS, told
+        page.goto(f"{dev.address}/_core/#requests")
+        rows(page, "/reports/").first.click()
+        page.get_by_role("tab", name="Timeline 300").wait_for()
+        page.wait_for_timeout(300)
+        elements, tasks = page.evaluate("[document.querySelectorAll('*').length, window.longTasks]")
+        told.append(f"300 calls: {elements} elements, long tasks {tasks}")
+        assert elements < MOST_ELEMENTS
+        with capsys.disabled():
+            print("\n" + "\n".join(told))
+        assert all("long tasks []" in line for line in told), told
