@@ -1,25 +1,181 @@
-"""Generated parts of the documentation: the command line's own help, and lists of modules.
+"""Generated parts of the documentation: its menu, and what comes from the program itself.
 
-A line `{{ help: dev }}` becomes what `core dev --help` prints; `{{ module: core.errors }}` becomes the reference of every
-public name of that module.
+A line `{{ help: dev }}` becomes what `core dev --help` prints; `{{ module: core.errors }}` the reference of every public name
+of that module; `{{ keys }}` the keys of the configuration file; `{{ figures }}` the front page's part of what was measured.
+The menu has the order of the links on each folder's `index.md`, under its headings; a page without a link comes last.
 """
 
 from __future__ import annotations
 
 import ast
+import collections.abc
+import inspect
+import json
 import os
 import re
+import sys
+import tomllib
+import types
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Union, get_args, get_origin
 
-SOURCE = Path(__file__).parent.parent / "src"
+import attrs
+
+HERE = Path(__file__).parent
+SOURCE = HERE.parent / "src"
+TABS = {"Tutorial": "tutorial", "How to": "how-to", "Reference": "reference", "Explanation": "explanation"}
+EXAMPLES = {
+    "main": '"src/shop/main.py"',
+    "name": '"shop"',
+    "compatibility_date": '"2026-04-01"',
+    "compatibility_flags": '["python_workers"]',
+    "binding": '"COUNTERS"',
+    "crons": '["0 3 * * *"]',
+    "required": '["JWT_SECRET"]',
+    "vars": '{ GREETING = "hello" }',
+    "class_name": '"Room"',
+    "new_sqlite_classes": '["Room"]',
+    "app": '"shop.main:app"',
+    "checks": '{ core-scan = "warning" }',
+}
+"""Values of keys that say more than a value of their type would."""
+SHOWN = ("raw, µs", "core", "starlette", "litestar", "fastapi")
+"""The rows of the first table of measurements that the front page has."""
+
+
+def on_config(config: Any) -> Any:
+    """Called by MkDocs before anything is built."""
+    config["nav"] = [
+        {"Start": "index.md"},
+        *({title: menu_of(folder) for title, folder in [tab]} for tab in TABS.items()),
+    ]
+    project = tomllib.loads((HERE.parent / "pyproject.toml").read_text("utf-8"))["project"]
+    config["copyright"] = f"{project['name']} {project['version']}, {project['license']} licence"
+    return config
+
+
+def menu_of(folder: str) -> list[Any]:
+    """The pages of a folder as a menu."""
+    text = (HERE / folder / "index.md").read_text("utf-8")
+    top: list[Any] = [f"{folder}/index.md"]
+    group, seen = top, {f"{folder}/index.md"}
+    for heading, link in re.findall(r"^## (.+)$|\]\(([\w/-]+\.md)\)", text, re.MULTILINE):
+        if heading:
+            group = []
+            top.append({heading: group})
+        elif (page := f"{folder}/{link}") not in seen and (HERE / page).exists():
+            seen.add(page)
+            inner = page.removesuffix("/index.md")
+            group.append({title_of(page): menu_of(inner)} if inner != page else page)
+            seen |= set() if inner == page else pages_of(inner)
+    top += sorted(pages_of(folder) - seen)
+    return [entry for entry in top if not isinstance(entry, dict) or any(entry.values())]
+
+
+def pages_of(folder: str) -> set[str]:
+    """Every page below a folder."""
+    return {page.relative_to(HERE).as_posix() for page in (HERE / folder).rglob("*.md")}
+
+
+def title_of(page: str) -> str:
+    """The first heading of a page."""
+    found = re.search(r"^# (.+)$", (HERE / page).read_text("utf-8"), re.MULTILINE)
+    return found[1] if found else page
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Called by MkDocs for every page."""
+    markdown = re.sub(r"^\{\{ figures \}\}$", lambda found: figures(), markdown, flags=re.MULTILINE)
+    markdown = re.sub(r"^\{\{ keys \}\}$", lambda found: keys(), markdown, flags=re.MULTILINE)
     markdown = re.sub(r"^\{\{ help: ([\w-]+) \}\}$", lambda found: help_of(found[1]), markdown, flags=re.MULTILINE)
     markdown = re.sub(r"^\{\{ overview \}\}$", lambda found: overview(), markdown, flags=re.MULTILINE)
     return re.sub(r"^\{\{ module: ([\w.]+) \}\}$", lambda found: module_of(found[1]), markdown, flags=re.MULTILINE)
+
+
+def figures() -> str:
+    """Some rows of the first table of `explanation/performance.md`, which `make bench` writes."""
+    lines = (HERE / "explanation" / "performance.md").read_text("utf-8").splitlines()
+    start = next(number for number, line in enumerate(lines) if line.startswith("| | plaintext"))
+    rows = [line for line in lines[start + 2 : start + 12] if line.startswith(tuple(f"| {name} |" for name in SHOWN))]
+    return "\n".join([lines[start], lines[start + 1], *rows])
+
+
+def keys() -> str:
+    """Every key of the configuration model: its type, its default, whether a named environment inherits it, an example."""
+    from core.config import model
+    from core.config.keys import INHERITED_KEYS
+
+    head = "| key | type | default | inherited | example |\n| --- | --- | --- | --- | --- |"
+    plain: list[str] = []
+    sections: list[str] = []
+    for field in attrs.fields(attrs.resolve_types(model.Worker, vars(model))):
+        inherited = "yes" if field.name in INHERITED_KEYS else "for all" if field.name == "dev" else "no"
+        if field.name in ("unchecked", "route"):
+            continue
+        if tables_of(field.type):
+            sections += sections_of(field, field.name, inherited)
+        else:
+            plain.append(row(field, inherited))
+    return "\n".join(["## The top level", "", head, *plain, "", *(line.replace("{head}", head) for line in sections)])
+
+
+def sections_of(field: Any, name: str, inherited: str) -> list[str]:
+    """The section of one table, and those of the tables in it."""
+    lines: list[str] = []
+    for table in tables_of(field.type):
+        fields = attrs.fields(attrs.resolve_types(table, vars(sys.modules[table.__module__])))
+        rows = [row(inner, inherited) for inner in fields if not tables_of(inner.type)]
+        title = f"[[{name}]]" if "Sequence" in str(field.type) else f"[{name}]"
+        if rows:
+            about = inspect.cleandoc(table.__doc__ or "")
+            lines += [f"## `{title}`", "", about, "", "{head}", *rows, ""]
+        for inner in fields:
+            lines += sections_of(inner, f"{name}.{inner.name.rstrip('_')}", inherited) if tables_of(inner.type) else []
+    return lines
+
+
+def tables_of(annotation: Any) -> list[type]:
+    """The tables that a key's type has in it."""
+    if isinstance(annotation, type) and attrs.has(annotation):
+        return [annotation]
+    return [table for part in get_args(annotation) for table in tables_of(part)]
+
+
+def row(field: Any, inherited: str) -> str:
+    """One key."""
+    name, kind = field.name.rstrip("_"), type_of(field.type)
+    match field.default:
+        case attrs.Factory():
+            default = "none"
+        case default if default is attrs.NOTHING:
+            default = "required"
+        case None | ():
+            default = "none"
+        case value:
+            default = f"`{json.dumps(value)}`"
+    example = f"{name} = {EXAMPLES.get(name) or example_of(kind)}"
+    return f"| `{name}` | {kind.replace('|', chr(92) + '|')} | {default} | {inherited} | `{example}` |"
+
+
+def type_of(annotation: Any) -> str:
+    """A key's type in words of TOML."""
+    origin, arguments = get_origin(annotation), [part for part in get_args(annotation) if part is not type(None)]
+    if origin is Literal:
+        return " or ".join(f"`{value}`" for value in arguments)
+    if origin in (Union, types.UnionType):
+        return " or ".join(dict.fromkeys(type_of(part) for part in arguments))
+    if origin is collections.abc.Sequence:
+        return f"list of {type_of(arguments[0])}"
+    if origin is collections.abc.Mapping or annotation is Any:
+        return "table"
+    return {str: "text", int: "number", float: "number", bool: "boolean"}[annotation]
+
+
+def example_of(kind: str) -> str:
+    """A value of a kind."""
+    if kind.startswith("`"):
+        return json.dumps(kind.split("`")[1])
+    return {"boolean": "true", "number": "10", "table": "{}"}.get(kind, '["…"]' if kind.startswith("list") else '"…"')
 
 
 def help_of(command: str) -> str:

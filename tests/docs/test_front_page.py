@@ -1,0 +1,31 @@
+"""The front page says what is true: what the checker prints, and the figures that were measured."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "docs" / "examples"
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize("module", ["core.cli", "mypy"])
+def test_the_checkers_print_what_the_front_page_shows(module: str, tmp_path: Path) -> None:
+    source = (EXAMPLES / "hello.py").read_text("utf-8")
+    for right, wrong in (("GREETINGS", "GREETING"), ('"name"', '"nam"')):
+        assert right in source
+        source = source.replace(right, wrong)
+    (tmp_path / "hello.py").write_text(source)
+    (tmp_path / "wrangler.toml").write_text((EXAMPLES / "hello.wrangler.toml").read_text("utf-8"))
+    (tmp_path / "mypy.ini").write_text("[mypy]\nstrict = True\nfiles = hello.py\nplugins = core.mypy_plugin\n")
+
+    arguments = ["check"] if module == "core.cli" else ["--cache-dir", str(tmp_path / "cache")]
+    done = subprocess.run([sys.executable, "-m", module, *arguments], cwd=tmp_path, capture_output=True, text=True)
+
+    assert done.returncode == 1
+    assert done.stdout.startswith((EXAMPLES / "hello.checked.txt").read_text("utf-8")), done.stdout + done.stderr
