@@ -62,12 +62,12 @@ async def test_an_object_is_read_once_and_shared_for_a_quarter_of_an_hour() -> N
 
 
 # --8<-- [start:fault]
-async def test_a_lost_connection_is_a_500_that_reveals_nothing() -> None:
+async def test_a_failed_bucket_is_a_503_that_reveals_nothing() -> None:
     bucket = FakeR2Bucket()
     bucket.fail_next(R2Error("get: We encountered an internal error. Please try again. (10001)"))
     client = Client(sharing_objects.app, env(sharing_objects.Env, FILES=bucket))
 
     response = await client.get("/files/tea.txt")
 
-    assert (response.status, await response.json()) == (500, {"error": "Internal Server Error"})
+    assert (response.status, await response.json()) == (503, {"error": "Service Unavailable"})
     # --8<-- [end:fault]
