@@ -10,7 +10,7 @@ STAMP  := .make
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: lock help dev test check lint types types-mypy types-pyright types-public typing unit coverage runtime docs docs-serve bench traces fuzz schema keys format clean mypy-range
+.PHONY: lock help dev test check lint types types-mypy types-pyright types-public typing unit runtime docs docs-serve bench traces fuzz schema keys format clean mypy-range
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | awk -F ':.*?## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -114,11 +114,7 @@ types-public: $(STAMP)/dev-tools
 typing: $(STAMP)/dev-tools  ## What type checkers must accept and refuse
 	$(BIN)/pytest -q tests/typing
 
-unit: $(STAMP)/dev-tools $(STAMP)/browser $(STAMP)/postgres $(STAMP)/typescript $(STAMP)/config-schema.json  ## pytest, without the tests inside workerd
-	PYTEST_DEBUG_TEMPROOT=$$(mktemp -d) $(BIN)/pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m 'not runtime' --ignore tests/typing
-
-# Counting lines and branches doubles the time of what runs in pytest's own process, so `make test` does not.
-coverage: $(STAMP)/dev-tools $(STAMP)/browser $(STAMP)/postgres $(STAMP)/typescript $(STAMP)/config-schema.json  ## The lines and branches that no unit test runs
+unit: $(STAMP)/dev-tools $(STAMP)/browser $(STAMP)/postgres $(STAMP)/typescript $(STAMP)/config-schema.json  ## pytest with coverage, without the tests inside workerd
 	PYTEST_DEBUG_TEMPROOT=$$(mktemp -d) $(BIN)/pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m 'not runtime' --ignore tests/typing --cov --cov-report=term
 
 mypy-range: $(STAMP)/dev-tools  ## The plugin's tests under the oldest mypy that is supported

@@ -57,7 +57,7 @@ def _current() -> dict[str, str]:
     if request_id:
         ids["request_id"] = request_id
     spans = sys.modules.get("core.spans")
-    parts = spans.current_traceparent().split("-") if spans is not None else []
+    parts: list[str] = spans.current_traceparent().split("-") if spans is not None else []
     if len(parts) >= 3:
         ids["trace_id"], ids["span_id"] = parts[1], parts[2]
     return ids

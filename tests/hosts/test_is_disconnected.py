@@ -71,7 +71,8 @@ async def test_asgi_tells_and_the_body_stays() -> None:
 
 
 async def test_asgi_looks_behind_a_body_that_nobody_reads() -> None:
-    app, left, told = create_app(), asyncio.Event(), []
+    app, left = create_app(), asyncio.Event()
+    told: list[bool] = []
 
     @app.post("/")
     async def poll(req: Request, res: Response) -> None:

@@ -18,7 +18,7 @@ from core.analysis.findings import Finding
 from core.analysis.modules import Module, Scope
 from core.analysis.nodes import parents_of, scopes_in
 from core.analysis.queries import TYPED, chain_of
-from core.analysis.rows import class_fields, row_kinds
+from core.analysis.rows import NONE, class_fields, row_kinds
 from core.analysis.syntax import Node
 from core.sql.analysis import Statement
 from core.sql.columns import Column
@@ -171,7 +171,7 @@ class RowClasses:
         if any(wrong):
             # An annotation is written once, in the class that has the field.
             kinds = row_kinds(self.reader, written.annotation, written.owner.body)
-            rest = RowField(field.name, field.shown, kinds | {"none"})
+            rest = RowField(field.name, field.shown, kinds | NONE)
             optional = not any(misfit(column, rest) for column in given)
             edits = self.edits.get(written.owner.module.path, ())
             if not any(isinstance(edit, Retyped) and edit.annotation is written.annotation for edit in edits):

@@ -13,7 +13,7 @@ from core.analysis.reader import Reader
 from core.sql.parameters import Given
 from core.sql.rows import Kind, RowField
 
-__all__ = ["class_fields", "given_value", "row_fields", "row_kinds"]
+__all__ = ["NONE", "class_fields", "given_value", "row_fields", "row_kinds"]
 
 _ROW_KINDS: Final[Mapping[str, Kind]] = {
     "builtins.str": "str",
@@ -34,7 +34,7 @@ _ROW_KINDS: Final[Mapping[str, Kind]] = {
     "typing.Dict": "json",
 }
 _DEEPEST: Final = 20
-_NONE: Final[frozenset[Kind]] = frozenset(["none"])
+NONE: Final[frozenset[Kind]] = frozenset(["none"])
 
 
 def row_fields(reader: Reader, expression: ast.expr, scope: Scope) -> tuple[str, list[RowField]] | None:
@@ -69,7 +69,7 @@ def row_kinds(reader: Reader, expression: ast.expr, scope: Scope, *, depth: int 
         return anything
     match expression:
         case ast.Constant(value=None):
-            return _NONE
+            return NONE
         case ast.Constant(value=str() as text):
             parsed = parsed_string(text)
             return row_kinds(reader, parsed, scope, depth=depth + 1) if parsed is not None else anything
@@ -85,7 +85,7 @@ def row_kinds(reader: Reader, expression: ast.expr, scope: Scope, *, depth: int 
                 case wrapper if wrapper in WRAPPERS:
                     return row_kinds(reader, arguments[0], scope, depth=depth + 1)
                 case "Optional":
-                    return row_kinds(reader, arguments[0], scope, depth=depth + 1) | _NONE
+                    return row_kinds(reader, arguments[0], scope, depth=depth + 1) | NONE
                 case "Union":
                     return frozenset(k for a in arguments for k in row_kinds(reader, a, scope, depth=depth + 1))
                 case "Literal":
@@ -140,7 +140,7 @@ def given_value(reader: Reader, expression: ast.expr, scope: Scope) -> Given | N
             if annotation is None or len(resolved.scope.names.get(value.id, ())) != 1:
                 return None
             # None may have been ruled out before.
-            kinds = row_kinds(reader, annotation, resolved.scope) - _NONE
+            kinds = row_kinds(reader, annotation, resolved.scope) - NONE
             return Given(kinds) if kinds and not kinds & {"any", "json"} else None
         case _:
             return None
@@ -167,6 +167,6 @@ def _literal_kind(expression: ast.expr) -> frozenset[Kind]:
         case ast.Constant(value=bytes()):
             return frozenset(["bytes"])
         case ast.Constant(value=None):
-            return _NONE
+            return NONE
         case _:
             return frozenset(["any"])

@@ -53,7 +53,7 @@ def from_cell(value: Any) -> Any:
 
 def cloned(value: bytes) -> dict[str, Any]:
     """A value that was stored by structured clone: as JSON where it can be edited as that, else as Python writes it."""
-    loaded = load(value)
+    loaded: Any = load(value)
     try:
         text = json.dumps(loaded, ensure_ascii=False, allow_nan=False, indent=2)
         # A tuple, a set or a key that is a number would come back as something else.
@@ -61,5 +61,5 @@ def cloned(value: bytes) -> dict[str, Any]:
             return {"json": text, "text": text}
     except (TypeError, ValueError):
         pass
-    text = repr(loaded)
+    text = repr(cast("object", loaded))
     return {"json": None, "text": text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"}
