@@ -18,6 +18,7 @@ from core.analysis.findings import Finding
 from core.analysis.modules import Module, Scope
 from core.analysis.nodes import parents_of, scopes_in
 from core.analysis.queries import TYPED, chain_of
+from core.analysis.reader import Reader
 from core.analysis.rows import NONE, class_fields, row_kinds
 from core.analysis.syntax import Node
 from core.sql.analysis import Statement
@@ -80,11 +81,11 @@ class RowClasses:
     """The edits that a program's statements need in its classes, by file, and the `problems` that no class can solve."""
 
     def __init__(self, databases: Databases, modules: Sequence[Module], files: Collection[Path] | None = None) -> None:
-        self.databases = databases
-        self.reader = databases.reader
+        self.databases: Databases = databases
+        self.reader: Reader = databases.reader
         self.edits: dict[Path, list[Edit]] = {}
         self.problems: list[Finding] = []
-        self.classes = 0
+        self.classes: int = 0
         known: dict[ClassRef, list[Use]] = {}
         missing: dict[_Missing, list[Use]] = {}
         for use, scope in self._uses(modules):
