@@ -123,6 +123,75 @@ def test_a_handler_that_another_module_registers_has_that_module_s_paths(project
     ]
 
 
+def test_a_class_of_parameters_has_the_paths_own(project: Project) -> None:
+    project.usual()
+    project.write(
+        "shapes.py",
+        """
+        from typing import TypedDict
+        import attrs
+
+        class ByYear(TypedDict):
+            year: int
+        """,
+    )
+    project.write(
+        "elsewhere.py",
+        """
+        from core import Request, Response
+        from env import Env
+        from shapes import ByYear
+
+        async def listed(req: Request[Env], res: Response) -> None:
+            res.json(req.params.parse(ByYear))
+            #^ core-params: req.params.parse(ByYear): the path /lists/:yeer has no parameter year. Did you mean yeer?
+        """,
+    )
+    project.write(
+        "app.py",
+        HEAD
+        + """
+import attrs
+from elsewhere import listed
+from shapes import ByYear
+
+app = create_app(Env)
+router = Router[Env]()
+app.get("/lists/:yeer", listed)
+
+@attrs.frozen
+class Order:
+    id: int
+    year: int
+    part: str = "all"
+
+@app.get("/orders/:year/:id/:part?")
+async def order(req: Request[Env], res: Response) -> None:
+    params = req.params
+    req.params.parse(Order), params.parse(ByYear)
+
+@app.get("/orders/:year")
+async def orders(req: Request[Env], res: Response) -> None:
+    res.json(req.params.parse(ByYear))
+    res.json(req.params.parse(Order).year)
+    #^ core-params: req.params.parse(Order): the path /orders/:year has no parameter id. It has year
+    req.query.parse(Order)
+
+@app.get("/none")
+async def none(req: Request[Env], res: Response) -> None:
+    req.params.parse(Order)
+    #^ core-params: req.params.parse(Order): the path /none has no parameter id. It has none. Write /:id where it belongs
+
+@router.get("/within")
+async def within(req: Request[Env], res: Response) -> None:
+    req.params.parse(ByYear)
+
+app.use("/by/:year", router)
+""",
+    )
+    project.check()
+
+
 def test_a_router_may_get_parameters_from_its_prefix(project: Project) -> None:
     project.usual().write(
         "users.py",

@@ -29,7 +29,7 @@ class Elsewhere:
         self._sources = sources
         self._read: dict[tuple[str, str], tuple[SyntaxTrees, Module] | None] = {}
 
-    def unknown_read(self, parameter: str, handler: str, line: int, path: str) -> str | None:
+    def unknown_read(self, parameter: str, handler: str, line: int, path: str, parsed: str) -> str | None:
         """`req.params["idd"]` in the handler of that name at that line of a file, over all its routes."""
         key = (handler, path)
         if key not in self._read:
@@ -44,7 +44,7 @@ class Elsewhere:
         # A file that names the handler and whose registration was not understood may bring any path.
         if not files or not {file.resolve() for file in self._files(handler, path)} <= files:
             return None
-        return unknown_read(trees, parameter, routes, self._sources)
+        return unknown_read(trees, parameter, routes, self._sources, parsed)
 
     def _files(self, handler: str, path: str) -> list[Path]:
         return sorted(Path(file) for file in self._sources.files_of(handler, path))

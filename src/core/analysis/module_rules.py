@@ -18,6 +18,7 @@ from core.analysis.modules import External, Module, Scope
 from core.analysis.nodes import annotation_at, parents_of, request_parameter, scopes_in
 from core.analysis.problems import binding_problem, queue_problem, wrong_env
 from core.analysis.registrations import bindings_of, misplaced, path_of, registration_problems, unknown_read
+from core.analysis.rows import row_fields
 from core.analysis.sources import Sources
 from core.analysis.stubs import stub_problem
 from core.analysis.syntax import Node, Registered, SyntaxTrees
@@ -152,12 +153,17 @@ class ModuleRules:
         self._report(Problem("core-queue", problem, registration.call) if problem is not None else None)
 
     def _check_parameters(self, scope: Scope) -> None:
-        """`req.params["idd"]` in the body of a handler."""
+        """`req.params["idd"]` and `req.params.parse(User)` in the body of a handler."""
         function = scope.node
         registrations = self.trees.routes.get(function, ())
         name = request_parameter(scope)
         if name is None or not registrations:
             return
+        for fields, shown, node in self._params_parsed(scope, name):
+            messages = (unknown_read(self.trees, field, registrations, self.sources, shown) for field in fields)
+            message = next(filter(None, messages), None)
+            if message is not None:
+                self._add("core-params", message, scope.module, node)
         reads = list(self._params_read(scope, name))
         asked = {text for text, node in reads if isinstance(node, ast.Compare)}
         for text, node in reads:
@@ -179,13 +185,30 @@ class ModuleRules:
                         pass
                     case _:
                         continue
-                params, _ = self.trees.modules.value(value, inner)
                 text = self.trees.modules.string(key, inner)
-                if (
-                    text is not None
-                    and isinstance(params, ast.Attribute)
-                    and params.attr == "params"
-                    and isinstance(params.value, ast.Name)
-                    and params.value.id == name
-                ):
+                if text is not None and self._is_params(value, inner, name):
                     yield text, node
+
+    def _params_parsed(self, scope: Scope, name: str) -> Iterator[tuple[list[str], str, ast.expr]]:
+        """The fields without a default of `T` in `req.params.parse(T)`, its name, and where it is."""
+        for inner in scopes_in(scope):
+            if inner is not scope and name in inner.names:
+                continue
+            for node in parents_of(inner):
+                match node:
+                    case ast.Call(func=ast.Attribute(attr="parse", value=value), args=[type_], keywords=[]):
+                        row = (
+                            row_fields(self.trees.reader, type_, inner) if self._is_params(value, inner, name) else None
+                        )
+                        if row is not None:
+                            yield [field.name for field in row[1] if field.required], row[0], type_
+                    case _:
+                        pass
+
+    def _is_params(self, node: ast.expr, scope: Scope, name: str) -> bool:
+        """Return True for `req.params`, itself or by another name, where the request is called `name`."""
+        match self.trees.modules.value(node, scope)[0]:
+            case ast.Attribute(attr="params", value=ast.Name(id=request)):
+                return request == name
+            case _:
+                return False

@@ -80,8 +80,8 @@ def binding_problem(call: str, name: str, shape: EnvShape, *, expected: str = "K
     return f"{call}: {shape.name} has no attribute {name}. {hint}"
 
 
-def unknown_parameter(name: str, path: str, known: Sequence[str]) -> str:
-    """`req.params["idd"]` in a handler of `/users/:id` (`core-params`)."""
+def unknown_parameter(name: str, path: str, known: Sequence[str], read: str) -> str:
+    """`req.params["idd"]` in a handler of `/users/:id` (`core-params`). `read` is how it is read, as messages show it."""
     near = get_close_matches(name, known, n=1)
     if near:
         hint = f"Did you mean {near[0]}?"
@@ -89,7 +89,7 @@ def unknown_parameter(name: str, path: str, known: Sequence[str]) -> str:
         hint = f"It has {listed(known)}"
     else:
         hint = f"It has none. Write /:{name} where it belongs"
-    return f'req.params["{name}"]: the path {path} has no parameter {name}. {hint}'
+    return f"{read}: the path {path} has no parameter {name}. {hint}"
 
 
 def handler_parameters(handler: str, wanted: Sequence[str], path: str, known: Sequence[str]) -> str | None:

@@ -79,16 +79,20 @@ def _not_last(
 
 
 def unknown_read(
-    front_end: FrontEnd[NodeT], name: str, routes: Sequence[Registration[NodeT]], sources: Sources
+    front_end: FrontEnd[NodeT], name: str, routes: Sequence[Registration[NodeT]], sources: Sources, parsed: str = ""
 ) -> str | None:
-    """`req.params["idd"]` in a handler whose paths are all known, and have no `:idd`."""
+    """`req.params["idd"]` in a handler whose paths are all known, and have no `:idd`.
+
+    `parsed` is the class whose field it is, where it is read by `req.params.parse`.
+    """
     paths = [path_of(front_end, route) for route in routes]
     known = [parameters_of(path) if path is not None else None for path in paths]
     if not known or any(names is None or name in names for names in known):
         return None
     if sources.may_prefix(name) and not all(front_end.is_app(route) for route in routes):
         return None  # a prefix may bring it along
-    return unknown_parameter(name, paths[0] or "", known[0] or ())
+    read = f"req.params.parse({parsed})" if parsed else f'req.params["{name}"]'
+    return unknown_parameter(name, paths[0] or "", known[0] or (), read)
 
 
 class NamedBinding(NamedTuple):

@@ -70,6 +70,7 @@ TARGETS: Final = (
     "core.handlers.BoundMiddleware",
     *(middleware.function for middleware in EXTENSION.middleware),
     "core.request.Params",
+    "core.request.Params.parse",
     "core.request.Request",
     "core.request.Request.params",
     "core.router.Router",
@@ -88,7 +89,7 @@ _OWN: Final = frozenset(f"core.bindings.durable_object.DurableObject.{name}" for
 _RUNS: Final = frozenset(["first", "one", "all", "run", "raw"])
 _SIGNED: Final = _RUNS | {"batch"}
 _REGISTERS: Final = METHODS | {"on", "use"}
-_METHODS: Final = _REGISTERS | {"prepare", "bind", "as_", "__getitem__", "queue"}
+_METHODS: Final = _REGISTERS | {"prepare", "bind", "as_", "__getitem__", "parse", "queue"}
 
 
 AttributeHook: TypeAlias = Callable[[AttributeContext], Type]
@@ -202,6 +203,11 @@ class CorePlugin(Plugin):
                 from core.mypy_plugin import params
 
                 return partial(params.item, self.project)
+        elif name == "parse":
+            if self._is(owner, "core.request.Params"):
+                from core.mypy_plugin import params
+
+                return partial(params.parsed, self.project)
         elif name == "queue" and self._is(owner, "core.app.App"):
             from core.mypy_plugin import queues
 

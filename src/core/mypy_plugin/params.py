@@ -5,6 +5,8 @@ Only the way from mypy's hooks to `core.analysis.registrations`, where all of it
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mypy.nodes import CallExpr, Expression, IndexExpr, MemberExpr, NameExpr, Node, Var
 from mypy.plugin import MethodContext
 from mypy.types import Type
@@ -15,25 +17,50 @@ from core.analysis.unreachable import mounts_nothing
 from core.mypy_plugin.bindings import check_names
 from core.mypy_plugin.index import Index
 from core.mypy_plugin.location import index_here, tell
+from core.mypy_plugin.types import named_type, row_fields
 
-__all__ = ["item", "registered"]
+__all__ = ["item", "parsed", "registered"]
 
 
 def item(project: Project, ctx: MethodContext) -> Type:
     """`req.params["idd"]` in a handler whose paths are all known, and have no `:idd`."""
     if isinstance(ctx.context, IndexExpr):
-        index = index_here(ctx.api)
-        name = index.string_of(ctx.context.index)
-        request = _request(ctx.context.base, index)
-        function = index.functions.get(request) if request is not None else None
-        if name is not None and function is not None:
-            if project.sources.files_of(function.name, ctx.api.path):
-                message = project.elsewhere.unknown_read(name, function.name, function.line, ctx.api.path)
-            else:
-                message = unknown_read(index, name, index.routes(function), project.sources)
-            if message is not None:
-                tell(project, ctx.api, message, ctx.context.index, "core-params")
+        name = index_here(ctx.api).string_of(ctx.context.index)
+        if name is not None:
+            _check_read(project, ctx, ctx.context.base, [name], ctx.context.index)
     return ctx.default_return_type
+
+
+def parsed(project: Project, ctx: MethodContext) -> Type:
+    """`req.params.parse(User)`, where `User` has a field without a default that is no parameter of the path."""
+    call = ctx.context
+    if isinstance(call, CallExpr) and isinstance(call.callee, MemberExpr) and len(call.args) == 1:
+        type_ = named_type(call.args[0])
+        row = row_fields(type_) if type_ is not None else None
+        if row is not None:
+            names = [field.name for field in row[1] if field.required]
+            _check_read(project, ctx, call.callee.expr, names, call.args[0], row[0])
+    return ctx.default_return_type
+
+
+def _check_read(
+    project: Project, ctx: MethodContext, params: Expression, names: Sequence[str], node: Expression, parsed: str = ""
+) -> None:
+    """Report the first of `names` that no path of the handler has. `params` is what they are read from."""
+    index = index_here(ctx.api)
+    request = _request(params, index)
+    function = index.functions.get(request) if request is not None else None
+    if function is None:
+        return
+    is_elsewhere = project.sources.files_of(function.name, ctx.api.path)
+    for name in names:
+        if is_elsewhere:
+            message = project.elsewhere.unknown_read(name, function.name, function.line, ctx.api.path, parsed)
+        else:
+            message = unknown_read(index, name, index.routes(function), project.sources, parsed)
+        if message is not None:
+            tell(project, ctx.api, message, node, "core-params")
+            return
 
 
 def _request(params: Expression, index: Index) -> Var | None:

@@ -16,13 +16,9 @@ from mypy.nodes import (
     MemberExpr,
     NameExpr,
     Node,
-    RefExpr,
-    TypeAlias,
-    TypeInfo,
 )
 from mypy.plugin import CheckerPluginInterface, MethodContext, MethodSigContext
 from mypy.types import FunctionLike, Instance, Type, get_proper_type
-from mypy.typevars import fill_typevars_with_any
 
 from core.analysis.findings import is_wanted
 from core.analysis.front_end import Problem
@@ -30,7 +26,7 @@ from core.analysis.queries import batch_problems, bind_problems, chain_of, prepa
 from core.analysis.settings import Project
 from core.mypy_plugin.index import Index
 from core.mypy_plugin.location import index_here, tell, type_of, unwatched
-from core.mypy_plugin.types import BINDINGS, given_value, has_base, kinds_of, row_fields, shown
+from core.mypy_plugin.types import BINDINGS, given_value, has_base, kinds_of, named_type, row_fields, shown
 from core.sql.analysis import Statement
 from core.sql.parameters import Given
 from core.sql.rows import Kind, RowField
@@ -90,7 +86,7 @@ class _Queries:
 
     def row_of(self, node: Node, /) -> tuple[str, Sequence[RowField]] | None:
         """The class that an expression names, as rows become it."""
-        type_ = _type(node)
+        type_ = named_type(node)
         return row_fields(type_) if type_ is not None else None
 
     def given_of(self, node: Node, /) -> Given | None:
@@ -100,7 +96,7 @@ class _Queries:
 
     def scalar_of(self, node: Node, /) -> tuple[str, frozenset[Kind]] | None:
         """Another type that an expression names."""
-        type_ = _type(node)
+        type_ = named_type(node)
         return (shown(type_), kinds_of(type_)) if type_ is not None else None
 
 
@@ -160,18 +156,6 @@ def asked(project: Project, call: CallExpr, index: Index) -> tuple[str, Statemen
     found = _read(project, chain.prepare, index, index.file) if chain is not None else None
     text = index.string_of(chain.prepare.args[0]) if chain is not None and isinstance(chain.prepare, CallExpr) else None
     return (text, found[1]) if text is not None and found is not None else None
-
-
-def _type(expression: Node) -> Type | None:
-    """The class or alias that an expression names."""
-    node = expression.node if isinstance(expression, RefExpr) else None
-    if isinstance(node, TypeInfo):
-        if node.typeddict_type is not None:
-            return node.typeddict_type.copy_modified(fallback=Instance(node, []))  # so that it has its name
-        return fill_typevars_with_any(node)
-    if isinstance(node, TypeAlias) and not node.alias_tvars:
-        return get_proper_type(node.target)
-    return None
 
 
 def _read(project: Project, call: Node, index: Index, path: str) -> tuple[str, Statement] | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from mypy.nodes import AssignmentStmt, Decorator, FuncDef, NameExpr, TypeInfo, Var
+from mypy.nodes import AssignmentStmt, Decorator, FuncDef, NameExpr, Node, RefExpr, TypeAlias, TypeInfo, Var
 from mypy.types import (
     AnyType,
     CallableType,
@@ -26,6 +26,7 @@ from mypy.types import (
     UnionType,
     get_proper_type,
 )
+from mypy.typevars import fill_typevars_with_any
 
 from core.analysis.envs import EnvAttribute, EnvShape
 from core.analysis.extensions import declared
@@ -45,6 +46,7 @@ __all__ = [
     "kinds_of",
     "literal_names",
     "required_arguments",
+    "named_type",
     "row_fields",
     "shown",
     "without_none",
@@ -306,6 +308,18 @@ def _structured(info: TypeInfo) -> str:
 
 
 # Rows ---------------------------------------------------------------------------------------------------------------
+
+
+def named_type(expression: Node) -> Type | None:
+    """The class or alias that an expression names."""
+    node = expression.node if isinstance(expression, RefExpr) else None
+    if isinstance(node, TypeInfo):
+        if node.typeddict_type is not None:
+            return node.typeddict_type.copy_modified(fallback=Instance(node, []))  # so that it has its name
+        return fill_typevars_with_any(node)
+    if isinstance(node, TypeAlias) and not node.alias_tvars:
+        return get_proper_type(node.target)
+    return None
 
 
 def row_fields(type_: Type) -> tuple[str, list[RowField]] | None:
