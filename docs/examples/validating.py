@@ -1,4 +1,4 @@
-"""What a client sends, as a class with rules of its own."""
+"""A class of what a client sends, with rules of its own."""
 
 from datetime import date
 from typing import Literal

@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.slow, needs_chromium]
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
-    """What each query finds: the addresses of the results, best first."""
+    """The addresses that each query finds, best first."""
     site = tmp_path_factory.mktemp("site")
     subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(site)],

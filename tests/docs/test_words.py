@@ -1,4 +1,4 @@
-"""How the pages read: no sentence of the tutorial and the how-to pages is longer than 35 words, and words are spelt right."""
+"""The words of the pages: no sentence of the tutorial and the how-to pages is longer than 35 words, and words are spelt right."""
 
 from __future__ import annotations
 
