@@ -155,6 +155,7 @@ class _Instrument:
             with RunningSpan(name, {"core.middleware": name}):
                 await middleware(req, res, next)
 
+        traced.__wrapped__ = middleware  # type: ignore[attr-defined]  # as functools.wraps does
         attach_info(traced, info if info is not None else MiddlewareInfo(name))
         return traced
 

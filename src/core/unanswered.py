@@ -40,7 +40,8 @@ def nothing_sent(
     """
     if handler is not None and returned is not None and not isinstance(returned, Response):
         return _blame(label, handler, f"returned {_kind(returned)}, which nothing sends", _sending(returned))
-    for step in middleware:
+    for timed in middleware:
+        step = inspect.unwrap(cast("Callable[..., object]", timed))  # an instrument may stand around it
         if info_of(step) is not None or (source := _source(step)) is None:
             continue
         follow = _parameter(source, 2)

@@ -397,13 +397,13 @@ def test_a_binding_named_by_a_string_must_be_on_env_and_of_the_kind() -> None:
 
 
 def test_the_words_for_parameters_and_order() -> None:
-    assert unknown_parameter("idd", "/users/:id", ["id"]) == (
+    assert unknown_parameter("idd", "/users/:id", ["id"], 'req.params["idd"]') == (
         'req.params["idd"]: the path /users/:id has no parameter idd. Did you mean id?'
     )
-    assert unknown_parameter("x", "/users/:id", ["id"]) == (
-        'req.params["x"]: the path /users/:id has no parameter x. It has id'
+    assert unknown_parameter("x", "/users/:id", ["id"], "req.params.parse(X)") == (
+        "req.params.parse(X): the path /users/:id has no parameter x. It has id"
     )
-    assert unknown_parameter("id", "/users", []) == (
+    assert unknown_parameter("id", "/users", [], 'req.params["id"]') == (
         'req.params["id"]: the path /users has no parameter id. It has none. Write /:id where it belongs'
     )
     assert handler_parameters("show", ["id"], "/:id", ["id"]) is None

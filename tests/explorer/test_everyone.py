@@ -23,6 +23,8 @@ HERE = Path(__file__).parent
 SQL = "SQL (Ctrl-Enter runs it)"
 MANY = 100_000
 MOST_ELEMENTS = 1500
+MOST_BLOCKED = 1000
+"""Milliseconds in long tasks: the start of the page takes 80 to 170 on a busy machine, drawing every row many seconds."""
 
 
 def test_the_keyboard_reaches_every_panel_and_every_row(page: Page, dev: RunningDev) -> None:
@@ -33,6 +35,7 @@ def test_the_keyboard_reaches_every_panel_and_every_row(page: Page, dev: Running
         page.wait_for_function("number => number === 1 || document.activeElement.id === 'panel'", arg=number)
     dev.fetch("/notes/by-keyboard")
     page.keyboard.press("1")
+    rows(page, "/notes/by-keyboard").wait_for()
     page.get_by_role("grid", name="Requests").focus()
     page.keyboard.press("Home")
     page.keyboard.press("Enter")
@@ -141,7 +144,7 @@ def fill(state: Path) -> None:
         connection.close()
 
 
-def test_large_lists_are_scrolled_sorted_and_searched_without_long_tasks(
+def test_large_lists_are_scrolled_sorted_and_searched_without_standing_still(
     page: Page, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     state = tmp_path / "state"
@@ -171,8 +174,7 @@ def test_large_lists_are_scrolled_sorted_and_searched_without_long_tasks(
             tasks = page.evaluate("window.longTasks")
             told.append(f"{name}: {elements} elements, long tasks {tasks}")
             assert elements < MOST_ELEMENTS, told
-            # One is the start of the page itself: its scripts are read, and everything is drawn for the first time.
-            assert len(tasks) <= 1, told
+            assert sum(tasks) < MOST_BLOCKED, told
         page.goto(f"{dev.address}/_core/#requests")
         rows(page, "/reports/").first.click()
         page.get_by_role("tab", name="Timeline 300").wait_for()
@@ -182,4 +184,4 @@ def test_large_lists_are_scrolled_sorted_and_searched_without_long_tasks(
         assert elements < MOST_ELEMENTS
         with capsys.disabled():
             print("\n" + "\n".join(told))
-        assert len(tasks) <= 1, told
+        assert sum(tasks) < MOST_BLOCKED, told

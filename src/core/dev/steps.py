@@ -53,6 +53,7 @@ class _Steps:
                 _depth.reset(token)
                 self._end(step)
 
+        timed.__wrapped__ = middleware  # type: ignore[attr-defined]  # as functools.wraps does
         attach_info(timed, info if info is not None else MiddlewareInfo(name))
         return timed
 

@@ -19,7 +19,10 @@ function note(exchanges) {
 }
 
 async function refresh() {
-  store.overview = { bindings: [], routes: [], queues: [], crons: [], notices: [], ...(await call("/overview")) };
+  const given = await call("/overview");
+  // A program that cannot be loaded has no bindings, and its panels would go with what is typed in them.
+  const before = given.failed && store.overview ? { ...store.overview, failed: given.failed } : given;
+  store.overview = { bindings: [], routes: [], queues: [], crons: [], notices: [], ...before };
   changed();
   const known = store.order[0];
   let before = null;
