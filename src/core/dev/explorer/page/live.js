@@ -21,8 +21,8 @@ function note(exchanges) {
 async function refresh() {
   const given = await call("/overview");
   // A program that cannot be loaded has no bindings, and its panels would go with what is typed in them.
-  const before = given.failed && store.overview ? { ...store.overview, failed: given.failed } : given;
-  store.overview = { bindings: [], routes: [], queues: [], crons: [], notices: [], ...before };
+  const overview = given.failed && store.overview ? { ...store.overview, failed: given.failed } : given;
+  store.overview = { bindings: [], routes: [], queues: [], crons: [], notices: [], ...overview };
   changed();
   const known = store.order[0];
   let before = null;
