@@ -46,7 +46,7 @@ ALLOWED: Final[Sequence[str]] = [
     "ANALYZE",
     "REINDEX i",
     "CREATE TABLE q (a, b AS (abs(a)))",
-    "CREATE TABLE q (a DEFAULT (sqlite_version()))",  # SQLite asks nobody about the functions of a default
+    "CREATE TABLE q (a DEFAULT (abs(-1)), b DEFAULT CURRENT_TIMESTAMP)",
     "CREATE VIRTUAL TABLE q USING fts5(a)",
     "CREATE VIRTUAL TABLE q USING FTS5(a)",
     "CREATE VIRTUAL TABLE q USING fts5vocab(f, 'row')",
@@ -86,6 +86,8 @@ ALLOWED: Final[Sequence[str]] = [
 ]
 
 REFUSED: Final[Sequence[str]] = [
+    "CREATE TABLE q (a DEFAULT (1 + length(sqlite_version())))",
+    "CREATE TABLE q (a DEFAULT (sqlite_version()))",
     *(f"SELECT {call}" for call in ("sqlite_version()", "sqlite_source_id()", "sqlite_compileoption_get(1)")),
     "SELECT sqlite_compileoption_used('a')",
     "SELECT load_extension('a')",

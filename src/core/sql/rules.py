@@ -128,6 +128,21 @@ def absent_tables(statement: StatementText) -> list[Token]:
     ]
 
 
+def refused_default(statement: StatementText) -> Token | None:
+    """The function that always fails in a `DEFAULT (…)` of a table: SQLite's authorizer is not asked about it there."""
+    if statement.keyword not in ("CREATE", "ALTER"):
+        return None
+    depth = 0
+    for before, token, after in zip(statement.tokens, statement.tokens[1:], statement.tokens[2:], strict=False):
+        if token.text == "(" and (depth or before.word == "DEFAULT"):
+            depth += 1
+        elif token.text == ")" and depth:
+            depth -= 1
+        elif depth and after.text == "(" and (token.name or "").lower() in REFUSED_FUNCTIONS - FUNCTIONS:
+            return token
+    return None
+
+
 # Pragmas ------------------------------------------------------------------------------------------------------------
 
 PragmaForm = Literal["none", "boolean", "name", "optional", "number", "any"]
@@ -201,7 +216,8 @@ def refusal(statement: StatementText) -> str | None:
             return _module_refusal(tokens)
     if renames_to_reserved(statement):
         return "D1 does not authorize names that begin with _cf_"
-    return None
+    default = refused_default(statement)
+    return f"D1 does not authorize the function {default.name}" if default is not None else None
 
 
 def renames_to_reserved(statement: StatementText) -> bool:

@@ -35,6 +35,7 @@ from core.sql.rules import (
     absent_tables,
     allows,
     is_transaction,
+    refused_default,
     renames_to_reserved,
 )
 from core.sql.tokens import StatementText
@@ -340,6 +341,9 @@ class Engine:
 
     def _check_absent(self, step: Step) -> None:
         """Refuse tables that this SQLite may bring along and the platform's does not, unless somebody made one."""
+        default = refused_default(step.piece)
+        if default is not None:
+            raise Refused(f"not authorized to use function: {default.name}: SQLITE_ERROR")
         for token in absent_tables(step.piece) if step.piece.keyword != "WITH" else ():
             self._trusted = True
             made = self._connection.execute("SELECT 1 FROM sqlite_master WHERE lower(name) = lower(?)", (token.name,))

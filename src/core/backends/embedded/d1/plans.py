@@ -7,7 +7,7 @@ import sys
 from typing import Any, Final
 
 from core.backends.embedded.d1.errors import Refused
-from core.sql.rules import MAX_PARAMETERS, MAX_SQL_BYTES, WRONG_COUNT, absent_tables
+from core.sql.rules import MAX_PARAMETERS, MAX_SQL_BYTES, WRONG_COUNT, absent_tables, refused_default
 from core.sql.tokens import StatementText, statements_of
 
 __all__ = ["Plan", "Step", "WHITE_SPACE", "with_backquotes"]
@@ -52,7 +52,11 @@ class Step:
         # The state of the schema that its names in double quotes were checked against.
         self.checked: int = (
             -1
-            if self.empty or piece.has_double_quotes or piece.keyword == "ALTER" or absent_tables(piece)
+            if self.empty
+            or piece.has_double_quotes
+            or piece.keyword == "ALTER"
+            or absent_tables(piece)
+            or refused_default(piece)
             else sys.maxsize
         )
 
