@@ -110,6 +110,31 @@ def test_a_save_takes_nothing_that_was_typed_or_recorded(page: Page, tmp_path: P
         forgive(page)  # requests while one server gave way to the next
 
 
+def test_a_page_of_another_site_learns_nothing(browser: Browser, dev: RunningDev, users: RunningDev) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(f"{users.address}/health")  # another origin: another port is enough
+    answer = page.evaluate(
+        """async (url) => {
+            try { return await (await fetch(url, {headers: {"X-Core-Token": "guess"}})).text() } catch { return "refused" }
+        }""",
+        f"{dev.address}/_core/api/overview",
+    )
+    context.close()
+    assert answer == "refused"
+
+
+def test_a_result_of_many_columns_can_be_read(page: Page, dev: RunningDev) -> None:
+    open_panel(page, dev, "sql")
+    columns = ", ".join(f"'ada@example.com' AS a_column_{number}" for number in range(13))
+    page.get_by_label(SQL).fill(f"SELECT {columns}")
+    page.keyboard.press("Control+Enter")
+    cells = page.get_by_role("gridcell")
+    cells.nth(12).wait_for()
+    assert all(cell.evaluate("one => one.offsetHeight") < 50 for cell in cells.all())  # one line each
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
 # -- on real amounts of data
 
 _WATCH = """
