@@ -129,6 +129,8 @@ def test_kv_is_browsed_written_and_deleted(page: Page, dev: RunningDev) -> None:
     with page.expect_response(lambda response: response.request.method == "PUT"):
         page.get_by_role("button", name="Save").click()
     assert json.loads(dev.fetch("/notes/greeting%2F%3Cb%3E").body) == {"note": "changed"}
+    # The list is read again after a save.
+    page.wait_for_timeout(500)
     page.get_by_label("Keys with").fill("no such key")
     page.get_by_text("No keys here").wait_for()
     page.get_by_label("Keys with").fill("greet")
