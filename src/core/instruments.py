@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from core.handlers import Middleware
+from core.handlers import Middleware, MiddlewareInfo, attach_info, info_of, name_of
 
 if TYPE_CHECKING:
     from core.app import App, EventInstrument
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from core.finding import Entry, Instrument
     from core.response import Response
 
-__all__ = ["Run", "Wrapping", "wrap"]
+__all__ = ["Run", "Wrapping", "in_place_of", "wrap"]
 
 Run: TypeAlias = Callable[[Any, "Response"], Awaitable[object]]
 """A chain: it runs a request to its response."""
@@ -54,3 +54,15 @@ def wrap(app: App[Any], make: Callable[[Instrument | None, EventInstrument | Non
     """Put the instrument that `make` makes around the one that `app` has."""
     app.dispatcher.instrument = app.instrument = make(app.dispatcher.instrument, app.instrument)
     app.dispatcher.stale = True
+
+
+def in_place_of(middleware: Middleware[Any, Any], instrumented: Middleware[Any, Any], /) -> Middleware[Any, Any]:
+    """Let `instrumented` run instead of `middleware`, under its name, with what it declares. Returns `instrumented`.
+
+    Messages find the original under `__wrapped__`, where `functools.wraps` puts it.
+    """
+    info = info_of(middleware)
+    attach_info(instrumented, info if info is not None else MiddlewareInfo(name_of(middleware)))
+    replaced: Any = instrumented
+    replaced.__wrapped__ = middleware
+    return instrumented

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from core.bindings.kinds import bindings_of
 from core.calls import BindingCall, Hookable, Proceed, add_hook, has_hook
-from core.handlers import Middleware, MiddlewareInfo, Next, attach_info, info_of, name_of
+from core.handlers import Middleware, Next, info_of, name_of
+from core.instruments import in_place_of
 from core.spans import AttributeValue, Running, RunningSpan, Span, SpanKind, Tracer, is_traceparent, running
 
 if TYPE_CHECKING:
@@ -155,9 +156,7 @@ class _Instrument:
             with RunningSpan(name, {"core.middleware": name}):
                 await middleware(req, res, next)
 
-        traced.__wrapped__ = middleware  # type: ignore[attr-defined]  # as functools.wraps does
-        attach_info(traced, info if info is not None else MiddlewareInfo(name))
-        return traced
+        return in_place_of(middleware, traced)
 
     def request(
         self, run: Callable[[Any, Response], Awaitable[object]], entry: Entry | None, /

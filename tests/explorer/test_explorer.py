@@ -243,6 +243,9 @@ def test_several_statements_have_several_results_and_what_destroys_is_asked_for(
     result = page.locator("#sql-result")
     result.get_by_text("Done, 2 rows changed").first.wait_for()
     assert result.locator("section").count() == 3
+    everything = "WITH one AS (SELECT 1) DELETE FROM jobs"
+    assert call(dev, "POST", "/d1/DB/query", {"sql": everything})["asks"] == [everything]
+    assert call(dev, "POST", "/d1/DB/query", {"sql": f"{everything} WHERE id = 0"})["asks"] == []
 
 
 def test_a_statement_that_takes_too_long_is_stopped_and_the_server_answers_meanwhile(

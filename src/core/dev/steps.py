@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from contextvars import ContextVar
 from copy import copy
 from typing import Any
 
-from core.app import App
+from core.app import App, EventInstrument
 from core.dev.record import RecordedStep, Recorder, current
 from core.finding import Entry, Instrument
 from core.handlers import Middleware, MiddlewareInfo, Next, attach_info, info_of, name_of
+from core.instruments import Run, Wrapping, in_place_of, wrap
 from core.request import AnyRequest
 from core.response import Response
 
@@ -22,21 +23,21 @@ _depth: ContextVar[int] = ContextVar("core_dev_depth", default=0)
 
 def time_steps(app: App[Any], recorder: Recorder) -> None:
     """Let every step of `app` be recorded in its exchange, around whatever traces the application already."""
-    app.dispatcher.instrument = _Steps(recorder, app.dispatcher.instrument)
-    app.dispatcher.stale = True
+    wrap(app, lambda requests, events: _Steps(recorder, requests, events))
 
 
-class _Steps:
-    """See `core.dispatch.Instrument`."""
+class _Steps(Wrapping):
+    """Records around the instrument that was there before."""
 
-    def __init__(self, recorder: Recorder, inner: Instrument | None) -> None:
+    __slots__ = ("_recorder",)
+
+    def __init__(self, recorder: Recorder, requests: Instrument | None, events: EventInstrument | None) -> None:
+        super().__init__(requests, events)
         self._recorder = recorder
-        self._inner = inner
 
     def middleware(self, middleware: Middleware[Any, Any], /) -> Middleware[Any, Any]:
         """The same middleware, timed."""
-        if self._inner is not None:
-            middleware = self._inner.middleware(middleware)
+        middleware = super().middleware(middleware)
         info = info_of(middleware)
         if info is not None and info.public:
             return middleware
@@ -53,9 +54,7 @@ class _Steps:
                 _depth.reset(token)
                 self._end(step)
 
-        timed.__wrapped__ = middleware  # type: ignore[attr-defined]  # as functools.wraps does
-        attach_info(timed, info if info is not None else MiddlewareInfo(name))
-        return timed
+        return in_place_of(middleware, timed)
 
     def _before(self, middleware: Middleware[Any, Any], info: MiddlewareInfo, name: str) -> Middleware[Any, Any]:
         """A middleware that only looks at the request first: the chain calls its step, so the step is timed."""
@@ -77,11 +76,9 @@ class _Steps:
         attach_info(same, own)
         return same
 
-    def request(
-        self, run: Callable[[Any, Response], Awaitable[object]], entry: Entry | None, /
-    ) -> Callable[[Any, Response], Awaitable[object]]:
+    def request(self, run: Run, entry: Entry | None, /) -> Run:
         """The same chain, which notes its route."""
-        chain = run if self._inner is None else self._inner.request(run, entry)
+        chain = super().request(run, entry)
         route = None if entry is None else entry.pattern.text
 
         def noted(req: AnyRequest, res: Response) -> Awaitable[object]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from core.hosts.workers.isolate import IP_HEADER_BINDING, ORIGIN_BINDING
 from core.runtime.bundle import Bundle
 from core.runtime.capnp import Cluster, Module, Plan, Socket, Storage, storage_folders, worker_config
 from core.runtime.ending import memory_of
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from core.metrics import Snapshot
 
 __all__ = [
-    "LOG_FORMAT_BINDING",
-    "METRICS_BINDING",
     "Node",
     "ask_health",
     "exchange",
@@ -37,11 +36,7 @@ __all__ = [
     "until_unwell",
 ]
 
-IP_HEADER_BINDING = "CORE_CLIENT_ADDRESS_HEADER"
-ORIGIN_BINDING = "CORE_ORIGIN"
 CLOSED_BINDING = "CORE_CLOSED"
-METRICS_BINDING = "CORE_METRICS"
-LOG_FORMAT_BINDING = "CORE_LOG_FORMAT"
 
 
 @attrs.define

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from core.errors import DeveloperError, UsageError
+from core.hosts.workers.isolate import LOG_FORMAT_BINDING, METRICS_BINDING
 from core.runtime.bundle import Bundle
 from core.runtime.capnp import Cluster, Plan
 from core.runtime.cluster_key import prove_key
@@ -22,8 +23,6 @@ from core.runtime.health import start_health
 from core.runtime.listening import open_listener
 from core.runtime.logs import LogReader
 from core.runtime.node import (
-    LOG_FORMAT_BINDING,
-    METRICS_BINDING,
     Node,
     ask_health,
     open_node,

@@ -7,7 +7,6 @@ that keeps a copy in memory does not notice, exactly as on the platform.
 from __future__ import annotations
 
 import json
-import sqlite3
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,6 +14,7 @@ import attrs
 
 from core.dev.explorer.places import Places
 from core.dev.explorer.rows import Asked, Listing, read
+from core.dev.explorer.sql import tables_of
 from core.dev.explorer.values import cell, cloned
 from core.dev.record import Recorder
 from core.errors import CoreError
@@ -136,7 +136,7 @@ class ObjectPages:
         file, namespace, id = self._file(req), self._namespace(req), req.params["id"]
         living = self._living(req)
         sockets = living.sockets
-        tables = await read(file, _tables) or []
+        tables = await read(file, tables_of) or []
         res.json(
             {
                 "id": id,
@@ -209,16 +209,3 @@ def _ids(namespace: Any) -> list[str]:
     """The ids of the objects that have a storage."""
     folder = Path(namespace.objects.location)
     return sorted(file.stem for file in folder.glob("*.sqlite")) if folder.is_dir() else []
-
-
-def _tables(connection: sqlite3.Connection) -> list[dict[str, Any]]:
-    names = connection.execute(
-        "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' "
-        "AND name NOT LIKE '\\_cf\\_%' ESCAPE '\\' ORDER BY name"
-    ).fetchall()
-    counted: list[dict[str, Any]] = []
-    for (name,) in names:
-        columns = [row[1] for row in connection.execute(f'PRAGMA table_info("{name}")').fetchall()]
-        rows = connection.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0]
-        counted.append({"name": name, "columns": columns, "rows": rows})
-    return counted

@@ -6,6 +6,7 @@ import asyncio
 import base64
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
+from urllib.parse import unquote_to_bytes
 
 from core.dev.record import Recorder
 from core.errors import CoreError
@@ -76,8 +77,6 @@ class RequestPages:
         text = message["text"]
         body = base64.b64decode(message["base64"]) if text is None else text.encode()
         path, _, query = found["path"].partition("?")
-        from urllib.parse import unquote_to_bytes
-
         host = req.header("host") or "localhost"
         scope: dict[str, Any] = {
             "type": "http",

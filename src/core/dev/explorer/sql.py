@@ -30,7 +30,7 @@ from core.response import Response
 from core.router import Router
 from core.sql.tokens import StatementText, quoted, statements_of
 
-__all__ = ["SQLPages"]
+__all__ = ["SQLPages", "tables_of"]
 
 _READS: Final = frozenset({"SELECT", "VALUES"})
 _SHOWN_ROWS: Final = 200
@@ -87,7 +87,7 @@ class SQLPages:
     # -- what there is
 
     async def _schema(self, req: Request[Any], res: Response) -> None:
-        tables = await read(self._places.file(req, "d1"), _tables) or []
+        tables = await read(self._places.file(req, "d1"), tables_of) or []
         res.json({"tables": tables, "migrations": await self._migrations(req)})
 
     async def _migrations(self, req: Request[Any]) -> dict[str, Any]:
@@ -109,7 +109,7 @@ class SQLPages:
         asked, table = Asked.of(req), req.params["table"]
 
         def page(connection: sqlite3.Connection) -> tuple[dict[str, Any], Page] | None:
-            described = next((one for one in _tables(connection, counted=False) if one["name"] == table), None)
+            described = next((one for one in tables_of(connection, counted=False) if one["name"] == table), None)
             if described is None:
                 return None
             names = [column["name"] for column in described["columns"]]
@@ -191,7 +191,9 @@ class SQLPages:
                         columns, rows, numbers = engine.single(sql, ())
                     except (sqlite3.Error, Refused) as error:
                         stopped = "interrupted" in str(error)
-                        results.append({"sql": text, "error": _words(engine, text, error), "stopped": stopped})
+                        results.append(
+                            {"sql": text, "error": _words(engine, text, error, wrapped=pages), "stopped": stopped}
+                        )
                         break
                     results.append(
                         {
@@ -224,7 +226,8 @@ class SQLPages:
         res.json({"plans": await read(self._places.file(req, "d1"), plans) or []})
 
 
-def _tables(connection: sqlite3.Connection, *, counted: bool = True) -> list[dict[str, Any]]:
+def tables_of(connection: sqlite3.Connection, *, counted: bool = True) -> list[dict[str, Any]]:
+    """The tables and views of a database with their columns, what finds a row again, and the number of rows if `counted`."""
     tables: list[dict[str, Any]] = []
     for name, kind, sql in connection.execute(_TABLES).fetchall():
         described = connection.execute(f"PRAGMA table_xinfo({quoted(name)})").fetchall()
@@ -290,21 +293,26 @@ def _destroys(piece: StatementText) -> bool:
         return True
     if piece.keyword == "ALTER":
         return "DROP" in found
-    return piece.keyword in ("DELETE", "UPDATE") and "WHERE" not in found
+    changes = {piece.keyword} if piece.keyword != "WITH" else found
+    return not changes.isdisjoint(("DELETE", "UPDATE")) and "WHERE" not in found
 
 
-def _words(engine: Any, text: str, error: sqlite3.Error | Refused) -> str:
-    """The error as D1 words it, for the statement as it was written and not as it was wrapped for a page."""
+def _words(engine: Any, text: str, error: sqlite3.Error | Refused, *, wrapped: bool) -> str:
+    """The error as D1 words it, for the statement as it was written and not as it was wrapped for a page.
+
+    Only what was `wrapped`, and so reads, is run again: an INSERT that failed on a lock would succeed, unseen.
+    """
     if isinstance(error, Refused):
         return f"D1_ERROR: {error}"
     if "interrupted" in str(error):
         return "Stopped"
-    try:
-        engine.single(text, ())
-    except Refused as refused:
-        return f"D1_ERROR: {refused}"
-    except sqlite3.Error as own:
-        return f"D1_ERROR: {engine.explain(own)}"
+    if wrapped:
+        try:
+            engine.single(text, ())
+        except Refused as refused:
+            return f"D1_ERROR: {refused}"
+        except sqlite3.Error as own:
+            error = own
     return f"D1_ERROR: {engine.explain(error)}"
 
 

@@ -85,13 +85,16 @@ function Storage({ path, id }) {
           <p class="none">An instance that keeps a copy in memory goes on with its copy.</p><div class="actions"><button class="first">Save</button></div>`}</form>`}`;
 }
 
+// The statement for the rows of a table.
+const all = (table) => `SELECT * FROM "${table.name.replaceAll('"', '""')}" LIMIT 50`;
+
 function Sql({ path, id, found, again }) {
-  const [sql, setSql] = useDraft(`object sql ${id}`, found.tables.length ? `SELECT * FROM "${found.tables[0].name}" LIMIT 50` : "");
+  const [sql, setSql] = useDraft(`object sql ${id}`, found.tables.length ? all(found.tables[0]) : "");
   const [result, setResult] = useState(null);
   const run = act(async () => { setResult(await call(`${path}/query`, { method: "POST", body: { sql } })); again(); });
   const columns = result?.columns.map((name, index) => ({ label: name, width: "minmax(7rem, 1fr)", class: "mono", cell: (row) => html`<${Cell} value=${row[index]} />` }));
-  return html`${found.tables.length ? html`<ul class="tables">${found.tables.map((one) => html`<li><button type="button" class="link" onClick=${() => setSql(`SELECT * FROM "${one.name.replaceAll('"', '""')}" LIMIT 50`)}>${one.name}</button> <span class="n">${some(one.rows, "row")}</span></li>`)}</ul>` : html`<p class="none">The object has no tables.</p>`}
-    <form class="stack" onSubmit=${run}><${Editor} value=${sql} change=${setSql} language="sql" label="SQL of the object (Ctrl-Enter runs it)" least="4rem" run=${run} schema=${Object.fromEntries(found.tables.map((one) => [one.name, one.columns]))} />
+  return html`${found.tables.length ? html`<ul class="tables">${found.tables.map((one) => html`<li><button type="button" class="link" onClick=${() => setSql(all(one))}>${one.name}</button> <span class="n">${some(one.rows, "row")}</span></li>`)}</ul>` : html`<p class="none">The object has no tables.</p>`}
+    <form class="stack" onSubmit=${run}><${Editor} value=${sql} change=${setSql} language="sql" label="SQL of the object (Ctrl-Enter runs it)" least="4rem" run=${run} schema=${Object.fromEntries(found.tables.map((one) => [one.name, one.columns.map((column) => column.name)]))} />
       <div class="actions"><button class="first">Run</button>${result && html`<span class="none" role="status">${some(result.rows.length, "row")}${result.more ? " and more" : ""}, ${some(result.changes, "change")}, ${milliseconds(result.duration)}</span>`}</div></form>
     ${result?.columns.length ? html`<div class="timeline" style=${{ "--grid-height": "15rem", marginTop: ".6rem" }}><${Grid} label="Result" columns=${columns} source=${local(result.rows)} id=${(row) => result.rows.indexOf(row)} empty="No rows." /></div>` : null}`;
 }
