@@ -1,7 +1,8 @@
 """Generated parts of the documentation: its menu, and what comes from the program itself.
 
-A line `{{ help: dev }}` becomes what `core dev --help` prints; `{{ module: core.errors }}` the reference of every public name
-of that module; `{{ keys }}` the keys of the configuration file; `{{ figures }}` the front page's part of what was measured.
+A line `{{ help: dev }}` becomes what `core dev --help` prints; `{{ imports }}` the lines that import what a page
+of the reference documents; `{{ names }}` a table of all of these; `{{ keys }}` the keys of the configuration file;
+`{{ figures }}` the front page's part of what was measured.
 The menu has the order of the links on each folder's `index.md`, under its headings; a page without a link comes last.
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import collections.abc
+import importlib
 import inspect
 import json
 import os
@@ -22,7 +24,6 @@ from typing import Any, Literal, Union, get_args, get_origin
 import attrs
 
 HERE = Path(__file__).parent
-SOURCE = HERE.parent / "src"
 TABS = {"Tutorial": "tutorial", "How to": "how-to", "Reference": "reference", "Explanation": "explanation"}
 EXAMPLES = {
     "main": '"src/shop/main.py"',
@@ -89,7 +90,9 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
     markdown = re.sub(r"^\{\{ keys \}\}$", lambda found: keys(), markdown, flags=re.MULTILINE)
     markdown = re.sub(r"^\{\{ help: ([\w-]+) \}\}$", lambda found: help_of(found[1]), markdown, flags=re.MULTILINE)
     markdown = re.sub(r"^\{\{ overview \}\}$", lambda found: overview(), markdown, flags=re.MULTILINE)
-    return re.sub(r"^\{\{ module: ([\w.]+) \}\}$", lambda found: module_of(found[1]), markdown, flags=re.MULTILINE)
+    markdown = re.sub(r"^\{\{ names \}\}$", lambda found: every_name(), markdown, flags=re.MULTILINE)
+    page = markdown
+    return re.sub(r"^\{\{ imports \}\}$", lambda found: imports(page), markdown, flags=re.MULTILINE)
 
 
 def figures() -> str:
@@ -196,23 +199,62 @@ def overview() -> str:
     return f"```text\n{_overview().rstrip()}\n```"
 
 
-def module_of(module: str) -> str:
-    """One public module."""
-    return reference(module, public_names(SOURCE / f"{module.replace('.', '/')}.py"))
+def imports(markdown: str) -> str:
+    """The line that imports each name of a page of the reference, from the `:::` lines of the page itself."""
+    found: dict[str, list[str]] = {}
+    for module, _, name in (path.rpartition(".") for path in documented(markdown)):
+        found.setdefault(module, []).append(name)
+    return "```python\n" + "\n".join(line for module in found for line in import_of(module, found[module])) + "\n```"
 
 
-def reference(module: str, names: list[str]) -> str:
-    """One module: its docstring, and its public names."""
-    members = ", ".join(names)
-    return (
-        f"## `{module}`\n\n::: {module}\n    options:\n      members: [{members}]\n      heading_level: 3\n"
-        "      show_root_heading: false\n"
-    )
+def import_of(module: str, names: list[str]) -> list[str]:
+    """The line or lines that import names of a module. Names of `core.http` and of a page of fixtures are not imported."""
+    if module == "core.http":
+        return ["from core import http"]
+    if module == "core.testing.plugin":
+        return ["# pytest finds these by their names: def test_it(core_client): …"]
+    line = f"from {module} import {', '.join(names)}"
+    if len(line) <= 100:
+        return [line]
+    return [f"from {module} import (", *(f"    {name}," for name in names), ")"]
 
 
-def public_names(file: Path) -> list[str]:
-    """`__all__` of a module, read without importing it."""
-    for node in ast.parse(file.read_text("utf-8")).body:
-        if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == "__all__" for t in node.targets):
-            return list(ast.literal_eval(node.value))
-    return []
+def documented(markdown: str) -> list[str]:
+    """The names that a page documents, in its order."""
+    return re.findall(r"^::: ([\w.]+)$", markdown, re.MULTILINE)
+
+
+def every_name() -> str:
+    """A table of every name of the reference: where its entry is, and the first line of its docstring."""
+    rows: list[tuple[str, str]] = []
+    for page in sorted((HERE / "reference").rglob("*.md")):
+        where = os.path.relpath(page, HERE / "reference" / "api")
+        for path in documented(page.read_text("utf-8")):
+            shown = path.removeprefix("core.") if path.startswith("core.http.") else path.rpartition(".")[2]
+            rows.append((shown, f"| [`{shown}`]({where}#{path}) | `{path.rpartition('.')[0]}` | {summary_of(path)} |"))
+    head = "| name | imported from | what it is |\n| --- | --- | --- |\n"
+    return head + "\n".join(row for _, row in sorted(rows, key=lambda row: row[0].lower()))
+
+
+def summary_of(path: str) -> str:
+    """The first line of a name's docstring; a constant's stands behind it in the source."""
+    module, _, name = path.rpartition(".")
+    home = str(getattr(getattr(importlib.import_module(module), name), "__module__", module))
+    file = sys.modules[home if home.startswith("core.") else module].__file__
+    before: ast.stmt | None = None
+    for node in ast.parse(Path(file or "").read_text("utf-8")).body:
+        text: str | None = None
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name:
+            text = ast.get_docstring(node)
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and assigns(before, name):
+            text = str(node.value.value)
+        if text:
+            return text.strip().splitlines()[0].replace("|", "\\|")
+        before = node
+    return ""
+
+
+def assigns(node: ast.stmt | None, name: str) -> bool:
+    """Whether a statement gives a name its value."""
+    targets = [node.target] if isinstance(node, ast.AnnAssign) else node.targets if isinstance(node, ast.Assign) else []
+    return any(isinstance(target, ast.Name) and target.id == name for target in targets)

@@ -12,6 +12,7 @@ import attrs
 import pytest
 from typing_extensions import is_protocol
 
+import core
 import core.testing
 from core.assembly.embedded import _MAKERS
 from core.bindings.kinds import KINDS, PROTOCOLS, Kind
@@ -45,9 +46,10 @@ def test_a_kind_has_its_protocol_and_its_page(kind: Kind) -> None:
     protocol = found(SOURCE / "bindings" / f"{kind.module}.py", name, f"core.bindings.{kind.module}")
     assert is_protocol(protocol), f"{name} in src/core/bindings/{kind.module}.py is not a Protocol"
     assert PROTOCOLS[name] is kind
-    page = ROOT / "docs" / "reference" / "api" / "bindings.md"
-    line = f"::: core.bindings.{kind.module}"
-    assert line in page.read_text("utf-8").splitlines(), f"write `{line}` in {page.relative_to(ROOT)}"
+    pages = ROOT / "docs" / "reference" / "api"
+    lines = {line for page in pages.glob("*.md") for line in page.read_text("utf-8").splitlines()}
+    line = f"::: core.{name}" if name in core.__all__ else f"::: core.bindings.{kind.module}.{name}"
+    assert line in lines, f"write `{line}` in a page of {pages.relative_to(ROOT)}"
 
 
 @pytest.mark.parametrize("kind", BINDINGS, ids=named)

@@ -43,7 +43,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
 
 QUERIES = {
     "validation": "how-to/validation/",
-    "pagination": "reference/api/core/",
+    "pagination": "reference/api/pagination/",
     "kv_binding": "reference/",
     "openapi": "how-to/describe-your-api/",
     "durable object": "how-to/durable-objects/",

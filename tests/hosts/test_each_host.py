@@ -21,8 +21,8 @@ def forgotten(name: str) -> Iterator[str]:
     for file in (*NAMED_IN, "tests/hosts/test_is_disconnected.py"):
         if f"core.hosts.{name} " not in (ROOT / file).read_text("utf-8"):
             yield f"try core.hosts.{name} beside the other hosts in {file}"
-    if f"::: core.hosts.{name}\n" not in (ROOT / "docs/reference/api/hosts.md").read_text("utf-8"):
-        yield f"write `::: core.hosts.{name}` in docs/reference/api/hosts.md"
+    if f"::: core.hosts.{name}.{name}\n" not in (ROOT / "docs/reference/api/hosts.md").read_text("utf-8"):
+        yield f"write `::: core.hosts.{name}.{name}` in docs/reference/api/hosts.md"
 
 
 @pytest.mark.parametrize("name", HOSTS)
@@ -37,5 +37,5 @@ def test_a_new_host_is_refused_with_every_file_to_write() -> None:
         "try core.hosts.lantern beside the other hosts in tests/attacks/test_addresses.py",
         "try core.hosts.lantern beside the other hosts in tests/attacks/test_surrogates.py",
         "try core.hosts.lantern beside the other hosts in tests/hosts/test_is_disconnected.py",
-        "write `::: core.hosts.lantern` in docs/reference/api/hosts.md",
+        "write `::: core.hosts.lantern.lantern` in docs/reference/api/hosts.md",
     ]

@@ -25,7 +25,7 @@ KINDS = {
     "how-to": "how-to/durable-objects/",
     "index": "how-to/",
     "reference": "reference/configuration/",
-    "api": "reference/api/http/",
+    "api": "reference/api/app/",
     "finding": "reference/checks/core-params/",
     "explanation": "explanation/performance/",
     "missing": "404.html",
