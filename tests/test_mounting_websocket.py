@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from core import App, create_app
-from core.http.websocket import WebSocketClosed
+from core.http.websocket import WebSocket, WebSocketClosed
 from core.middleware.cors import cors
 from core.testing import Client
 
@@ -170,3 +170,68 @@ async def test_pages_of_other_sites_connect_where_cors_names_them(app: App[Any])
         assert await other.receive() == "wss /inner /inner"
         await other.send("leave")
         assert [message async for message in other] == []
+
+
+@pytest.fixture
+def rooms() -> App[Any]:
+    """An application of `core` with WebSockets, mounted by its `fetch`."""
+    inner = create_app()
+
+    @inner.websocket("/rooms/:name", protocols=["chat.v1"], origins=["https://friend.test"], headers={"x-own": "1"})
+    async def room(req: Any, socket: WebSocket) -> None:
+        await socket.send(f"{req.params['name']} {req.path}")
+        async for message in socket:
+            match message:
+                case "fail":
+                    raise RuntimeError("a bug")
+                case "leave":
+                    await socket.close(4001, "bye")
+                    return
+                case _:
+                    await socket.send(message)
+
+    app = create_app()
+    app.mount("/v1", inner.fetch)
+    return app
+
+
+async def test_the_websockets_of_a_mounted_application_of_our_own(rooms: App[Any]) -> None:
+    async with Client(rooms, None) as client:
+        socket = await client.websocket("/v1/rooms/blue", protocols=["other", "chat.v1"])
+        assert (socket.protocol, socket.headers["x-own"]) == ("chat.v1", "1")
+        assert await socket.receive() == "blue /rooms/blue"
+        for number in range(20):
+            await socket.send(f"{number}")
+        assert [await socket.receive() for _ in range(20)] == [f"{number}" for number in range(20)]
+        await socket.send(b"\x00\xff")
+        assert await socket.receive() == b"\x00\xff"
+        await socket.send("leave")
+        with pytest.raises(WebSocketClosed) as closed:
+            await socket.receive()
+        assert (closed.value.code, closed.value.reason) == (4001, "bye")
+        with pytest.raises(WebSocketClosed) as closed:
+            await client.websocket("/v1/nothing")
+        assert closed.value.code == 404
+        assert (await client.get("/v1/rooms/blue")).status == 426
+
+
+async def test_its_failure_closes_with_1011_and_is_logged(rooms: App[Any], caplog: pytest.LogCaptureFixture) -> None:
+    async with Client(rooms, None) as client:
+        socket = await client.websocket("/v1/rooms/blue")
+        await socket.receive()
+        await socket.send("fail")
+        with pytest.raises(WebSocketClosed) as closed:
+            await socket.receive()
+    assert closed.value.code == 1011
+    assert caplog.text.count("RuntimeError: a bug") == 1
+
+
+async def test_its_own_origins_decide_whose_pages_connect(rooms: App[Any]) -> None:
+    async with Client(rooms, None) as client:
+        friend = await client.websocket("/v1/rooms/blue", headers={"origin": "https://friend.test"})
+        assert await friend.receive() == "blue /rooms/blue"
+        await friend.send("leave")
+        assert [message async for message in friend] == []
+        with pytest.raises(WebSocketClosed) as closed:
+            await client.websocket("/v1/rooms/blue", headers={"origin": "https://elsewhere.test"})
+        assert closed.value.code == 403

@@ -153,12 +153,17 @@ class App(_Router[E]):
         """Answer a request. It never raises for what a request can cause.
 
         `req` has an absolute URL; `env` is an `Env`, or anything with the bindings the handlers touch; `ctx` anything
-        with `wait_until` and `pass_through_on_exception`.
+        with `wait_until` and `pass_through_on_exception`. The answer to a WebSocket's opening handshake has the open
+        connection as its `web_socket`.
         """
         response = Response()
         request = Request(req, env, ctx)
         request._app = self
         await self.dispatcher.respond(request, response)
+        if response.upgrade is not None:
+            from core.upgrade import open_in_memory
+
+            return open_in_memory(response.upgrade, request, response)
         return response.to_http()
 
     def not_found(self, handler: Handler[E], /) -> Handler[E]:

@@ -503,13 +503,16 @@ class Response:
         return self._send("send", http.streams.chunks_of(response.stream()), content_type)
 
     def _hand_over(self, response: http.Response, socket: WebSocket) -> Self:
+        from core.http.forwarding import end_to_end
         from core.http.websocket import hand_over
 
-        # It says which other sites may connect; the rest of a handshake's answer is the host's.
-        allowed = response.headers.get("access-control-allow-origin")
+        values, cookies = end_to_end(response.headers)
+        allowed = values.pop("access-control-allow-origin", None)  # the other sites that may connect
         if allowed is not None:
             self.header("access-control-allow-origin", allowed)
-        return self.switch(hand_over(socket, response.headers.get("sec-websocket-protocol")))
+        own = [(name, value) for name, value in values.items() if not name.startswith(("sec-websocket-", "content-"))]
+        own += [("set-cookie", cookie) for cookie in cookies]
+        return self.switch(hand_over(socket, response.headers.get("sec-websocket-protocol"), tuple(own)))
 
     def redirect(self, url: str, /, status: int = 302) -> Self:
         """Send the client to `url`, absolute or relative, with 301, 302, 303, 307 or 308."""

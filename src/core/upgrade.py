@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from core import http
 from core.errors import CoreError, OptionError
 from core.handlers import Handler, WebSocketHandler, name_of
 from core.http.headers import check_name, check_value
@@ -17,9 +18,9 @@ from core.request import AnyRequest
 from core.response import Response
 
 if TYPE_CHECKING:
-    from core.http.websocket import WebSocket
+    from core.http.websocket import Upgrade, WebSocket
 
-__all__ = ["HeaderGiver", "upgrade_handler"]
+__all__ = ["HeaderGiver", "open_in_memory", "upgrade_handler"]
 
 _MOST_OFFERED = 32
 
@@ -72,3 +73,22 @@ def upgrade_handler(
     opening.__core_websocket__ = True
     opening.opens = handler  # for `url_for`, which is asked for the handler's own name
     return open_socket
+
+
+def open_in_memory(upgrade: Upgrade, req: AnyRequest, res: Response) -> http.Response:
+    """The standard value of a 101: its `web_socket` is the client's end of a connection in memory, whose other end runs the
+    session, or the connection that was to be handed over.
+    """
+    headers = http.Headers(res.own_headers())
+    if upgrade.protocol is not None:
+        headers["sec-websocket-protocol"] = upgrade.protocol
+    origin = req.header("origin")
+    if origin is not None:
+        headers["access-control-allow-origin"] = origin  # it was allowed here, and counts for who passes this on
+    if upgrade.peer is not None:
+        return http.Response.websocket(upgrade.peer, headers=headers)
+    from core.http.websocket import pair
+
+    server, client = pair(upgrade.protocol)
+    req.ctx.wait_until(upgrade.run(server))
+    return http.Response.websocket(client, headers=headers)

@@ -57,8 +57,9 @@ def test_applications_are_mounted(node: Running) -> None:
     check_mount(node.port)
 
 
-def test_the_websockets_of_a_mounted_application(node: Running) -> None:
-    check_sockets(node.port)
+@pytest.mark.parametrize("prefix", ["/inner", "/old"])
+def test_the_websockets_of_a_mounted_application(node: Running, prefix: str) -> None:
+    check_sockets(node.port, prefix)
 
 
 def test_a_streaming_handler_hears_that_its_client_is_gone(node: Running) -> None:

@@ -45,16 +45,16 @@ def check_mount(port: int) -> None:
     assert ask(port, "/old/nothing").status == 404
 
 
-def check_sockets(port: int, *, whole: bool = True) -> None:
-    """A WebSocket of the mounted ASGI application; `whole` where the host has subprotocols and codes of a close."""
+def check_sockets(port: int, prefix: str, *, whole: bool = True) -> None:
+    """A WebSocket of what is mounted at `prefix`; `whole` where the host has subprotocols and codes of a close."""
 
     async def talk() -> None:
         offered: Any = ["chat.v1"] if whole else None
-        async with connect(f"ws://127.0.0.1:{port}/inner/talk", subprotocols=offered) as client:
+        async with connect(f"ws://127.0.0.1:{port}{prefix}/talk", subprotocols=offered) as client:
             assert client.subprotocol == ("chat.v1" if whole else None)
             for number in range(20):
                 await client.send(f"{number}")
-            assert [await client.recv() for _ in range(20)] == [f"/inner/talk {number}" for number in range(20)]
+            assert [await client.recv() for _ in range(20)] == [f"{prefix}/talk {number}" for number in range(20)]
             await client.send(b"\x00\xff")
             assert await client.recv() == b"\xff\x00"
             await client.send("leave")
@@ -64,11 +64,11 @@ def check_sockets(port: int, *, whole: bool = True) -> None:
                 assert closed.value.rcvd is not None
                 assert (closed.value.rcvd.code, closed.value.rcvd.reason) == (4001, "bye")
         with pytest.raises(InvalidStatus) as refused:
-            await connect(f"ws://127.0.0.1:{port}/inner/refused")
+            await connect(f"ws://127.0.0.1:{port}{prefix}/refused")
         assert refused.value.response.status_code == 403
 
     asyncio.run(talk())
-    until(lambda: ask(port, "/seen/closed").json(), lambda said: True in said)
+    until(lambda: ask(port, f"/seen/closed-{prefix[1:]}").json(), lambda said: True in said)
 
 
 def check_waiting(port: int, path: str = "/waiting/one") -> None:

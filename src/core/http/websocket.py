@@ -274,8 +274,11 @@ class ClientEnd:
         self.connection: WebSocket | None = None
 
 
-def hand_over(peer: WebSocket, protocol: str | None) -> Upgrade:
-    """An upgrade whose connection is handed over to `peer`: messages go both ways until either side closes."""
+def hand_over(peer: WebSocket, protocol: str | None, headers: tuple[tuple[str, str], ...] = ()) -> Upgrade:
+    """An upgrade whose connection is handed over to `peer`: messages go both ways until either side closes.
+
+    `headers` are those of the peer's own answer to the handshake.
+    """
 
     async def session(socket: WebSocket) -> None:
         both = {asyncio.ensure_future(_carry(socket, peer)), asyncio.ensure_future(_carry(peer, socket))}
@@ -288,7 +291,7 @@ def hand_over(peer: WebSocket, protocol: str | None) -> Upgrade:
             # The server stops, or a frame broke: the peer has not heard of it.
             await _close(peer, WebSocketClosed(1006))
 
-    return Upgrade(session, protocol, peer=peer)
+    return Upgrade(session, protocol, headers, peer)
 
 
 async def _carry(source: WebSocket, target: WebSocket) -> None:

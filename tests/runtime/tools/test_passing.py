@@ -54,9 +54,10 @@ def test_applications_are_mounted(place: Place) -> None:
     check_mount(place.port)
 
 
-def test_the_websockets_of_a_mounted_application(place: Place) -> None:
+@pytest.mark.parametrize("prefix", ["/inner", "/old"])
+def test_the_websockets_of_a_mounted_application(place: Place, prefix: str) -> None:
     # RSGI agrees on no subprotocols, and closes without a code.
-    check_sockets(place.port, whole=place.name != "granian")
+    check_sockets(place.port, prefix, whole=place.name != "granian")
 
 
 @pytest.mark.parametrize("path", ["waiting", "streaming"])

@@ -10,6 +10,7 @@ import attrs
 
 from core import (
     Bindings,
+    CoreError,
     DurableObject,
     DurableObjectNamespace,
     Next,
@@ -18,6 +19,7 @@ from core import (
     create_app,
     http,
 )
+from core.http.websocket import WebSocket
 
 
 @attrs.frozen
@@ -160,7 +162,7 @@ async def talk(scope: Any, receive: Any, send: Any) -> None:
             await send({"type": "websocket.send", "text": f"{scope['path']} {message['text']}"})
         else:
             await send({"type": "websocket.send", "bytes": message["bytes"][::-1]})
-    seen.setdefault("closed", []).append(True)
+    seen.setdefault("closed-inner", []).append(True)
 
 
 app.mount("/inner", inner)
@@ -171,6 +173,21 @@ old = create_app(Env)
 @old.all("/a/:id")
 async def show(req: Request[Env], res: Response) -> None:
     res.json([req.params["id"], req.query.get("q"), await req.text(), req.env.GREETING])
+
+
+@old.get("/refused")
+async def refuse(req: Request[Env], res: Response) -> None:
+    raise CoreError(403)
+
+
+@old.websocket("/talk", protocols=["chat.v1"])
+async def echo(req: Request[Env], socket: WebSocket) -> None:
+    async for message in socket:
+        if message == "leave":
+            await socket.close(4001, "bye")
+            seen.setdefault("closed-old", []).append(True)
+            return
+        await socket.send(f"/old{req.path} {message}" if isinstance(message, str) else message[::-1])
 
 
 app.mount("/old", old.fetch)
