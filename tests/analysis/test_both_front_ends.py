@@ -22,6 +22,7 @@ from tests.mypy_plugin import (
     test_queues,
     test_routes,
     test_sql,
+    test_urls,
 )
 from tests.mypy_plugin.conftest import Project
 
@@ -60,7 +61,17 @@ class Checked(Project):
 
 
 def cases() -> Iterator[Callable[[Project], None]]:
-    for module in (test_apps, test_env, test_followed, test_params, test_bindings, test_queues, test_routes, test_sql):
+    for module in (
+        test_apps,
+        test_env,
+        test_followed,
+        test_params,
+        test_bindings,
+        test_queues,
+        test_routes,
+        test_sql,
+        test_urls,
+    ):
         for name, function in vars(module).items():
             if not name.startswith("test_") or name in OF_THE_PLUGIN_ALONE:
                 continue

@@ -49,6 +49,24 @@ async def show(req: Request[Env], res: Response) -> None:
     res.json(await statement.bind(req.params["id"]).first(UserRow))
 """
 
+LINKS = """\
+from app import app
+from core import Request, Response
+from env import Env
+from users import show
+
+
+async def home(req: Request[Env], res: Response) -> None:
+    res.redirect(req.url_for(show, id=7))
+
+
+app.get("/", home)
+"""
+
+NEEDS_USER = (
+    "links.py:8: error: url_for(show, id=…): the path /users/:user has no parameter id. It has user  [core-params]"
+)
+OTHER_ROUTE = "links.py:8: error: url_for(show): the path /users/:id/of/:org needs org. Give org=…  [core-params]"
 RENAMED = (
     "env.py:8: error: Env.SESSIONS: no binding of that name in wrangler.toml. "
     "Did you mean SESSION (wrangler.toml:6 [[kv_namespaces]])?  [core-env]"
@@ -58,10 +76,11 @@ MOVED = "users.py:17: error: DB: no such column: name. users has id, fullname, e
 
 @pytest.fixture(scope="module")
 def generated(tmp_path_factory: pytest.TempPathFactory, mypy_cache: Path) -> Project:
-    """A project of four modules, checked once. Only copies of it and of its cache are edited."""
+    """A project of a few modules, checked once. Only copies of it and of its cache are edited."""
     project = Project(tmp_path_factory.mktemp("shop"), mypy_cache).usual()
     project.write("app.py", APP)
     project.write("users.py", USERS)
+    project.write("links.py", LINKS)
     assert project.mypy() == []
     return project
 
@@ -105,9 +124,33 @@ def test_an_edit_of_a_prefix_in_another_module_is_seen_by_a_warm_cache(shop: Pro
     found = ['users.py:18: error: req.params["org"]: the path /:id has no parameter org. It has id  [core-params]']
     assert shop.mypy() == found
     shop.edit("app.py", '"/users"', '"/:org/users"')
+    shop.edit("links.py", "id=7", "id=7, org=1")
     assert shop.mypy() == []
+    shop.edit("links.py", "id=7, org=1", "id=7")
     shop.edit("app.py", '"/:org/users"', '"/users"')
     assert shop.mypy() == found
+
+
+def test_an_edit_of_a_route_or_mount_in_another_module_reaches_url_for(shop: Project) -> None:
+    shop.edit("users.py", 'req.params["id"]', 'req.params.get("id")')
+    assert shop.mypy() == []
+    shop.edit("users.py", '"/:id"', '"/:user"')
+    assert shop.mypy() == [NEEDS_USER]
+    assert shop.mypy() == [NEEDS_USER]
+    shop.edit("users.py", '"/:user"', '"/:id"')
+    assert shop.mypy() == []
+    shop.edit("app.py", '"/users"', '"/:tenant/users"')
+    assert shop.mypy() == [
+        "links.py:8: error: url_for(show): the path /:tenant/users/:id needs tenant. Give tenant=…  [core-params]"
+    ]
+    shop.edit("app.py", '"/:tenant/users"', '"/users"')
+    assert shop.mypy() == []
+    shop.edit("users.py", '@users.get("/:id")', "")
+    shop.edit("links.py", "id=7", "")
+    lost = "links.py:8: error: url_for(show): it is not the handler of a route. Register it, or name the function that was registered"
+    assert shop.mypy() == [f"{lost}  [core-params]"]
+    shop.write("table.py", "from users import show\n\nTABLE = [show]\n")
+    assert shop.mypy() == []
 
 
 def test_an_env_derived_from_elsewhere_is_seen_by_a_warm_cache(shop: Project) -> None:
@@ -150,6 +193,9 @@ def test_two_workers_say_what_one_says(shop: Project) -> None:
     assert sorted(shop.process(*command)) == sorted(parallel)
     shop.edit("wrangler.toml", '"SESSION"', '"SESSIONS"')
     assert shop.process(*command, "-n", "2") == [MOVED]
+    shop.edit("migrations/0001_init.sql", "fullname TEXT NOT NULL", "name TEXT NOT NULL")
+    shop.edit("users.py", '"/:id"', '"/:id/of/:org"')
+    assert shop.process(*command, "-n", "2") == [OTHER_ROUTE]
 
 
 @pytest.fixture
@@ -185,7 +231,8 @@ def test_the_daemon_sees_what_lies_beside_the_python(daemon: Project) -> None:
     assert run() == []
     edit("users.py", '"/:id"', '"/:user"')
     assert run() == [
-        'users.py:18: error: req.params["id"]: the path /:user has no parameter id. It has user  [core-params]'
+        'users.py:18: error: req.params["id"]: the path /:user has no parameter id. It has user  [core-params]',
+        NEEDS_USER,
     ]
     edit("users.py", '"/:user"', '"/:id"')
     assert run() == []

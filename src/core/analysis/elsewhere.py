@@ -1,6 +1,7 @@
 """The routes that other modules register a handler on, for a front end that sees one module at a time (`core-params`).
 
-The files that give a handler's name to a route are read as text, with `core.analysis.syntax`, and no others.
+The files that give a handler's name to a route are read as text, with `core.analysis.syntax`, and for `url_for` those that
+mount routers.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from core.analysis.reader import Reader
 from core.analysis.registrations import unknown_read
 from core.analysis.sources import Sources
 from core.analysis.syntax import SyntaxTrees
+from core.analysis.urls import Urls
 
 __all__ = ["Elsewhere"]
 
@@ -28,6 +30,7 @@ class Elsewhere:
         self._folders = [Path(folder) for folder in folders]
         self._sources = sources
         self._read: dict[tuple[str, str], tuple[SyntaxTrees, Module] | None] = {}
+        self._urls: dict[tuple[Path, ...], Urls] = {}
 
     def unknown_read(self, parameter: str, handler: str, line: int, path: str, parsed: str) -> str | None:
         """`req.params["idd"]` in the handler of that name at that line of a file, over all its routes."""
@@ -45,6 +48,22 @@ class Elsewhere:
         if not files or not {file.resolve() for file in self._files(handler, path)} <= files:
             return None
         return unknown_read(trees, parameter, routes, self._sources, parsed)
+
+    def wrong_url(self, path: str, line: int, column: int) -> tuple[str, int, int] | None:
+        """The mistake in the `url_for` at a place of a file, and the place that it is at."""
+        around = sorted(
+            {path, *self._sources.mounting, *(file for files in self._sources.handlers.values() for file, _ in files)}
+        )
+        own = import_roots(self._root, Path(path))
+        roots = [*self._folders, *own, *(root for file in around for root in import_roots(self._root, Path(file)))]
+        key = tuple(dict.fromkeys(root.resolve() for root in roots if root.is_dir()))
+        urls = self._urls.get(key)
+        if urls is None:
+            modules = Modules(key)
+            urls = self._urls[key] = Urls(SyntaxTrees(modules, Reader(modules)), self._sources, self._root)
+        module = urls.modules.add(Path(path))
+        found = urls.at(module, line, column) if module is not None else None
+        return (found[0], found[1].lineno, found[1].col_offset) if found is not None else None
 
     def _files(self, handler: str, path: str) -> list[Path]:
         return sorted(Path(file) for file in self._sources.files_of(handler, path))

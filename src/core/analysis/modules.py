@@ -73,6 +73,8 @@ class Module:
     name: str
     path: Path
     tree: ast.Module
+    links: bool = attrs.field(kw_only=True)
+    """True where the text has `url_for` in it."""
     imports: list[str] = attrs.field(factory=list[str])
     scope: Scope = attrs.field(init=False)
     parents: dict[ast.AST, dict[ast.AST, ast.AST]] = attrs.field(factory=dict[ast.AST, "dict[ast.AST, ast.AST]"])
@@ -148,11 +150,12 @@ class Modules:
 
     def _read(self, path: Path) -> tuple[Module | None, Problems]:
         try:
-            tree = ast.parse(path.read_bytes(), str(path))
+            text = path.read_bytes()
+            tree = ast.parse(text, str(path))
         except (SyntaxError, ValueError, OSError, RecursionError) as error:
             line = error.lineno or 1 if isinstance(error, SyntaxError) else 1
             return None, [(path, line, error.msg if isinstance(error, SyntaxError) else str(error))]
-        module = Module(self._name(path), path, tree)
+        module = Module(self._name(path), path, tree, links=b"url_for" in text)
         module.scope = _scope_of(module)
         return module, []
 
@@ -160,14 +163,17 @@ class Modules:
         """The module of that name, if it is part of the program."""
         if name in self._by_name:
             return self._by_name[name]
+        path = self.file_of(name)
+        module = self._by_name[name] = self.add(path) if path is not None else None
+        return module
+
+    def file_of(self, name: str) -> Path | None:
+        """The file of the module of that name, if it is part of the program."""
         relative = Path(*name.split("."))
         for root in self.roots:
             for path in (root / relative / "__init__.py", (root / relative).with_suffix(".py")):
                 if name and path.is_file():
-                    module = self.add(path)
-                    self._by_name[name] = module
-                    return module
-        self._by_name[name] = None
+                    return path
         return None
 
     def reachable(self, start: Sequence[Module]) -> list[Module]:

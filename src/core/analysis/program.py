@@ -12,7 +12,7 @@ from __future__ import annotations
 import ast
 import linecache
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
@@ -43,6 +43,7 @@ from core.analysis.settings import Settings
 from core.analysis.sources import CLASSES, Sources, defined_names, dotted_names, named_nowhere, read_sources
 from core.analysis.syntax import Node, Registered, SyntaxTrees
 from core.analysis.unreachable import nothing_mounted
+from core.analysis.urls import Urls
 from core.analysis.worker import worker_findings
 from core.config.checks import Code
 from core.config.model import Configuration
@@ -173,6 +174,7 @@ class _Program:
             self.found += looked.findings
             self.paths += looked.paths
             self.statements += looked.statements
+        self._check_urls(registrations)
         if not self.found and not self.paths + self.statements and not any(True for _ in self.envs()):
             message = (
                 "nothing was found to compare with this file: no Env, no route and no statement of SQL. Name the "
@@ -376,6 +378,15 @@ class _Program:
         return defined_names(self.entry)
 
     # -- registrations
+
+    def _check_urls(self, registrations: Mapping[Module, Sequence[Registered]]) -> None:
+        """Every `url_for(handler, …)`, whose paths may be registered and mounted in any module."""
+        urls = Urls(self.trees, self.sources, self.directory, registrations)
+        for module in self.program:
+            for call, scope in urls.calls(module) if module.links else ():
+                problem = urls.problem(call, scope)
+                if problem is not None:
+                    self.add("core-params", problem[0], module, problem[1])
 
     def _check_mounts(self, registrations: Sequence[Registered]) -> None:
         """Routers with nothing on them that are mounted, and that nothing else can put anything on."""

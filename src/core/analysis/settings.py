@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from core.analysis.extensions import declared
+from core.analysis.route_texts import linked_names, registered_names, route_parts
 from core.analysis.sources import CLASSES, FILES_AT_MOST, Sources, defined_names, named_nowhere, read_sources
 from core.config.nearest import FILE_NAMES
 
@@ -170,6 +171,7 @@ class Facts(NamedTuple):
     params: bool
     core: bool
     classes: frozenset[str]
+    links: frozenset[bytes] = frozenset()
 
 
 _MAKERS: Final = (b"frozen", b"define", b"dataclass", b"mutable", b"attrs", b"attributes", b"@attr.s", b"@s")
@@ -189,6 +191,7 @@ def facts_of(text: bytes) -> Facts:
         b"params" in text or b"Literal" in text,
         b"core" in text,
         frozenset(name.decode("utf-8", "replace") for name in names),
+        linked_names(text) if b"url_for" in text else frozenset(),
     )
 
 
@@ -214,6 +217,7 @@ class Project:
         self._facts: dict[str, Facts] = {}
         self._sources: Sources | None = None
         self._handlers_text: str | None = None
+        self._routes: tuple[str, frozenset[bytes]] | None = None
         self._elsewhere: Elsewhere | None = None
 
     # -- texts and digests
@@ -232,6 +236,21 @@ class Project:
             handlers = self.sources.handlers
             self._handlers_text = _hash(repr([(name, sorted(handlers[name])) for name in sorted(handlers)]).encode())
         return self._handlers_text
+
+    def _routes_for(self, links: frozenset[bytes]) -> list[str]:
+        """Everything elsewhere that decides what is said of `url_for` with these handlers: all routes, and, of a handler
+        that no route is given, the files that mention it.
+        """
+        if self._routes is None:
+            routed = {path: _bytes(Path(path)) for path in sorted(self._facts) if self._facts[path].core}
+            parts = [part for path, text in routed.items() for part in (path.encode(), *route_parts(text))]
+            self._routes = _hash(b"\0".join(parts)), registered_names(parts)
+        digest, registered = self._routes
+        lost = links - registered
+        mentions = (
+            [path for path in sorted(self._facts) if any(name in _bytes(Path(path)) for name in lost)] if lost else []
+        )
+        return [digest, *mentions]
 
     @property
     def elsewhere(self) -> Elsewhere:
@@ -305,6 +324,8 @@ class Project:
             data += [str(sources.complete), *sorted(sources.prefixes), self._handlers]
         if facts.sql:
             data += sorted(sources.tables)
+        if facts.links:
+            data += [str(sources.complete), *sorted(sources.prefixes), *self._routes_for(facts.links)]
         return _hash("\0".join(data).encode()) if data else None
 
     def digest(self) -> str:
@@ -320,6 +341,9 @@ class Project:
             repr(self.unmatched()),
             *declared().sources,
         ]
+        links = frozenset(name for facts in self._facts.values() for name in facts.links)
+        if links:
+            parts += self._routes_for(links)
         for path in self.settings.config or sources.others:
             parts += [str(path), self._digest_for(path)]
         return _hash("\0".join(parts).encode())

@@ -26,6 +26,7 @@ _FORMATTED: Final = re.compile(rb"use\((?<!\wuse\()\s*[fF][\"']")
 _HANDLERS: Final = re.compile(
     rb"\.(?:all|delete|get|head|on|options|patch|post|put)\(\s*(?:[\"'][A-Z]+[\"']\s*,\s*)?[\"'][^\"'\n]*[\"']\s*,([^)]*)"
 )
+_RENAMED: Final = re.compile(rb"(?<=[\s(,])(\w+)\sas\s(\w+)")
 _TABLES: Final = re.compile(rb"(?i)create\s+table\s+(?:if\s+not\s+exists\s+)?[\"'`\[]?(\w+)")
 _NAME: Final = re.compile(r"[^\W\d]\w*")
 _PARAMETER: Final = re.compile(r"/:([^/\"'\s]+)")
@@ -43,7 +44,8 @@ class Sources(NamedTuple):
     parameters in what may be a prefix. `complete` is False where there are too many files, or a prefix is put together
     at run time: then any name may come from a prefix, and any class may be derived from. `others` are the paths of
     files that were asked for beside the sources. `handlers` are the names given to a route in a call, with the files that
-    do so and the calls up to there; `tables` those, in lower case, of tables that the program itself creates.
+    do so and the calls up to there, also where the file imports them by another name; `mounting` the files that call `use`;
+    `tables` the names, in lower case, of tables that the program itself creates.
     """
 
     bases: frozenset[str]
@@ -52,6 +54,7 @@ class Sources(NamedTuple):
     others: tuple[Path, ...] = ()
     handlers: Mapping[str, frozenset[tuple[str, str]]] = {}
     tables: frozenset[str] = frozenset()
+    mounting: frozenset[str] = frozenset()
 
     def may_prefix(self, name: str) -> bool:
         """Return True if a prefix that a router is mounted at may have a parameter of that name."""
@@ -72,6 +75,7 @@ def read_sources(root: Path, others: Sequence[str] = (), each: Callable[[str, by
     prefixes: set[str] = set()
     handlers: dict[str, set[tuple[str, str]]] = {}
     tables: set[str] = set()
+    mounting: set[str] = set()
     found: list[Path] = []
     complete = True
     left = FILES_AT_MOST
@@ -97,15 +101,19 @@ def read_sources(root: Path, others: Sequence[str] = (), each: Callable[[str, by
             for match in (*_PREFIX.finditer(text), *_CONSTANT.finditer(text)):
                 prefixes.update(_PARAMETER.findall((match[1] or match[2] or b"").decode("utf-8", "replace")))
             own = os.path.abspath(path)
-            for match in _HANDLERS.finditer(text):
-                names = _NAME.findall(match[1].decode("utf-8", "replace"))
-                call = match[0].decode("utf-8", "replace")
+            called: dict[bytes, list[str]] = {
+                match[0]: _NAME.findall(match[1].decode("utf-8", "replace")) for match in _HANDLERS.finditer(text)
+            }
+            renamed: dict[str, str] = dict(_renamed(text)) if called and b" as " in text else {}
+            for call, names in called.items():
                 for name in names:
-                    handlers.setdefault(name, set()).add((own, call))
+                    handlers.setdefault(renamed.get(name, name), set()).add((own, call.decode("utf-8", "replace")))
         if b"reate " in text or b"REATE " in text:
             tables.update(name.decode("utf-8", "replace").lower() for name in _TABLES.findall(text))
-        if b"use(" in text and _FORMATTED.search(text):
-            complete = False
+        if b".use(" in text:
+            mounting.add(os.path.abspath(path))
+            if _FORMATTED.search(text):
+                complete = False
     return Sources(
         frozenset(bases),
         frozenset(prefixes),
@@ -113,7 +121,14 @@ def read_sources(root: Path, others: Sequence[str] = (), each: Callable[[str, by
         tuple(sorted(found)),
         {name: frozenset(files) for name, files in handlers.items()},
         frozenset(tables),
+        frozenset(mounting),
     )
+
+
+def _renamed(text: bytes) -> Iterator[tuple[str, str]]:
+    """The names that `import show as page` gives, and those in the module that they come from."""
+    for name, other in _RENAMED.findall(text):
+        yield other.decode("utf-8", "replace"), name.decode("utf-8", "replace")
 
 
 def _files(root: Path, others: Sequence[str]) -> Iterator[str]:

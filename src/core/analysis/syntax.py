@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Hashable, Iterator, Sequence
+from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 import attrs
@@ -40,7 +41,7 @@ class Node(NamedTuple):
 
 @attrs.frozen(eq=False)
 class Router:
-    """An app or router. `key` is where it is made: views of it have the same.
+    """An app or router. `key` is where it is made, in `file`: views of it have the same.
 
     `user` is `none` where nothing finds out who is asking, `view` behind an authenticator, and `unknown`. `demands` is the
     class of the user that it needs where it is mounted.
@@ -51,6 +52,7 @@ class Router:
     app: bool
     user: Literal["none", "view", "unknown"] = "none"
     demands: str | None = None
+    file: Path = attrs.field(default=Path(), kw_only=True)
 
 
 @attrs.define(eq=False)
@@ -71,10 +73,14 @@ class SyntaxTrees:
 
     def registrations(self, module: Module) -> list[Registered]:
         """The registrations of a module in the order of the text, now part of the index."""
-        found = list(_Walk(self).body(module.tree.body, module.scope, ()))
+        found = self.walk(module)
         for registration in found:
             self._index(registration)
         return found
+
+    def walk(self, module: Module) -> list[Registered]:
+        """The registrations of a module in the order of the text, for a look at them alone."""
+        return list(_Walk(self).body(module.tree.body, module.scope, ()))
 
     def _index(self, registration: Registered) -> None:
         if registration.decorated is not None and registration.is_route:
@@ -229,14 +235,14 @@ class SyntaxTrees:
             if owner is not None:
                 if function.attr == "authenticated":
                     return attrs.evolve(owner, user="view", demands=None)
-                return Router(expression, owner.env, app=False)
+                return Router(expression, owner.env, app=False, file=scope.module.path)
         given = function.slice if isinstance(function, ast.Subscript) else None
         resolved = self.modules.resolve(function.value if isinstance(function, ast.Subscript) else function, scope)
         if not isinstance(resolved, External):
             return None
         if resolved.name in _APPS:
             argument = expression.args[0] if expression.args else given
-            return Router(expression, self._env(argument, scope), app=True)
+            return Router(expression, self._env(argument, scope), app=True, file=scope.module.path)
         if resolved.name in _ROUTERS:
             return self._given(expression, given, scope, app=False)
         return None
@@ -263,7 +269,8 @@ class SyntaxTrees:
         resolved = self.modules.resolve(second, scope) if second is not None else None
         nobody = second is None or (isinstance(resolved, External) and resolved.name == "builtins.object")
         demands = self.user_of(second, scope) if second is not None else None
-        return Router(key, self._env(inside, scope), app, "none" if nobody else "unknown", demands)
+        user: Literal["none", "unknown"] = "none" if nobody else "unknown"
+        return Router(key, self._env(inside, scope), app, user, demands, file=scope.module.path)
 
     def user_of(self, expression: ast.expr, scope: Scope) -> str | None:
         """The name of the class that a user is; None for `object`, `Any` and whatever is not a class."""

@@ -49,6 +49,7 @@ TARGETS: Final = (
     "core.env.Bindings",
     "core.app.App",
     "core.app.App.queue",
+    "core.app.App.url_for",
     "core.app.create_app",
     "core.bindings.d1.D1Database",
     "core.bindings.d1.D1Database.batch",
@@ -73,6 +74,7 @@ TARGETS: Final = (
     "core.request.Params.parse",
     "core.request.Request",
     "core.request.Request.params",
+    "core.request.Request.url_for",
     "core.router.Router",
     *sorted(f"core.router.Router.{name}" for name in METHODS | {"on", "use"}),
 )
@@ -89,7 +91,7 @@ _OWN: Final = frozenset(f"core.bindings.durable_object.DurableObject.{name}" for
 _RUNS: Final = frozenset(["first", "one", "all", "run", "raw"])
 _SIGNED: Final = _RUNS | {"batch"}
 _REGISTERS: Final = METHODS | {"on", "use"}
-_METHODS: Final = _REGISTERS | {"prepare", "bind", "as_", "__getitem__", "parse", "queue"}
+_METHODS: Final = _REGISTERS | {"prepare", "bind", "as_", "__getitem__", "parse", "queue", "url_for"}
 
 
 AttributeHook: TypeAlias = Callable[[AttributeContext], Type]
@@ -208,6 +210,11 @@ class CorePlugin(Plugin):
                 from core.mypy_plugin import params
 
                 return partial(params.parsed, self.project)
+        elif name == "url_for":
+            if self._is(owner, "core.app.App") or self._is(owner, "core.request.Request"):
+                from core.mypy_plugin import params
+
+                return partial(params.linked, self.project)
         elif name == "queue" and self._is(owner, "core.app.App"):
             from core.mypy_plugin import queues
 

@@ -16,10 +16,10 @@ from core.analysis.settings import Project
 from core.analysis.unreachable import mounts_nothing
 from core.mypy_plugin.bindings import check_names
 from core.mypy_plugin.index import Index
-from core.mypy_plugin.location import index_here, tell
+from core.mypy_plugin.location import at, index_here, tell
 from core.mypy_plugin.types import named_type, row_fields
 
-__all__ = ["item", "parsed", "registered"]
+__all__ = ["item", "linked", "parsed", "registered"]
 
 
 def item(project: Project, ctx: MethodContext) -> Type:
@@ -40,6 +40,15 @@ def parsed(project: Project, ctx: MethodContext) -> Type:
         if row is not None:
             names = [field.name for field in row[1] if field.required]
             _check_read(project, ctx, call.callee.expr, names, call.args[0], row[0])
+    return ctx.default_return_type
+
+
+def linked(project: Project, ctx: MethodContext) -> Type:
+    """`app.url_for(show, id=7)`, whose handler may be registered and mounted in any module."""
+    found = project.elsewhere.wrong_url(ctx.api.path, ctx.context.line, ctx.context.column)
+    if found is not None:
+        message, line, column = found
+        tell(project, ctx.api, message, at(line, column), "core-params")
     return ctx.default_return_type
 
 
