@@ -6,9 +6,11 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.support.nested import PLAIN
 from tests.support.tutorial import CHAPTERS, EXAMPLES, ROOT, TUTORIAL, Command, Text, steps, write
 
 from core.cli.new import render
@@ -19,35 +21,52 @@ OFFLINE = ("core types", "core openapi ", "core client ")
 """Commands that change files and need nothing else. Servers and packages are tried in tests/newcomer."""
 
 
-def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
-    # One cache for all chapters: they differ in a few files each.
-    cache = {"MYPY_CACHE_DIR": str(folder.parent / "mypy-cache")}
-    environment = cache | {
-        name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "COV", "MYPY"))
-    }
-    environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
+class Project:
+    """A project that follows the tutorial from its start, and is where the last chapter left it."""
 
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.chapters: list[str] = []
+        for path, text in render("my-notes", frozenset()).items():
+            write(folder, Text(path, text, adds=False))
 
-def follow(folder: Path, chapters: tuple[str, ...]) -> None:
-    """Bring a project to where it is after these chapters."""
-    for path, text in render("my-notes", frozenset()).items():
-        write(folder, Text(path, text, adds=False))
-    for chapter in chapters:
+    def run(self, *command: str) -> subprocess.CompletedProcess[str]:
+        environment = {
+            name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "COV", "MYPY"))
+        }
+        environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
+        return subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=300)
+
+    def follow(self, chapter: str) -> None:
+        """Do what a page says, after all pages before it."""
         for step in steps(chapter):
             if isinstance(step, Text):
-                write(folder, step)
+                write(self.folder, step)
             elif step.line.startswith(OFFLINE):
-                done = run(folder, *step.line.split())
+                done = self.run(*step.line.split())
                 assert done.returncode == 0, f"{chapter}: {step.line}\n{done.stdout}{done.stderr}"
+        self.chapters.append(chapter)
+
+
+@pytest.fixture(scope="module")
+def projects(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    """One project after each chapter: the tests of the chapters take it on in their order."""
+
+    def after_each() -> Iterator[Project]:
+        project = Project(tmp_path_factory.mktemp("my-notes"))
+        for chapter in CHAPTERS:
+            project.follow(chapter)
+            yield project
+
+    return after_each()
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
-def test_a_chapter_ends_green(chapter: str, tmp_path: Path) -> None:
-    follow(tmp_path, CHAPTERS[: CHAPTERS.index(chapter) + 1])
+def test_a_chapter_ends_green(chapter: str, projects: Iterator[Project]) -> None:
+    project = next(project for project in projects if project.chapters[-1] == chapter)
 
-    for command in (["pytest", "-q", "-p", "no:cacheprovider"], ["mypy"], ["core", "check"]):
-        done = run(tmp_path, *command)
+    for command in (["pytest", "-q", *PLAIN], ["mypy"], ["core", "check"]):
+        done = project.run(*command)
         assert done.returncode == 0, f"after {chapter}: {' '.join(command)}\n{done.stdout}{done.stderr}"
 
 

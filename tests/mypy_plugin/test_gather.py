@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import mypy.build  # first, or mypy's modules import each other in a circle  # noqa: F401  # pyright: ignore[reportUnusedImport]
@@ -24,11 +25,24 @@ def value() -> int:
 """
 
 
+@pytest.fixture(scope="module")
+def gathered(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program with the facts of one run, and a copy of both."""
+    folder = tmp_path_factory.mktemp("gathered")
+    root = folder / "root"
+    root.mkdir()
+    (root / "app.py").write_text(MAIN)
+    (root / "below.py").write_text(BELOW)
+    facts(root)
+    shutil.copytree(root, folder / "copy")
+    return folder
+
+
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
-    (tmp_path / "app.py").write_text(MAIN)
-    (tmp_path / "below.py").write_text(BELOW)
-    return tmp_path
+def root(gathered: Path) -> Path:
+    """The program as it was after that run."""
+    shutil.rmtree(gathered / "root")
+    return shutil.copytree(gathered / "copy", gathered / "root")
 
 
 def facts(root: Path) -> dict[str, ModuleFacts]:

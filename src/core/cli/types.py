@@ -50,31 +50,28 @@ def add(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    return _env(args) if args.rows is None else _rows(args)
+    try:
+        return _env(args) if args.rows is None else _rows(args)
+    except ConfigurationError as error:
+        for problem in error.problems:
+            sys.stderr.write(f"error: {problem}\n")
+    except DeveloperError as error:
+        sys.stderr.write(f"error: {error}\n")
+    return 2
 
 
 def _rows(args: argparse.Namespace) -> int:
     """Bring the classes of rows up to date."""
     from core.analysis.program import find_rows
     from core.analysis.row_text import with_rows
-    from core.config.load import load, load_all
 
-    try:
-        if args.output is not None or args.class_name != "Env":
-            raise DeveloperError("--output and --class are about Env. Leave them out, or leave --rows out")
-        missing = [path for path in args.rows if not path.exists()]
-        if missing:
-            raise DeveloperError(f"{missing[0]} is not a file or folder. Give the path of Python files")
-        path = find_configuration(args.config)
-        configurations = load_all(path) if args.environment is None else [load(path, environment=args.environment)]
-        rows, local = find_rows(configurations, args.rows)
-    except ConfigurationError as error:
-        for problem in error.problems:
-            sys.stderr.write(f"error: {problem}\n")
-        return 2
-    except DeveloperError as error:
-        sys.stderr.write(f"error: {error}\n")
-        return 2
+    if args.output is not None or args.class_name != "Env":
+        raise DeveloperError("--output and --class are about Env. Leave them out, or leave --rows out")
+    missing = [path for path in args.rows if not path.exists()]
+    if missing:
+        raise DeveloperError(f"{missing[0]} is not a file or folder. Give the path of Python files")
+    configurations = _configurations(args)
+    rows, local = find_rows(configurations, args.rows)
     changed = False
     for file, edits in sorted(rows.edits.items()):
         old, written_as = _read(file)
@@ -96,24 +93,14 @@ def _env(args: argparse.Namespace) -> int:
     """Bring Env up to date."""
     from core.analysis.generate import new_env, update_env
     from core.analysis.program import find_env
-    from core.config.load import load, load_all
 
-    try:
-        path = find_configuration(args.config)
-        configurations = load_all(path) if args.environment is None else [load(path, environment=args.environment)]
-        shapes = find_env(configurations, args.class_name, args.output)
-        if len(shapes) > 1:
-            files = ", ".join(sorted(shape.location.file for shape in shapes))
-            raise DeveloperError(f"several classes are called {args.class_name}: {files}. Choose one with --output")
-        if not args.class_name.isidentifier():
-            raise DeveloperError(f"{args.class_name} cannot be the name of a class. Give another with --class")
-    except ConfigurationError as error:
-        for problem in error.problems:
-            sys.stderr.write(f"error: {problem}\n")
-        return 2
-    except DeveloperError as error:
-        sys.stderr.write(f"error: {error}\n")
-        return 2
+    configurations = _configurations(args)
+    shapes = find_env(configurations, args.class_name, args.output)
+    if len(shapes) > 1:
+        files = ", ".join(sorted(shape.location.file for shape in shapes))
+        raise DeveloperError(f"several classes are called {args.class_name}: {files}. Choose one with --output")
+    if not args.class_name.isidentifier():
+        raise DeveloperError(f"{args.class_name} cannot be the name of a class. Give another with --class")
     if shapes:
         file = Path(shapes[0].location.file)
         old, written_as = _read(file)
@@ -122,11 +109,9 @@ def _env(args: argparse.Namespace) -> int:
         file = args.output or _default_file(configurations[0])
         old, written_as = _read(file) if file.is_file() else ("", _Written())
         if old.strip():
-            sys.stderr.write(
-                f"error: {file} has no class {args.class_name} over Bindings. Name it with --class, or another file "
-                "with --output\n"
+            raise DeveloperError(
+                f"{file} has no class {args.class_name} over Bindings. Name it with --class, or another file with --output"
             )
-            return 2
         new = new_env(configurations, class_name=args.class_name)
     if not _put(file, old, new, written_as, args.check):
         print(f"{_relative(file)} is up to date.")
@@ -134,6 +119,13 @@ def _env(args: argparse.Namespace) -> int:
     if args.check:
         print(f"{_relative(file)} is not up to date. Run `core types`.")
     return int(args.check)
+
+
+def _configurations(args: argparse.Namespace) -> list[Configuration]:
+    from core.config.load import load, load_all
+
+    path = find_configuration(args.config)
+    return load_all(path) if args.environment is None else [load(path, environment=args.environment)]
 
 
 def _put(file: Path, old: str, new: str, written_as: _Written, check: bool) -> bool:
