@@ -15,6 +15,7 @@ from typing import Any, Final, Literal, Protocol, TypeAlias
 
 __all__ = [
     "AttributeValue",
+    "Elsewhere",
     "NO_SPAN",
     "Running",
     "RunningSpan",
@@ -68,6 +69,11 @@ class Running:
         self.tracer: Tracer = tracer
         self.span: Span = span
 
+    @property
+    def parent(self) -> Span | str:
+        """The parent that its children are started with: the span, or the `traceparent` of one in another process."""
+        return self.span.traceparent if isinstance(self.span, Elsewhere) else self.span
+
 
 running: ContextVar[Running | None] = ContextVar("running", default=None)
 """The span that is running; None outside every trace."""
@@ -82,6 +88,15 @@ class _NoSpan:
 
     def end(self, error: BaseException | None = None, /) -> None:
         pass
+
+
+class Elsewhere(_NoSpan):
+    """A span that runs in another process, which sent its `traceparent` along with the work."""
+
+    __slots__ = ("traceparent",)
+
+    def __init__(self, traceparent: str) -> None:
+        self.traceparent: str = traceparent
 
 
 NO_SPAN: Final[Span] = _NoSpan()
@@ -115,7 +130,7 @@ class RunningSpan:
         tracer = self._root if above is None else above.tracer
         if tracer is None:
             return NO_SPAN
-        parent = None if above is None else above.span
+        parent = None if above is None else above.parent
         started = tracer.start_span(self._name, kind=self._kind, parent=parent, attributes=self._attributes)
         self._started = Running(tracer, started)
         self._token = running.set(self._started)

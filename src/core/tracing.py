@@ -175,7 +175,7 @@ class _Instrument:
                 attributes["http.route"] = route
             came = req.header("traceparent")
             above = running.get()
-            parent = above.span if above is not None else came if came and is_traceparent(came) else None
+            parent = above.parent if above is not None else came if came and is_traceparent(came) else None
             name = req.method if route is None else f"{req.method} {route}"
             started = tracer.start_span(name, kind="server", parent=parent, attributes=attributes)
             res.tokens = (running, running.set(Running(tracer, started)), res.tokens)

@@ -16,7 +16,10 @@ async def everyone_hears_everything(url: Callable[[int], str], members: int, rou
     async with AsyncExitStack() as stack:
         sockets: list[ClientConnection] = []
         for first in range(0, members, 20):
-            joining = [connect(url(number), open_timeout=60) for number in range(first, min(first + 20, members))]
+            joining = [
+                connect(url(number), open_timeout=60, max_queue=None)
+                for number in range(first, min(first + 20, members))
+            ]
             sockets += await asyncio.gather(*[stack.enter_async_context(one) for one in joining])
         speakers = range(0, members, 10)
 

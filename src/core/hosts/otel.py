@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from core.app import App
 from core.errors import MissingExtraError
-from core.spans import AttributeValue, Span, SpanKind
+from core.spans import AttributeValue, Span, SpanKind, Tracer
 from core.tracing import trace, trace_bindings
 
 try:
@@ -85,7 +85,7 @@ class OtelTracer:
 _provider: list[TracerProvider] = []
 
 
-def export(app: App[Any], env: object) -> None:
+def export(app: App[Any], env: object) -> Tracer:
     """Send the spans of `app` and of the bindings in `env` to the collector that the environment names.
 
     What is not sent yet when the process ends is sent then. Raises MissingExtraError without the extra `otel`.
@@ -97,5 +97,7 @@ def export(app: App[Any], env: object) -> None:
         provider = TracerProvider()
         provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
         _provider.append(provider)
-    trace(app, OtelTracer(_provider[0].get_tracer("core-edge")))
+    tracer = OtelTracer(_provider[0].get_tracer("core-edge"))
+    trace(app, tracer)
     trace_bindings(env)
+    return tracer

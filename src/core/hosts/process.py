@@ -17,6 +17,7 @@ from core.context import Spans, require_awaitable
 
 if TYPE_CHECKING:
     from core.app import App
+    from core.spans import Tracer
 
 __all__ = ["BackgroundContext", "CLIENT_IP", "has_no_length", "join_headers", "quote_path", "stream_until_gone"]
 
@@ -52,12 +53,13 @@ class BackgroundContext(Spans):
             await asyncio.wait(set(self.tasks))
 
 
-def trace_where_asked(app: App[Any], env: object) -> None:
-    """Send spans to OpenTelemetry's collector, where `OTEL_EXPORTER_OTLP_ENDPOINT` names one."""
-    if os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT"):
-        from core.hosts.otel import export
+def trace_where_asked(app: App[Any], env: object) -> Tracer | None:
+    """Send spans to OpenTelemetry's collector, where `OTEL_EXPORTER_OTLP_ENDPOINT` names one. Returns the tracer."""
+    if not os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT"):
+        return None
+    from core.hosts.otel import export
 
-        export(app, env)
+    return export(app, env)
 
 
 def join_headers(pairs: Iterable[tuple[str, str]], ip: str | None) -> http.HeadersView:

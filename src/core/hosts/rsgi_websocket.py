@@ -30,7 +30,7 @@ class RsgiWebSocket(Messages):
     """RSGI agrees on no subprotocol."""
 
     def __init__(self, transport: Any, protocol: Any) -> None:
-        self._transport = transport
+        self._transport: Any = transport
         self._protocol = protocol
         self._closed: WebSocketClosed | None = None
 
@@ -40,8 +40,7 @@ class RsgiWebSocket(Messages):
             raise self._closed
         message = await self._transport.receive()
         if message.kind == _CLOSE:
-            self._closed = WebSocketClosed(socket=self)
-            raise self._closed
+            raise self._end(WebSocketClosed(socket=self))
         data: str | bytes = bytes(message.data) if message.kind == _BYTES else message.data
         return data
 
@@ -59,15 +58,19 @@ class RsgiWebSocket(Messages):
                     f"send() takes str or bytes, not {type(message).__name__}. Write json.dumps(…) for values"
                 )
         except (OSError, RuntimeError):  # what granian raises for a client that is gone
-            self._closed = WebSocketClosed(1006, "", self)
-            raise self._closed from None
+            raise self._end(WebSocketClosed(1006, "", self)) from None
 
     async def close(self, code: int = 1000, reason: str = "") -> None:
         """Close the connection. RSGI sends neither code nor reason. A second call does nothing."""
         check_close(code, reason)
         if self._closed is None:
-            self._closed = WebSocketClosed(code, reason, self)
+            self._end(WebSocketClosed(code, reason, self))
             self._protocol.close(code)
+
+    def _end(self, closed: WebSocketClosed) -> WebSocketClosed:
+        # granian closes the connection when nobody has the transport any more.
+        self._closed, self._transport = closed, None
+        return closed
 
 
 async def serve_websocket(req: AnyRequest, protocol: Any, dispatcher: Dispatcher) -> None:

@@ -27,6 +27,7 @@ __all__ = [
     "WebSocket",
     "WebSocketClosed",
     "check_close",
+    "close_as",
     "hand_over",
     "pair",
 ]
@@ -168,7 +169,7 @@ class Upgrade:
     def cancel(self) -> None:
         """Close the WebSocket that the connection was to be handed over to: it was refused after all."""
         if self.peer is not None:
-            closing = asyncio.ensure_future(_close(self.peer, WebSocketClosed(1006)))
+            closing = asyncio.ensure_future(close_as(self.peer, WebSocketClosed(1006)))
             _closing.add(closing)
             closing.add_done_callback(_closing.discard)
 
@@ -289,7 +290,7 @@ def hand_over(peer: WebSocket, protocol: str | None, headers: tuple[tuple[str, s
                 one.cancel()
             await asyncio.gather(*both, return_exceptions=True)
             # The server stops, or a frame broke: the peer has not heard of it.
-            await _close(peer, WebSocketClosed(1006))
+            await close_as(peer, WebSocketClosed(1006))
 
     return Upgrade(session, protocol, headers, peer)
 
@@ -300,11 +301,19 @@ async def _carry(source: WebSocket, target: WebSocket) -> None:
         while True:
             await target.send(await source.receive())
     except WebSocketClosed as closed:
-        await _close(source if closed.socket is target else target, closed)
+        await close_as(source if closed.socket is target else target, closed)
 
 
-async def _close(socket: WebSocket, closed: WebSocketClosed) -> None:
-    if isinstance(socket, ConnectedWebSocket):
+@runtime_checkable
+class _Endable(Protocol):
+    """A WebSocket without frames of its own, so that any code may close it."""
+
+    def end(self, code: int, reason: str = "") -> None: ...
+
+
+async def close_as(socket: WebSocket, closed: WebSocketClosed) -> None:
+    """Close a WebSocket as another one was closed, as far as its frames may say so."""
+    if isinstance(socket, _Endable):
         socket.end(closed.code, closed.reason)
         return
     code = 1000 if closed.code == 1005 else closed.code

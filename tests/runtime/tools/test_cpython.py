@@ -188,6 +188,19 @@ def test_a_websocket_is_closed_when_the_server_stops(serve: Callable[..., Comman
     assert served.finish() == 0
 
 
+@pytest.mark.parametrize(("server", "code"), [("granian", 1005), ("uvicorn", 4000)])
+def test_a_websocket_that_its_handler_closes_is_closed(serve: Callable[..., Command], server: str, code: int) -> None:
+    from websockets.exceptions import ConnectionClosed
+    from websockets.sync.client import connect
+
+    port, _ = serve("--server", server).ports()
+    with connect(f"ws://127.0.0.1:{port}/echo", close_timeout=1) as socket:
+        socket.send("bye")
+        with pytest.raises(ConnectionClosed):
+            socket.recv(PATIENCE)
+        assert socket.close_code == code
+
+
 def test_a_process_that_hangs_is_replaced(serve: Callable[..., Command]) -> None:
     served = serve("--workers", "1", "--hang-timeout", "2")
     port, _ = served.ports()

@@ -14,59 +14,29 @@ from __future__ import annotations
 import asyncio
 import pickle
 import socket
-import struct
 import time
 from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from core import http
 from core.backends.embedded.durable_object.ids import ObjectId
+from core.backends.remote.link import Frame, Link, Lost
+from core.backends.remote.web_socket import RemoteWebSocket, carry
 from core.errors import DurableObjectError
+from core.http.websocket import WebSocketClosed, close_as
+from core.spans import Elsewhere, Running, current_traceparent, running
 
 if TYPE_CHECKING:
     from core.backends.embedded.durable_object.namespace import EmbeddedDurableObjectNamespace
     from core.bindings.durable_object import DurableObject
+    from core.http.websocket import WebSocket
+    from core.spans import Tracer
 
 __all__ = ["ObjectServer", "RemoteObjects"]
 
-_CALL, _BEGUN, _RESULT, _RAISED, _CHUNK, _END = range(6)
-_HEAD: Final = struct.Struct(">BQ")
 _IDLE_LINKS: Final = 32
 # Seconds for which a call that has not begun is sent again, while the process that has the objects is replaced.
 _PATIENCE: Final = 60.0
-
-
-class _Lost(Exception):
-    """The other end has closed the connection."""
-
-
-class _Link:
-    """One connection, for one call after the other."""
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader = reader
-        self._writer = writer
-
-    async def send(self, kind: int, payload: bytes = b"") -> None:
-        try:
-            self._writer.write(_HEAD.pack(kind, len(payload)) + payload)
-            await self._writer.drain()
-        except OSError as error:
-            raise _Lost from error
-
-    async def receive(self) -> tuple[int, bytes]:
-        try:
-            kind, size = _HEAD.unpack(await self._reader.readexactly(_HEAD.size))
-            return kind, await self._reader.readexactly(size)
-        except (asyncio.IncompleteReadError, OSError) as error:
-            raise _Lost from error
-
-    @property
-    def is_open(self) -> bool:
-        return not (self._reader.at_eof() or self._writer.is_closing())
-
-    def close(self) -> None:
-        self._writer.close()
 
 
 # The calling end ------------------------------------------------------------------------------------------------------
@@ -79,23 +49,28 @@ class RemoteObjects:
         self.name = name
         self.cls = cls
         self.location = location
-        self._idle: list[_Link] = []
+        self._idle: list[Link] = []
 
     def object(self, id: ObjectId) -> RemoteObject:
         """The one object of an id."""
         return RemoteObject(self, id)
 
-    async def begin(self, payload: bytes) -> _Link:
+    async def close(self) -> None:
+        """Close the connections that no call uses."""
+        while self._idle:
+            self._idle.pop().close()
+
+    async def begin(self, payload: bytes) -> Link:
         """Send a call, and return its connection once it has begun. Raises DurableObjectError when it does not begin."""
         deadline = time.monotonic() + _PATIENCE
         while True:
             link = None
             try:
-                link = self._take() or _Link(*await asyncio.open_unix_connection(self.location))
-                await link.send(_CALL, payload)
+                link = self._take() or Link(*await asyncio.open_unix_connection(self.location))
+                await link.send(Frame.CALL, payload)
                 await link.receive()
                 return link
-            except (_Lost, OSError) as error:
+            except (Lost, OSError) as error:
                 if link is not None:
                     link.close()
                 if time.monotonic() > deadline:
@@ -108,20 +83,20 @@ class RemoteObjects:
                     link.close()
                 raise
 
-    async def answer(self, link: _Link) -> Any:
+    async def answer(self, link: Link) -> Any:
         """The result of a call that has begun; raises what the object raised."""
         try:
             kind, payload = await link.receive()
         except BaseException:
             link.close()
             raise
-        if kind == _RAISED:
+        if kind == Frame.RAISED:
             self.give_back(link)
             cls, args, attributes = pickle.loads(payload)
             raise _exception(cls, args, attributes)
         return pickle.loads(payload)
 
-    def _take(self) -> _Link | None:
+    def _take(self) -> Link | None:
         while self._idle:
             link = self._idle.pop()
             if link.is_open:
@@ -129,7 +104,7 @@ class RemoteObjects:
             link.close()
         return None
 
-    def give_back(self, link: _Link) -> None:
+    def give_back(self, link: Link) -> None:
         """Keep the connection of a call that has ended for the next one."""
         if link.is_open and len(self._idle) < _IDLE_LINKS:
             self._idle.append(link)
@@ -150,7 +125,7 @@ class RemoteObject:
         is_fetch = method == "fetch"
         sent = (await _dumped(args[0]),) if is_fetch else args
         try:
-            payload = pickle.dumps((objects.name, self._id, method, sent, dict(options)))
+            payload = pickle.dumps((current_traceparent(), objects.name, self._id, method, sent, dict(options)))
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             raise DurableObjectError(
                 f"{objects.cls.__name__}.{method}: an argument cannot go to another process: {error}. Define its class "
@@ -159,27 +134,29 @@ class RemoteObject:
         link = await objects.begin(payload)
         try:
             result = await objects.answer(link)
-        except _Lost as error:
+        except Lost as error:
             raise self._ended(method) from error
         if is_fetch:
             status, headers, has_body = result
+            if status == 101:
+                return http.Response.websocket(RemoteWebSocket(link), headers=headers)
             if has_body:
                 return http.Response(self._body(link), status=status, headers=headers)
             result = http.Response(status=status, headers=headers)
         objects.give_back(link)
         return result
 
-    async def _body(self, link: _Link) -> AsyncIterator[bytes]:
+    async def _body(self, link: Link) -> AsyncIterator[bytes]:
         """The body of a response, from the connection that it goes on."""
         complete = False
         try:
             while True:
                 kind, chunk = await link.receive()
-                if kind != _CHUNK:
+                if kind != Frame.CHUNK:
                     complete = True
                     return
                 yield chunk
-        except _Lost as error:
+        except Lost as error:
             raise self._ended("fetch") from error
         finally:
             if complete:
@@ -227,14 +204,24 @@ def _exception(cls: type[BaseException], args: tuple[Any, ...], attributes: dict
 
 
 class ObjectServer:
-    """Answers at `listener`, a Unix socket that listens, for the objects of `namespaces`, by the names of their classes."""
+    """Answers at `listener`, a Unix socket that listens, for the objects of `namespaces`, by the names of their classes.
 
-    def __init__(self, listener: socket.socket, namespaces: Mapping[str, EmbeddedDurableObjectNamespace[Any]]) -> None:
+    `tracer` makes the spans of a call that belongs to a trace.
+    """
+
+    def __init__(
+        self,
+        listener: socket.socket,
+        namespaces: Mapping[str, EmbeddedDurableObjectNamespace[Any]],
+        tracer: Tracer | None = None,
+    ) -> None:
         self._listener = listener
+        self._tracer = tracer
         self._objects = {namespace.objects.name: namespace.objects for namespace in namespaces.values()}
         self._server: asyncio.Server | None = None
-        # Each connection's task, and whether a call runs on it.
+        # Each connection's task, and whether a call runs on it. One that carries a WebSocket is in the second.
         self._links: dict[asyncio.Task[None], bool] = {}
+        self._sessions: set[asyncio.Task[None]] = set()
         self._closing = False
 
     async def start(self) -> None:
@@ -242,36 +229,58 @@ class ObjectServer:
         self._server = await asyncio.start_unix_server(self._accepted, sock=self._listener)
 
     async def close(self) -> None:
-        """Begin no more calls, and return when those that run have been answered."""
+        """Begin no more calls, close the WebSockets with 1001, and return when the calls that run have been answered."""
         self._closing = True
         if self._server is not None:
             self._server.close()
         for task, busy in [*self._links.items()]:
             if not busy:
                 task.cancel()
+        while calls := self._links.keys() - self._sessions:
+            await asyncio.wait(calls, return_when=asyncio.FIRST_COMPLETED)
+        for objects in self._objects.values():
+            objects.hang_up()
         while self._links:
             await asyncio.wait({*self._links})
 
     async def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = cast("asyncio.Task[None]", asyncio.current_task())
-        link = _Link(reader, writer)
+        link = Link(reader, writer)
         self._links[task] = False
         try:
             while not self._closing:
                 _, payload = await link.receive()
                 self._links[task] = True
-                await link.send(_BEGUN)
-                await self._answer(link, *pickle.loads(payload))
+                await link.send(Frame.BEGUN)
+                traceparent, *call = pickle.loads(payload)
+                self._continue(traceparent)
+                socket = await self._answer(link, *call)
+                if socket is not None:
+                    await self._carry(task, link, socket)
+                    return
                 self._links[task] = False
-        except (_Lost, asyncio.CancelledError):
+        except (Lost, asyncio.CancelledError):
             pass  # the caller is gone, or nothing more is to be begun
         finally:
             del self._links[task]
+            self._sessions.discard(task)
             link.close()
 
+    async def _carry(self, task: asyncio.Task[None], link: Link, socket: WebSocket) -> None:
+        self._sessions.add(task)
+        if self._closing:
+            await close_as(socket, WebSocketClosed(1001))
+        await carry(link, socket)
+
+    def _continue(self, traceparent: str) -> None:
+        """Let the spans of the call belong to the span of its caller, in the task of the connection."""
+        tracer = self._tracer
+        running.set(Running(tracer, Elsewhere(traceparent)) if tracer is not None and traceparent else None)
+
     async def _answer(
-        self, link: _Link, name: str, id: ObjectId, method: str, args: tuple[Any, ...], options: dict[str, Any]
-    ) -> None:
+        self, link: Link, name: str, id: ObjectId, method: str, args: tuple[Any, ...], options: dict[str, Any]
+    ) -> WebSocket | None:
+        """Run a call, and send its answer. Returns the WebSocket that it opened, for its messages to follow."""
         response: http.Response | None = None
         try:
             if method == "fetch":
@@ -280,11 +289,20 @@ class ObjectServer:
             if method == "fetch":
                 response = cast("http.Response", result)
                 result = (response.status, [*response.headers.items()], response.body is not None)
-            kind, payload = _RESULT, pickle.dumps(result)
+            kind, payload = Frame.RESULT, pickle.dumps(result)
         except Exception as error:
-            kind, payload, response = _RAISED, _dump_error(error), None
-        await link.send(kind, payload)
+            kind, payload, response = Frame.RAISED, _dump_error(error), None
+        opened = None if response is None else response.web_socket
+        try:
+            await link.send(kind, payload)
+        except Lost:
+            if opened is not None:
+                await close_as(opened, WebSocketClosed(1006))
+            raise
+        if opened is not None:
+            return opened
         if response is not None and response.body is not None:
             async for chunk in response.stream():
-                await link.send(_CHUNK, chunk)
-            await link.send(_END)
+                await link.send(Frame.CHUNK, chunk)
+            await link.send(Frame.END)
+        return None

@@ -149,12 +149,12 @@ class _Child:
             taking.cancel()
             return
         taking.result()
-        trace_where_asked(loaded.app, loaded.env)
+        tracer = trace_where_asked(loaded.app, loaded.env)
         if self._meter is not None:
             from core.runtime.cpython.measuring import measure_state
 
             self._gauges = measure_state(loaded, self._meter)
-        objects = ObjectServer(socket.socket(fileno=self._job.listener), loaded.bindings.namespaces)
+        objects = ObjectServer(socket.socket(fileno=self._job.listener), loaded.bindings.namespaces, tracer)
         await objects.start()
         background = Background(loaded, self._context)
         background.start()

@@ -159,6 +159,9 @@ async def kv(req: Request[Env], res: Response) -> None:
 @app.websocket("/echo")
 async def echo(req: Request[Env], socket: WebSocket) -> None:
     async for message in socket:
+        if message == "bye":
+            await socket.close(4000)
+            return
         await socket.send(message)
 
 

@@ -115,9 +115,7 @@ class Objects:
         if self._sweep is not None:
             self._sweep.cancel()
             self._sweep = None
-        for sockets in self._sockets.values():
-            sockets.end(1001)
-        self._sockets.clear()
+        self.hang_up()
         while self._living:
             _, living = self._living.popitem()
             await living.end()
@@ -127,6 +125,12 @@ class Objects:
             os.close(self._lock)
             self._lock = None
         self._started = False
+
+    def hang_up(self) -> None:
+        """Close every WebSocket with 1001: the process ends."""
+        for sockets in self._sockets.values():
+            sockets.end(1001)
+        self._sockets.clear()
 
     def object(self, id: ObjectId) -> LiveObject:
         """The one object of an id. It comes into being with its first call."""

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias
 
+from core import spans
 from core.backends.embedded.clone import load
 from core.backends.embedded.durable_object.arguments import encode_value
 from core.bindings.object_socket import DurableObjectWebSocket, WebSocketRequestResponsePair
@@ -172,6 +173,8 @@ class ObjectSockets:
 
     async def _read(self, socket: DurableObjectWebSocket, carrier: _Carrier) -> None:
         running: set[asyncio.Future[None]] = set()
+        # The trace of the request that joined has ended with its response.
+        spans.running.set(None)
         try:
             while True:
                 message = await carrier.server.receive()

@@ -1,0 +1,123 @@
+"""WebSockets that reach their Durable Object through another process: the client's end here, the object's end there.
+
+The web process holds the client's connection, and the object its own end; each message is one frame of the link in
+between, so that the order is theirs. A client that reads slowly keeps the link full, and then counts against the
+object's own limit. Where the process that has the object ends without a word, the client is closed with 1012, which asks
+it to connect again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from typing import Final
+
+from core.backends.remote.link import Frame, Link, Lost
+from core.http.streams import encode
+from core.http.websocket import Messages, WebSocket, WebSocketClosed, check_close, close_as
+
+__all__ = ["RemoteWebSocket", "carry"]
+
+_CODE: Final = struct.Struct(">H")
+_RESTART: Final = 1012, "Service Restart"
+
+
+class RemoteWebSocket(Messages):
+    """The client's end of a WebSocket whose other end a Durable Object has, in the process at the end of `link`."""
+
+    protocol: str | None = None
+    """The subprotocol is a header of the object's response."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+        self._closed: WebSocketClosed | None = None
+
+    async def receive(self) -> str | bytes:
+        """The next message. Raises WebSocketClosed when there will be none."""
+        if self._closed is not None:
+            raise self._closed
+        try:
+            return _message(*await self._link.receive())
+        except WebSocketClosed as closed:
+            raise self._end(closed.code, closed.reason) from None
+        except Lost:
+            raise self._end(*_RESTART) from None
+
+    async def send(self, message: str | bytes, /) -> None:
+        """Send one message. Raises WebSocketClosed when the connection is closed."""
+        if self._closed is not None:
+            raise self._closed
+        try:
+            await self._link.send(*_frame(message))
+        except Lost:
+            # Its last messages, and why it closed, may not have been read yet.
+            return
+
+    async def close(self, code: int = 1000, reason: str = "") -> None:
+        """Close the connection. A second call does nothing."""
+        check_close(code, reason)
+        self.end(code, reason)
+
+    def end(self, code: int, reason: str = "") -> None:
+        """Close with any code, as a host does when the client is lost (1006)."""
+        if self._closed is None:
+            self._link.put(*_close(code, reason))
+            self._end(code, reason)
+
+    def _end(self, code: int, reason: str) -> WebSocketClosed:
+        self._closed = WebSocketClosed(code, reason, self)
+        self._link.close()
+        return self._closed
+
+
+async def carry(link: Link, peer: WebSocket) -> None:
+    """Carry messages between a link and the client's end of an object's WebSocket until either side closes."""
+    there = asyncio.ensure_future(_to_client(peer, link))
+    here = asyncio.ensure_future(_to_object(link, peer))
+    try:
+        await asyncio.wait((there, here), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for one in (there, here):
+            one.cancel()
+        await asyncio.gather(there, here, return_exceptions=True)
+        await close_as(peer, WebSocketClosed(1006))
+
+
+async def _to_client(peer: WebSocket, link: Link) -> None:
+    try:
+        while True:
+            await link.send(*_frame(await peer.receive()))
+    except WebSocketClosed as closed:
+        await link.send(*_close(closed.code, closed.reason))
+
+
+async def _to_object(link: Link, peer: WebSocket) -> None:
+    try:
+        while True:
+            await peer.send(_message(*await link.receive()))
+    except WebSocketClosed as closed:
+        if closed.socket is not peer:
+            await close_as(peer, closed)
+            return
+    # The object has closed it: that is on its way to the client, behind the messages before it.
+    while True:
+        await link.receive()
+
+
+def _frame(message: str | bytes) -> tuple[Frame, bytes]:
+    if isinstance(message, str):
+        return Frame.TEXT, encode(message)
+    if isinstance(message, bytes | bytearray | memoryview):
+        return Frame.BYTES, bytes(message)
+    raise TypeError(f"send() takes str or bytes, not {type(message).__name__}. Write json.dumps(…) for values")
+
+
+def _close(code: int, reason: str) -> tuple[Frame, bytes]:
+    return Frame.CLOSE, _CODE.pack(code) + encode(reason)
+
+
+def _message(kind: Frame, payload: bytes) -> str | bytes:
+    """The message of a frame. Raises WebSocketClosed for the frame that closes."""
+    if kind is Frame.CLOSE:
+        raise WebSocketClosed(_CODE.unpack(payload[:2])[0], payload[2:].decode())
+    return payload.decode() if kind is Frame.TEXT else payload
