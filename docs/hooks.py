@@ -255,6 +255,6 @@ def summary_of(path: str) -> str:
 
 
 def assigns(node: ast.stmt | None, name: str) -> bool:
-    """Whether a statement gives a name its value."""
+    """True if a statement gives a name its value."""
     targets = [node.target] if isinstance(node, ast.AnnAssign) else node.targets if isinstance(node, ast.Assign) else []
     return any(isinstance(target, ast.Name) and target.id == name for target in targets)

@@ -108,12 +108,12 @@ def prefix(part: Part, seen: set[str]) -> str:
 
 
 def is_plain(block: str) -> bool:
-    """Whether a block is an assignment or a call that needs no empty line before the next one."""
+    """True if a block is an assignment or a call that needs no empty line before the next one."""
     return not is_large(block) and not block.startswith((NOTE, "import ", "from "))
 
 
 def is_large(block: str) -> bool:
-    """Whether two empty lines stand before a block."""
+    """True if two empty lines come before a block."""
     return block.startswith(("class ", "def ", "async def ", "@"))
 
 
