@@ -102,7 +102,7 @@ def test_every_name_that_an_example_imports_is_in_the_reference() -> None:
 
 
 INNER = {"core.backends.embedded.kv", "core.backends.embedded.store"}
-"""What an example of another backend, and not of an application, imports."""
+"""The modules that an example of another backend, and not of an application, imports."""
 
 
 def resolved(path: str) -> object:
