@@ -26,6 +26,7 @@ __all__ = [
     "needs_axe",
     "needs_chromium",
     "open_panel",
+    "read",
     "rows",
     "saying",
 ]
@@ -35,6 +36,7 @@ ERRORS: dict[object, list[str]] = {}
 
 PANELS = [
     *("requests", "routes", "api", "kv", "sql", "objects", "queues", "triggers", "durable-objects", "configuration"),
+    "metrics",
 ]
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
@@ -75,6 +77,11 @@ def rows(page: Page, text: str | None = None, *, grid: str | None = None) -> Loc
 
 
 def call(dev: RunningDev, method: str, path: str, body: Any = None) -> Any:
+    """Ask the explorer's own interface for a value."""
+    return json.loads(read(dev, method, path, body))
+
+
+def read(dev: RunningDev, method: str, path: str, body: Any = None) -> bytes:
     """Ask the explorer's own interface."""
     token = re.search(r'name="core-token" content="([^"]+)"', dev.fetch("/_core/").text)
     assert token is not None
@@ -85,4 +92,4 @@ def call(dev: RunningDev, method: str, path: str, body: Any = None) -> Any:
         headers={"X-Core-Token": token[1], "Content-Type": "application/json"},
     )
     assert answer.status == 200, answer.text
-    return json.loads(answer.body)
+    return answer.body

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.explorer.browser import call, forgive, needs_chromium, open_panel, rows, saying
+from tests.explorer.browser import call, forgive, needs_chromium, open_panel, read, rows, saying
 from tests.support.running import RunningDev
 
 if TYPE_CHECKING:
@@ -340,6 +340,30 @@ def test_a_trigger_runs_now_and_how_it_went_stays(page: Page, dev: RunningDev) -
     assert json.loads(dev.fetch("/notes/tidied").body) == {"note": "yes"}
     page.locator(".card").get_by_role("link", name="ok").first.click()
     rows(page, "NOTES.put 'tidied'").wait_for()
+
+
+# -- numbers, Durable Objects, configuration
+
+
+def test_the_metrics_count_by_route_binding_and_queue(page: Page, dev: RunningDev) -> None:
+    numbers = call(dev, "GET", "/metrics")
+    before = sum(one["value"] for one in numbers["core_http_requests"] if one["route"] == "/notes/:key")
+    for _ in range(3):
+        dev.fetch("/notes/counted")
+    open_panel(page, dev, "metrics")
+    asked = rows(page, "/notes/:key", grid="Routes").first
+    page.wait_for_function(
+        "([row, text]) => row.textContent.includes(text)", arg=[asked.element_handle(), f"{before + 3:.0f}"]
+    )
+    dev.fetch("/notes/counted")  # it comes by itself
+    page.wait_for_function(
+        "([row, text]) => row.textContent.includes(text)", arg=[asked.element_handle(), f"{before + 4:.0f}"]
+    )
+    rows(page, "NOTES", grid="Bindings").wait_for()
+    rows(page, "jobs", grid="Queues").first.wait_for()
+    text = read(dev, "GET", "/metrics/text").decode()
+    assert text.endswith("# EOF\n")
+    assert 'core_http_requests_total{method="GET",route="/notes/:key"' in text
 
 
 # -- Durable Objects, configuration

@@ -19,6 +19,7 @@ from core.dev.background import Background
 from core.dev.explorer.api import ApiPages
 from core.dev.explorer.durable import ObjectPages
 from core.dev.explorer.kv import KVPages
+from core.dev.explorer.metrics import MetricsPages
 from core.dev.explorer.places import Places
 from core.dev.explorer.queues import QueuePages
 from core.dev.explorer.r2 import R2Pages
@@ -86,6 +87,7 @@ class Explorer:
             R2Pages(places),
             QueuePages(places, self._recorder),
             ObjectPages(places, self._recorder),
+            MetricsPages(self._loaded),
         )
         for one in pages:
             one.add_to(api)

@@ -5,6 +5,7 @@ import { ConfigurationPanel } from "./configuration.js";
 import { DurablePanel } from "./durable.js";
 import { KVPanel } from "./kv.js";
 import { follow } from "./live.js";
+import { MetricsPanel } from "./metrics.js";
 import { ObjectsPanel } from "./objects.js";
 import { Problem, Question } from "./parts.js";
 import { QueuesPanel } from "./queues.js";
@@ -25,8 +26,10 @@ const PANELS = {
   triggers: ["Schedules", TriggersPanel],
   "durable-objects": ["Durable Objects", DurablePanel],
   configuration: ["Configuration", ConfigurationPanel],
+  metrics: ["Metrics", MetricsPanel],
 };
 const NAMES = Object.keys(PANELS);
+const KEYS = "1234567890m";
 
 function Explorer() {
   const { overview, live, notice } = useStore();
@@ -54,7 +57,7 @@ function Explorer() {
       <p id="where">${failed ? html`<span class="bad">not loaded</span>` : overview?.environment ? `environment ${overview.environment}` : "core dev"}</p>
       <p id="live" class=${live === "live" ? "on" : ""} role="status">${live}</p></header>
     <nav class="panels" aria-label="Panels"><ul>${NAMES.map((one, index) => html`
-      <li><a href=${link(one)} aria-current=${one === name ? "page" : null} title=${`Key ${(index + 1) % 10}`}>${PANELS[one][0]}<kbd aria-hidden="true">${(index + 1) % 10}</kbd></a></li>`)}</ul></nav>
+      <li><a href=${link(one)} aria-current=${one === name ? "page" : null} title=${`Key ${KEYS[index]}`}>${PANELS[one][0]}<kbd aria-hidden="true">${KEYS[index]}</kbd></a></li>`)}</ul></nav>
     <main id="panel" ref=${panel} tabindex="-1" aria-labelledby="panel-title" class=${`panel-${name}`}>
       ${failed && html`<div class="problem" role="alert"><strong>${failed.kind}</strong>: ${failed.message}
         ${failed.problems?.length ? html`<ul>${failed.problems.map((one) => html`<li>${one}</li>`)}</ul>` : null}${failed.fix ? html`<p>${failed.fix}</p>` : null}</div>`}
@@ -73,7 +76,7 @@ function keys(event) {
     if (search) { event.preventDefault(); search.focus(); }
     return;
   }
-  const name = /^[0-9]$/.test(event.key) ? NAMES[(Number(event.key) + 9) % 10] : undefined; // 0 is the tenth
+  const name = event.key.length === 1 ? NAMES[KEYS.indexOf(event.key)] : undefined;
   if (!name) return;
   if (here().panel === name) document.getElementById("panel").focus();
   else location.hash = link(name);

@@ -1,4 +1,4 @@
-"""The numbers of the process of `core serve --python` that has what exists once: queues, crons and Durable Objects."""
+"""The numbers of a process that runs the embedded engines: what exists once, queues, crons and Durable Objects, included."""
 
 from __future__ import annotations
 
