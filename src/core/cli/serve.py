@@ -16,9 +16,10 @@ Run a bundle that `core build` made: one workerd, several that share a port, or 
 in an S3-compatible bucket. With --python, run the application of the configuration file on CPython with the embedded
 bindings: one process for each processor, and one for Durable Objects, queue consumers and crons, which exist once.
 
-A process that ends, hangs or can answer no more is replaced. On SIGTERM the health endpoint says 503, requests in
-flight are finished, and in a cluster the objects are handed over. With --python, SIGHUP replaces the processes one after
-the other with what the files are then, and refuses no connection meanwhile.
+A process that ends, hangs or can answer no more is replaced. On SIGTERM the health endpoint says 503, WebSockets are
+closed with 1001, requests in flight are finished, and in a cluster the objects are handed over. SIGHUP replaces the
+processes one after the other with what the bundle, or with --python the files, are then, and refuses no connection
+meanwhile.
 
 Secrets are read from the environment of this process, by their names. With --cluster, CORE_CLUSTER_KEY is the secret
 that all nodes share, at least 32 characters (for example from `openssl rand -hex 32`), and the bucket's credentials
@@ -196,7 +197,8 @@ def _run_bundle(args: argparse.Namespace) -> int:
     import asyncio
 
     from core.runtime.bundle import Bundle
-    from core.runtime.service import ClusterOptions, ServeOptions, serve
+    from core.runtime.options import ClusterOptions, ServeOptions
+    from core.runtime.service import serve
     from core.runtime.toolchain import toolchain
 
     bundle = Bundle.read(args.bundle or Path("dist"))

@@ -25,14 +25,14 @@ from typing import Any, Final
 import attrs
 
 from core.errors import DeveloperError
-from core.runtime.state_folder import lock_state
+from core.runtime.state_folder import BUILDS, lock_state
 
 __all__ = ["Copied", "back_up", "restore"]
 
 _MANIFEST: Final = "backup.json"
 _FORMAT: Final = 1
 # What a node has for itself, and makes anew.
-_OWN: Final = frozenset({"node.lock", "workerd.capnp", ".gitignore", _MANIFEST})
+_OWN: Final = frozenset({"node.lock", "workerd.capnp", ".gitignore", BUILDS, _MANIFEST})
 
 
 @attrs.frozen
@@ -125,6 +125,8 @@ def _copy_others(state: Path, folder: Path, copies: list[Path]) -> None:
     for path in sorted(state.rglob("*")):
         of_database = ".sqlite" in path.suffix or path.parent.suffix == ".files" or path.suffix in (".lock", ".tmp")
         copy = folder / path.relative_to(state)
+        if BUILDS in path.relative_to(state).parts:
+            continue
         if of_database or path.name in _OWN or not path.is_file() or copy.exists():
             continue
         _made(copy.parent)

@@ -23,7 +23,7 @@ from core.runtime.bundle import Bundle, write_bundle
 from core.runtime.collect import collect, main_module
 from core.runtime.logs import LogReader
 from core.runtime.make import inspect
-from core.runtime.node import Node, start_node, until_unwell
+from core.runtime.node import Node, ask_to_leave, start_node, until_unwell
 from core.runtime.process import WorkerdError
 from core.runtime.project import Project, open_project
 from core.runtime.service import make_ready
@@ -178,6 +178,7 @@ class _Dev:
     async def _stop(self) -> None:
         node, self._node = self._node, None
         if node is not None:
+            await ask_to_leave(node)
             await node.workerd.stop(seconds=3)
 
     async def _outdated(self, watched: Sequence[Path], before: Stamps) -> None:

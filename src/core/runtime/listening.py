@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
+import sys
 
 from core.errors import DeveloperError
 
-__all__ = ["open_listener"]
+__all__ = ["accept_with_request", "open_listener", "turn_away"]
+
+# How long a connection may wait without a word until a process gets it all the same.
+_SILENT_SECONDS = 30
+_BACKLOG = 2048
+_BODY = b'{"error": "Service Unavailable"}'
+_STOPPING = (
+    b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nRetry-After: 1\r\nConnection: close\r\n"
+    b"Content-Length: %d\r\n\r\n%b"
+) % (len(_BODY), _BODY)
 
 
 def open_listener(host: str, port: int, *, options: str = "--host and --port") -> socket.socket:
@@ -16,7 +27,7 @@ def open_listener(host: str, port: int, *, options: str = "--host and --port") -
     try:
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         opened.bind((host, port))
-        opened.listen(2048)
+        opened.listen(_BACKLOG)
         opened.setblocking(False)
     except OSError as error:
         opened.close()
@@ -24,3 +35,33 @@ def open_listener(host: str, port: int, *, options: str = "--host and --port") -
             f"cannot listen on {host}:{port}: {error.strerror}. Choose another address with {options}"
         ) from error
     return opened
+
+
+def accept_with_request(listener: socket.socket) -> None:
+    """Have a connection wait at `listener` until its client has said something; on Linux, nothing elsewhere.
+
+    workerd cuts a connection without a request off when it stops. One that was not accepted yet waits for the next process.
+    """
+    if sys.platform == "linux":
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, _SILENT_SECONDS)
+
+
+async def turn_away(listener: socket.socket) -> asyncio.Server:
+    """Answer what arrives at `listener` from now on, and what waits there, with 503.
+
+    workerd does not accept any more once it stops, but has the socket until it ends, and everybody would wait for that.
+    """
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            async with asyncio.timeout(1):
+                # What was not read would reset the connection, and the answer with it.
+                await reader.readuntil(b"\r\n\r\n")
+                writer.write(_STOPPING)
+                await writer.drain()
+        except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError):
+            pass  # whoever asked is gone, or sent something else
+        finally:
+            writer.close()
+
+    return await asyncio.start_server(answer, sock=listener, backlog=_BACKLOG)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Node",
     "ask_health",
+    "ask_to_leave",
     "exchange",
     "open_node",
     "post_json",
@@ -207,6 +208,14 @@ async def open_node(node: Node, *, seconds: float = 60.0) -> None:
     answer = await post_json(node.health_port, "/open", {}, seconds=seconds)
     if "error" in answer:
         raise WorkerdError(str(answer["error"]))
+
+
+async def ask_to_leave(node: Node, *, seconds: float = 2.0) -> None:
+    """Have a node end what would go on for ever: it closes WebSockets with 1001, and ends streams of events.
+
+    One that hangs is not waited for longer than `seconds`.
+    """
+    await post_json(node.health_port, "/leave", {}, seconds=seconds)
 
 
 async def post_json(port: int, path: str, value: object, *, seconds: float = 300.0) -> dict[str, Any]:

@@ -1,168 +1,89 @@
-"""A bundle in production: its processes, what happens when one ends, what the load balancer is told, how it stops."""
+"""A bundle in production: its processes, what happens when one ends, what the load balancer is told, how it stops.
+
+The processes run a copy of the bundle, so that a process which has to be started again is of the build that the others
+are of. A new build comes with SIGHUP, and only once it has shown that it can answer.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 import socket
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from core.errors import DeveloperError, UsageError
+from core.errors import DeveloperError
 from core.hosts.workers.isolate import LOG_FORMAT_BINDING, METRICS_BINDING
 from core.runtime.bundle import Bundle
-from core.runtime.capnp import Cluster, Plan
+from core.runtime.capnp import Plan
 from core.runtime.cluster_key import prove_key
 from core.runtime.health import start_health
-from core.runtime.listening import open_listener
+from core.runtime.listening import accept_with_request, open_listener, turn_away
 from core.runtime.logs import LogReader
 from core.runtime.node import (
     Node,
     ask_health,
+    ask_to_leave,
     open_node,
     post_json,
     start_node,
     until_unwell,
 )
+from core.runtime.options import ServeOptions
 from core.runtime.process import WorkerdError
 from core.runtime.secrets import check_secrets
-from core.runtime.state_folder import lock_state
+from core.runtime.state_folder import BUILDS, lock_state
 from core.runtime.toolchain import Toolchain
 
 if TYPE_CHECKING:
     from core.hosts.output import LineReader
-    from core.logs import LogFormat
     from core.runtime.totals import Totals
 
-__all__ = ["ClusterOptions", "PAUSES", "ServeOptions", "WELL", "apply_migrations", "make_ready", "serve"]
+__all__ = ["PAUSES", "WELL", "apply_migrations", "make_ready", "serve"]
 
-KEY_VARIABLE = "CORE_CLUSTER_KEY"
 # What waits between two starts of a process that keeps ending, in seconds.
 PAUSES = (0.2, 1.0, 2.0, 5.0, 10.0, 30.0)
 # One that ran this long was well: the next start does not wait.
 WELL = 60.0
 
 
-@attrs.frozen
-class ClusterOptions:
-    """The addresses of the processes. `address` is the first process's; the next ports are the others'. With `new_key` the
-    key becomes the cluster's, whatever it was before.
-    """
-
-    bucket: str
-    address: tuple[str, int]
-    key: str = attrs.field(repr=False)
-    options: Sequence[str] = ()
-    divisor: int = 1
-    new_key: bool = False
-
-    @classmethod
-    def checked(
-        cls,
-        *,
-        bucket: str,
-        address: str,
-        endpoint: str | None = None,
-        region: str | None = None,
-        divisor: int = 1,
-        new_key: bool = False,
-    ) -> ClusterOptions:
-        """The options, with the key from the environment. Raises DeveloperError for what cannot be."""
-        if not bucket.startswith(("s3://", "gs://")):
-            raise UsageError(f"--cluster {bucket} is not a bucket. Write s3://bucket/prefix or gs://bucket/prefix")
-        key = os.environ.get(KEY_VARIABLE, "")
-        if len(key) < 32:
-            raise DeveloperError(
-                f"a cluster needs a secret that its nodes share, at least 32 characters long. Set {KEY_VARIABLE} to the "
-                "same on every node, for example to the output of `openssl rand -hex 32`"
-            )
-        host, _, port = address.rpartition(":")
-        if not host or not port.isdigit():
-            raise UsageError(f"--cluster-address {address} is not HOST:PORT, for example 10.0.0.1:7000")
-        if bucket.startswith("s3://") and not (
-            os.environ.get("AWS_ACCESS_KEY_ID") or os.environ.get("AWS_CREDENTIALS_FILE")
-        ):
-            raise DeveloperError(
-                f"{bucket} needs credentials. Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_CREDENTIALS_FILE"
-            )
-        named = {"aws_endpoint": endpoint, "aws_region": region or ("auto" if endpoint else None)}
-        return cls(
-            bucket=bucket,
-            address=(host, int(port)),
-            key=key,
-            options=[f"{name}={value}" for name, value in named.items() if value],
-            divisor=divisor,
-            new_key=new_key,
-        )
-
-    def cluster(self, index: int, stop_seconds: float) -> Cluster:
-        """The cluster as process `index` is told of it."""
-        host, port = self.address
-        return Cluster(
-            bucket=self.bucket,
-            key=self.key,
-            address=f"{host}:{port + index if port else 0}",
-            options=self.options,
-            stop_timeout_ms=round(stop_seconds * 1000),
-            divisor=self.divisor,
-        )
-
-
-@attrs.frozen
-class ServeOptions:
-    """Options of serving. `stop_seconds` is how long stopping may take, `hang_seconds` how long a process may not answer its
-    health endpoint before it is replaced (0: for as long as it likes), `memory` how many bytes it may take. `ip_header`,
-    `proto_header` and `origin` say how far a proxy in front is believed: see `start_node`.
-    """
-
-    host: str
-    port: int
-    health: tuple[str, int]
-    state: Path
-    processes: int = 1
-    stop_seconds: float = 8.0
-    hang_seconds: float = 60.0
-    migrate: bool = True
-    ip_header: str | None = None
-    proto_header: str | None = None
-    origin: str | None = None
-    memory: int | None = None
-    private_network: bool = False
-    cluster: ClusterOptions | None = None
-    metrics: bool = False
-    log_format: LogFormat = "text"
-
-
 async def serve(toolchain: Toolchain, bundle: Bundle, options: ServeOptions) -> int:
     """Serve until SIGTERM or SIGINT; the exit code. Raises DeveloperError when it cannot begin."""
-    plan = bundle.plan
-    if options.processes > 1 and options.cluster is None and plan.keeps_state:
-        raise DeveloperError(
-            f"{options.processes} processes side by side would each have a state of their own, and this application "
-            "keeps state (KV, D1, queues, Durable Objects or cron). Give them one with --cluster s3://bucket/prefix"
-        )
-    check_secrets([*plan.secrets], os.environ)
+    _check(bundle.plan, options)
     listener = open_listener(options.host, options.port)
+    accept_with_request(listener)
     # It is freed when this process has ended, and every workerd that was given it.
     lock = lock_state(options.state)
     if options.cluster is not None:
         cluster = options.cluster.cluster(0, options.stop_seconds)
         if await prove_key(toolchain, cluster, replace=options.cluster.new_key):
             _say(f"CORE_CLUSTER_KEY is the key of {cluster.bucket} from now on")
-    service = _Service(toolchain, bundle, plan, options, listener, lock)
+    shutil.rmtree(options.state / BUILDS, ignore_errors=True)
+    service = _Service(toolchain, bundle, options, listener, lock)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, service.stopping.set)
+    loop.add_signal_handler(signal.SIGHUP, service.rolling.set)
     try:
         return await service.run()
     finally:
         listener.close()
+
+
+def _check(plan: Plan, options: ServeOptions) -> None:
+    """Raise DeveloperError where a bundle cannot be served this way."""
+    if options.processes > 1 and options.cluster is None and plan.keeps_state:
+        raise DeveloperError(
+            f"{options.processes} processes side by side would each have a state of their own, and this application "
+            "keeps state (KV, D1, queues, Durable Objects or cron). Give them one with --cluster s3://bucket/prefix"
+        )
+    check_secrets([*plan.secrets], os.environ)
 
 
 class _Service:
@@ -172,15 +93,15 @@ class _Service:
         self,
         toolchain: Toolchain,
         bundle: Bundle,
-        plan: Plan,
         options: ServeOptions,
         listener: socket.socket,
         lock: int,
     ) -> None:
         self._toolchain = toolchain
-        self._bundle = bundle
-        self._plan = plan
+        self._source = bundle.folder
         self._options = options
+        self._builds = 0
+        self._bundle = self._taken()
         self._listener = listener
         self._lock = lock
         self._nodes: dict[int, Node] = {}
@@ -189,7 +110,18 @@ class _Service:
             from core.runtime.totals import Totals
 
             self._totals = Totals("workerd", bundle.name)
+        # One at a time ends or starts a process: its keeper, or the change to a new build.
+        self._changing = asyncio.Lock()
         self.stopping = asyncio.Event()
+        self.rolling = asyncio.Event()
+
+    def _taken(self) -> Bundle:
+        """A copy of the bundle as it is now: what is built there later is nobody's business before it is asked for."""
+        self._builds += 1
+        copy = self._options.state / BUILDS / str(self._builds)
+        Bundle.read(self._source)  # it says what is wrong with it
+        shutil.copytree(self._source, copy, dirs_exist_ok=True)
+        return Bundle.read(copy)
 
     async def run(self) -> int:
         options = self._options
@@ -197,12 +129,13 @@ class _Service:
         try:
             # One after the other: the first finds the mistakes, and applies the migrations for all.
             for index in range(options.processes):
-                await self._start(index, first=index == 0)
+                self._nodes[index] = await self._start(index, first=index == 0)
                 if self.stopping.is_set():
                     return 0
             host, port = self._listener.getsockname()[:2]
             _say(f"serving on http://{host}:{port}, health on http://{options.health[0]}:{_port_of(health)}")
             keepers = [asyncio.create_task(self._keep(index)) for index in range(options.processes)]
+            keepers.append(asyncio.create_task(self._roll()))
             asked = asyncio.create_task(self.stopping.wait())
             # A keeper ends only by a mistake of ours: better to end, and be started anew, than to serve unwatched.
             await asyncio.wait({asked, *keepers}, return_when=asyncio.FIRST_COMPLETED)
@@ -216,13 +149,31 @@ class _Service:
             return 0
         finally:
             self.stopping.set()
-            # A cluster hands its objects over one node after the other's turn; each has the whole time.
-            await asyncio.gather(
-                *(node.workerd.stop(seconds=options.stop_seconds + 4) for node in self._nodes.values())
-            )
+            await self._end(*self._nodes.values(), last=True)
             health.close()
 
-    async def _start(self, index: int, *, first: bool = False) -> None:
+    async def _end(self, *nodes: Node, last: bool = False) -> None:
+        """End processes within the time that stopping may take: first what would go on for ever, then what is in flight.
+
+        With `last` no other process takes over: what arrives from then on is turned away.
+        """
+        options = self._options
+        deadline = time.monotonic() + options.stop_seconds
+        await asyncio.gather(*(ask_to_leave(node, seconds=min(2.0, options.stop_seconds / 2)) for node in nodes))
+        left = max(0.1, deadline - time.monotonic())
+        ending = [asyncio.create_task(node.workerd.stop(seconds=left)) for node in nodes]
+        if last:
+            # A node of a cluster goes on accepting for some seconds, since load balancers take a while.
+            accepting = 0.0 if options.cluster is None else min(5.0, options.stop_seconds * 0.75)
+            if ending and not (await asyncio.wait(ending, timeout=accepting))[1]:
+                return
+            away = await turn_away(self._listener)
+            await asyncio.gather(*ending)
+            away.close()
+        else:
+            await asyncio.gather(*ending)
+
+    async def _start(self, index: int, *, first: bool = False) -> Node:
         options = self._options
         state = options.state if options.processes == 1 else options.state / str(index)
         label = "" if options.processes == 1 else f"[{index}] "
@@ -239,7 +190,7 @@ class _Service:
         node = await start_node(
             self._toolchain,
             self._bundle,
-            self._plan,
+            self._bundle.plan,
             state=state,
             listener=self._listener,
             cluster=cluster,
@@ -253,38 +204,99 @@ class _Service:
             bindings=bindings,
             on_line=lambda stream, line: reader.line(line),
         )
-        self._nodes[index] = node
         try:
             for line in await make_ready(node, self._bundle, migrate=first and options.migrate):
                 _say(line)
         except BaseException:
             await node.workerd.kill()
             raise
+        return node
 
     async def _keep(self, index: int) -> None:
         """Start the process again whenever it ends, hangs, or can answer no more."""
         failures = 0
         while True:
             began = time.monotonic()
-            reason = await until_unwell(
-                self._nodes[index], patience=self._options.hang_seconds, memory=self._options.memory
-            )
-            if "memory" in reason:
-                await self._nodes[index].workerd.stop(seconds=self._options.stop_seconds)
-            # Never two on one state: what is left of it is gone before the next one starts. It does not heed SIGTERM.
-            await self._nodes[index].workerd.kill()
-            if self._totals is not None:
-                self._totals.keep(self._nodes[index])
-                self._totals.restarted(str(index))
+            node = self._nodes[index]
+            reason = await until_unwell(node, patience=self._options.hang_seconds, memory=self._options.memory)
+            async with self._changing:
+                if self._nodes[index] is not node:
+                    continue  # a new build has taken over
+                if "memory" in reason:
+                    await self._end(node)
+                # Never two on one state: what is left of it is gone before the next one starts. It does not heed SIGTERM.
+                await node.workerd.kill()
+                if self._totals is not None:
+                    self._totals.keep(node)
+                    self._totals.restarted(str(index))
             failures = 0 if time.monotonic() - began > WELL else failures
             pause = PAUSES[min(failures, len(PAUSES) - 1)]
             _say(f"process {index} {reason}; starting it again in {pause:g} s")
             await asyncio.sleep(pause)
             failures += 1
+            async with self._changing:
+                if self._nodes[index] is node:
+                    try:
+                        self._nodes[index] = await self._start(index)
+                    except (DeveloperError, OSError) as error:
+                        _say(f"process {index} did not start: {error}")
+
+    async def _roll(self) -> None:
+        """Change to the build that is in the bundle's folder, as often as it is asked for."""
+        while True:
+            await self.rolling.wait()
+            self.rolling.clear()
+            _say("replacing the processes")
+            async with self._changing:
+                before = self._bundle
+                try:
+                    new = self._taken()
+                    await self._try(new)
+                    for index in self._nodes:
+                        await self._replace(index, new, before, first=index == 0)
+                except (DeveloperError, OSError) as error:
+                    _say(f"the new build does not serve; what is there goes on: {error}")
+                    outcome, unused = "refused", self._builds
+                else:
+                    _say("replaced the processes")
+                    outcome, unused = "replaced", int(before.folder.name)
+                shutil.rmtree(self._options.state / BUILDS / str(unused), ignore_errors=True)
+                if self._totals is not None:
+                    self._totals.reloaded(outcome)
+
+    async def _try(self, bundle: Bundle) -> None:
+        """Have a build answer, with a state of its own, before it gets anybody's. Raises DeveloperError."""
+        _check(bundle.plan, self._options)
+        scratch = self._options.state / BUILDS / "tried"
+        try:
+            node = await start_node(
+                self._toolchain, bundle, bundle.plan, state=scratch, env=os.environ, lock=self._lock, closed=True
+            )
             try:
-                await self._start(index)
-            except (DeveloperError, OSError) as error:
-                _say(f"process {index} did not start: {error}")
+                await make_ready(node, bundle, migrate=True, opened=False)
+            finally:
+                await node.workerd.kill()
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+
+    async def _replace(self, index: int, new: Bundle, before: Bundle, *, first: bool) -> None:
+        """Have a process of `new` take over. Never two on one state: but for an application without any, connections wait."""
+        old = self._nodes[index]
+        alone = new.plan.keeps_state or before.plan.keeps_state
+        if alone:
+            await self._end(old)
+        self._bundle = new
+        try:
+            self._nodes[index] = await self._start(index, first=first)
+        except BaseException:
+            self._bundle = before
+            if alone:
+                self._nodes[index] = await self._start(index)
+            raise
+        if not alone:
+            await self._end(old)
+        if self._totals is not None:
+            self._totals.keep(old)
 
     async def _report(self) -> tuple[int, Mapping[str, Any]]:
         if self.stopping.is_set():
@@ -309,16 +321,17 @@ class _Service:
         )
 
 
-async def make_ready(node: Node, bundle: Bundle, *, migrate: bool) -> list[str]:
+async def make_ready(node: Node, bundle: Bundle, *, migrate: bool, opened: bool = True) -> list[str]:
     """Have a node that was started `closed` load the application, apply migrations where asked to, and open it.
 
-    Returns what was done, in lines. Raises WorkerdError where it cannot answer, DeveloperError for a wrong migration.
+    One that is not to be `opened` answers nothing but its health. Returns what was done, in lines. Raises WorkerdError where it cannot answer, DeveloperError for a wrong migration.
     """
     problem = await ask_health(node.health_port)
     if problem is not None:
         raise WorkerdError(f"the application cannot answer:\n{problem}")
     done = await apply_migrations(node, bundle) if migrate else []
-    await open_node(node)
+    if opened:
+        await open_node(node)
     return done
 
 

@@ -13,7 +13,10 @@ from core.backends.embedded.durable_object.ids import id_from_name
 from core.backends.embedded.file_lock import lock_file
 from core.errors import DeveloperError
 
-__all__ = ["empty_databases", "lock_state"]
+__all__ = ["BUILDS", "empty_databases", "lock_state"]
+
+BUILDS = ".builds"
+"""The folder in it that has the builds which are running."""
 
 _LOCK = "node.lock"
 

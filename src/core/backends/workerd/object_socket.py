@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from core.backends.workerd.conversion import bridge, from_js, js_value, translated
+from core.backends.workerd.leaving import holders
 from core.backends.workerd.web_socket import WorkerdWebSocket, js_message, say_close
+from core.bindings.durable_object import DurableObjectState
 from core.bindings.object_socket import DurableObjectWebSocket
 from core.errors import BindingError, BindingTypeError, DurableObjectError, DurableObjectTypeError
 from core.http.websocket import WebSocketClosed, check_close
 
-__all__ = ["WorkerdSocketCarrier", "accept", "socket_of"]
+__all__ = ["WorkerdSocketCarrier", "accept", "forget_without_sockets", "socket_of"]
 
 # The states of a WebSocket that the WHATWG standard numbers.
 _CLOSED = 3
@@ -34,7 +36,10 @@ class WorkerdSocketCarrier:
     def is_closed(self) -> bool:
         """True once the object has closed it."""
         # While its client has not answered, the state says nothing of who began.
-        return bool(getattr(self.js_socket, "closed_by_object", False)) or int(self.js_socket.readyState) == _CLOSED
+        socket = self.js_socket
+        if getattr(socket, "closed_by_stop", False):
+            return False  # not by the object, which is to hear of it first
+        return bool(getattr(socket, "closed_by_object", False)) or int(socket.readyState) == _CLOSED
 
     def send(self, message: str | bytes, /) -> None:
         """Send a message. See `DurableObjectWebSocket.send`."""
@@ -79,6 +84,13 @@ def accept(state: Any, socket: DurableObjectWebSocket, tags: list[str]) -> None:
         state.acceptWebSocket(server, across.to_js(tags))
     except across.JsException as error:
         raise translated(error, _error) from None
+    holders.add(str(state.id))
+
+
+def forget_without_sockets(ctx: DurableObjectState) -> None:
+    """Forget an object, by its `ctx`, where its last connection has gone."""
+    if str(ctx.id) in holders and not ctx.get_web_sockets():
+        holders.discard(str(ctx.id))
 
 
 def socket_of(socket: Any) -> DurableObjectWebSocket:

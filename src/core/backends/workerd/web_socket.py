@@ -15,6 +15,7 @@ from contextvars import ContextVar
 from typing import Any, Final, cast
 
 from core.backends.workerd.conversion import bridge, bytes_of, js_bytes
+from core.backends.workerd.leaving import GOING_AWAY, when_leaving
 from core.errors import DeveloperError
 from core.http.websocket import Messages, WebSocketClosed, check_close
 
@@ -39,6 +40,7 @@ class WorkerdWebSocket(Messages):
         self._arrived = asyncio.Event()
         self._closed: WebSocketClosed | None = None
         self._proxies: list[Any] = []
+        self._stay: Callable[[], None] = lambda: None
         # What other requests send, and the function that resolves the promise which sends it.
         self._outbox: deque[Callable[[], object]] = deque()
         self._wake: Any = None
@@ -67,6 +69,13 @@ class WorkerdWebSocket(Messages):
         socket.addEventListener("error", on_close)
         self._drain_proxy = across.create_proxy(self._drain)
         self._arm()
+        self._stay = when_leaving(self._go_away)
+
+    def _go_away(self) -> None:
+        if self._closed is None:
+            self._drain_now()
+            say_close(self.js_socket, *GOING_AWAY)
+            self._end(*GOING_AWAY)
 
     def _arm(self) -> None:
         """Make the promise that another request resolves. Only in a turn of the socket's own request."""
@@ -177,6 +186,7 @@ class WorkerdWebSocket(Messages):
         if self._closed is None:
             self._closed = WebSocketClosed(code, reason, self)
         self._arrived.set()
+        self._stay()
         proxies, self._proxies = self._proxies, []
         if self._wake is not None:
             # Nothing will be left any more; else the outbox is yet to be emptied.

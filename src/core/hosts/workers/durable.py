@@ -67,7 +67,7 @@ async def call_method(instance: Any, method: str, args: Sequence[Any]) -> Any:
 
 async def _web_socket_event(instance: Any, method: str, args: Sequence[Any]) -> None:
     """Hand an event of an accepted WebSocket to a Durable Object. What it raises is logged: the socket stays as it is."""
-    from core.backends.workerd.object_socket import socket_of
+    from core.backends.workerd.object_socket import forget_without_sockets, socket_of
     from core.backends.workerd.web_socket import say_close
 
     given = unwrap(args[0])
@@ -88,6 +88,7 @@ async def _web_socket_event(instance: Any, method: str, args: Sequence[Any]) -> 
                 finally:
                     # Our half of closing, where the object has left it to us.
                     say_close(given, code, "")
+                    forget_without_sockets(instance.ctx)
             case _:
                 await instance.web_socket_error(socket, DurableObjectError(str(args[1])))
     except Exception:

@@ -30,6 +30,7 @@ __all__ = [
     "durable_object_call",
     "fetch",
     "find_app",
+    "go_away",
     "migrate",
     "numbers",
     "problems",
@@ -120,6 +121,14 @@ async def _migrate(env: Any, text: str) -> str:
         return json.dumps({"applied": applied, "changed": changed})
     except D1Error as error:
         return json.dumps({"error": str(error)})
+
+
+def go_away() -> Any:
+    """End what would go on for ever: the process is about to stop. Returns the ids of objects that have WebSockets."""
+    from core.backends.workerd.conversion import bridge
+    from core.backends.workerd.leaving import leave
+
+    return bridge().to_js(leave())
 
 
 def numbers(env: Any) -> Any:

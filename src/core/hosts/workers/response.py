@@ -50,7 +50,17 @@ def js_response(res: Response, ctx: ExecutionContext) -> Any:
     # A client that goes away would end the request, and with it the cleaning up after the stream.
     ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     ctx.wait_until(ended)
-    return across.js.Response.new(js_stream(_logged(body), on_end=lambda: _end(ended)), **options)
+    chunks: AsyncIterator[bytes] = _logged(body)
+    if _is_events(res.content_type):
+        from core.backends.workerd.leaving import until_leaving
+
+        chunks = until_leaving(chunks)
+    return across.js.Response.new(js_stream(chunks, on_end=lambda: _end(ended)), **options)
+
+
+def _is_events(content_type: str | None) -> bool:
+    """True for a body that has no end of its own, and that its reader asks for again when it has ended."""
+    return content_type is not None and content_type.startswith("text/event-stream")
 
 
 def _end(ended: asyncio.Future[None]) -> None:
@@ -73,7 +83,12 @@ def js_response_of(response: http.Response) -> Any:
         given["statusText"] = response.status_text
     whole = response.body_bytes_or_none()
     if whole is None:
-        return across.js.Response.new(js_stream(response.stream()), **given)
+        chunks: AsyncIterator[bytes] = response.stream()
+        if _is_events(response.headers.get("content-type")):
+            from core.backends.workerd.leaving import until_leaving
+
+            chunks = until_leaving(chunks)
+        return across.js.Response.new(js_stream(chunks), **given)
     return across.js.Response.new(js_bytes(whole) if whole else None, **given)
 
 

@@ -81,6 +81,10 @@ export class Health extends WorkerEntrypoint {
           closed = false;
           return Response.json({});
         }
+        if (pathname === '/leave') {
+          await leave(this.ctx, this.env);
+          return Response.json({});
+        }
         if (pathname === '/metrics') return new Response(await call(this.ctx, 'numbers', this.env));
         return new Response(await call(this.ctx, 'migrate', this.env, await request.text()));
       }
@@ -91,6 +95,28 @@ export class Health extends WorkerEntrypoint {
     }
   }
 }
+
+/** End what would go on for ever, since the process is about to stop: WebSockets, and streams of events. */
+async function leave(ctx, env) {
+  const ids = await call(ctx, 'go_away');
+  const namespaces = Object.values(env).filter((binding) => typeof binding?.idFromString === 'function');
+  const closing = [];
+  for (const id of ids) {
+    for (const namespace of namespaces) {
+      let known;
+      try {
+        known = namespace.idFromString(id);
+      } catch {
+        continue; // of another namespace
+      }
+      closing.push(namespace.get(known)[CLOSE_SOCKETS]());
+      break;
+    }
+  }
+  await Promise.allSettled(closing);
+}
+
+const CLOSE_SOCKETS = 'core:close-sockets';
 
 const instances = new WeakMap();
 
@@ -125,6 +151,12 @@ export function durableObject(name, methods) {
       return event(this.ctx, 'durable_object_call', instances.get(this), method, ...args);
     };
   }
+  PythonObject.prototype[CLOSE_SOCKETS] = function () {
+    for (const socket of this.ctx.getWebSockets()) {
+      socket.closed_by_stop = true;
+      socket.close(1001, 'the server stops');
+    }
+  };
   for (const method of methods) {
     if (OF_SOCKETS.has(method)) continue; // for the runtime to call, and for no stub
     PythonObject.prototype[method] = async function (...args) {

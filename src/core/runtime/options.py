@@ -1,0 +1,111 @@
+"""The options of `core serve` for a bundle, checked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import attrs
+
+from core.errors import DeveloperError, UsageError
+from core.runtime.capnp import Cluster
+
+if TYPE_CHECKING:
+    from core.logs import LogFormat
+
+__all__ = ["ClusterOptions", "ServeOptions"]
+
+KEY_VARIABLE = "CORE_CLUSTER_KEY"
+
+
+@attrs.frozen
+class ClusterOptions:
+    """The addresses of the processes. `address` is the first process's; the next ports are the others'. With `new_key` the
+    key becomes the cluster's, whatever it was before.
+    """
+
+    bucket: str
+    address: tuple[str, int]
+    key: str = attrs.field(repr=False)
+    options: Sequence[str] = ()
+    divisor: int = 1
+    new_key: bool = False
+
+    @classmethod
+    def checked(
+        cls,
+        *,
+        bucket: str,
+        address: str,
+        endpoint: str | None = None,
+        region: str | None = None,
+        divisor: int = 1,
+        new_key: bool = False,
+    ) -> ClusterOptions:
+        """The options, with the key from the environment. Raises DeveloperError for what cannot be."""
+        if not bucket.startswith(("s3://", "gs://")):
+            raise UsageError(f"--cluster {bucket} is not a bucket. Write s3://bucket/prefix or gs://bucket/prefix")
+        key = os.environ.get(KEY_VARIABLE, "")
+        if len(key) < 32:
+            raise DeveloperError(
+                f"a cluster needs a secret that its nodes share, at least 32 characters long. Set {KEY_VARIABLE} to the "
+                "same on every node, for example to the output of `openssl rand -hex 32`"
+            )
+        host, _, port = address.rpartition(":")
+        if not host or not port.isdigit():
+            raise UsageError(f"--cluster-address {address} is not HOST:PORT, for example 10.0.0.1:7000")
+        if bucket.startswith("s3://") and not (
+            os.environ.get("AWS_ACCESS_KEY_ID") or os.environ.get("AWS_CREDENTIALS_FILE")
+        ):
+            raise DeveloperError(
+                f"{bucket} needs credentials. Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_CREDENTIALS_FILE"
+            )
+        named = {"aws_endpoint": endpoint, "aws_region": region or ("auto" if endpoint else None)}
+        return cls(
+            bucket=bucket,
+            address=(host, int(port)),
+            key=key,
+            options=[f"{name}={value}" for name, value in named.items() if value],
+            divisor=divisor,
+            new_key=new_key,
+        )
+
+    def cluster(self, index: int, stop_seconds: float) -> Cluster:
+        """The cluster as process `index` is told of it."""
+        host, port = self.address
+        return Cluster(
+            bucket=self.bucket,
+            key=self.key,
+            address=f"{host}:{port + index if port else 0}",
+            options=self.options,
+            # A tenth is for the supervisor, so that the whole is what was allowed.
+            stop_timeout_ms=round(stop_seconds * 900),
+            divisor=self.divisor,
+        )
+
+
+@attrs.frozen
+class ServeOptions:
+    """Options of serving. `stop_seconds` is how long stopping may take, `hang_seconds` how long a process may not answer its
+    health endpoint before it is replaced (0: for as long as it likes), `memory` how many bytes it may take. `ip_header`,
+    `proto_header` and `origin` say how far a proxy in front is believed: see `start_node`.
+    """
+
+    host: str
+    port: int
+    health: tuple[str, int]
+    state: Path
+    processes: int = 1
+    stop_seconds: float = 8.0
+    hang_seconds: float = 60.0
+    migrate: bool = True
+    ip_header: str | None = None
+    proto_header: str | None = None
+    origin: str | None = None
+    memory: int | None = None
+    private_network: bool = False
+    cluster: ClusterOptions | None = None
+    metrics: bool = False
+    log_format: LogFormat = "text"

@@ -1,0 +1,131 @@
+"""A new build under load: no request fails, and none is answered by the old one once the change is reported."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+from tests.runtime.conftest import Background
+from tests.support.commands import Command, ask, until
+from tests.support.load import SteadyLoad
+
+from core.runtime.capnp import Plan
+from core.runtime.make import make_bundle
+from core.runtime.toolchain import Toolchain
+
+MAIN = dedent("""
+    import attrs
+    from core import Bindings, KVNamespace, Request, Response, create_app
+
+    VERSION = "first"
+
+    @attrs.frozen
+    class Env(Bindings):
+        KV: KVNamespace
+
+    app = create_app(Env)
+
+    @app.get("/")
+    async def version(req: Request[Env], res: Response) -> None:
+        res.text(VERSION)
+
+    @app.put("/kept")
+    async def keep(req: Request[Env], res: Response) -> None:
+        await req.env.KV.put("kept", VERSION)
+        res.send()
+
+    @app.get("/kept")
+    async def kept(req: Request[Env], res: Response) -> None:
+        res.text(await req.env.KV.get("kept") or "")
+""")
+STATELESS = MAIN.replace("    KV: KVNamespace\n", "    pass\n").replace("req.env.KV.", "req.env.")
+
+
+@pytest.fixture(scope="module", params=["with state", "without state"])
+def builds(
+    request: pytest.FixtureRequest, tools: Toolchain, background: Background, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, Path, bool]:
+    """Two builds of an application, and whether it keeps state."""
+    has_state = request.param == "with state"
+    made: list[Path] = []
+    for version in ("first", "second"):
+        project = tmp_path_factory.mktemp(version)
+        (project / "main.py").write_text((MAIN if has_state else STATELESS).replace('"first"', f'"{version}"'))
+        plan = Plan(name="versions", kv={"KV": "kv"} if has_state else {})
+        making = make_bundle(project / "main.py", project=project, plan=plan, out=project / "dist", toolchain=tools)
+        made.append(background.run(making).folder)
+    return made[0], made[1], has_state
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[Callable[..., Command]]:
+    """Start `core serve` of `dist` on free ports; it is stopped at the end of the test."""
+    started: list[Command] = []
+
+    def run(*options: str) -> Command:
+        started.append(Command("serve", "dist", "--port", "0", "--health", "127.0.0.1:0", *options, folder=tmp_path))
+        return started[-1]
+
+    yield run
+    for command in started:
+        if command.process.poll() is None:
+            command.finish()
+
+
+def put(build: Path, place: Path) -> None:
+    """Put a build where another one was, file by file, as a copy over it does."""
+    shutil.copytree(build, place, dirs_exist_ok=True)
+
+
+def test_a_build_is_replaced_when_it_is_asked_for_and_under_load(
+    run: Callable[..., Command], builds: tuple[Path, Path, bool], tmp_path: Path
+) -> None:
+    first, second, has_state = builds
+    dist = tmp_path / "dist"
+    put(first, dist)
+    served = run("--metrics")
+    port, health = served.ports()
+    if has_state:
+        assert ask(port, "/kept", "PUT").status == 200
+    with SteadyLoad(port) as load:
+        until(lambda: len(load.answers), lambda count: count > 200)
+        put(second, dist)
+        since = len(load.answers)
+        until(lambda: len(load.answers), lambda count: count > since + 200)
+        asked = time.monotonic()
+        served.process.send_signal(signal.SIGHUP)
+        served.until("replaced the processes")
+        changed = time.monotonic()
+        since = len(load.answers)
+        until(lambda: len(load.answers), lambda count: count > since + 200)
+    print(
+        f"{len(load.answers)} answers, {load.sent_again} sent again on a new connection, the longest took "
+        f"{load.longest:.2f} s; the change took {changed - asked:.1f} s"
+    )
+    assert load.failed == []
+    assert {body for at, _, body in load.answers if at < asked} == {b"first"}
+    assert {body for at, _, body in load.answers if at > changed} == {b"second"}
+    assert 'core_reloads_total{outcome="replaced"} 1' in ask(health, "/metrics").text
+    if has_state:
+        assert ask(port, "/kept").text == "first"
+    assert len(served.children()) == 1
+
+    # One that cannot be served does not take over, and what is there goes on, also after a process has ended.
+    (dist / "modules" / "site.bin").write_bytes(b"")
+    since = len(served.lines)
+    served.process.send_signal(signal.SIGHUP)
+    served.until("the new build does not serve; what is there goes on", since=since)
+    (dist / "manifest.json").unlink()
+    (child,) = served.children()
+    os.kill(child, signal.SIGKILL)
+    served.until("process 0 ended with status -9", since=since)
+    assert ask(port).text == "second"
+    served.process.send_signal(signal.SIGHUP)
+    served.until("is not a bundle", since=since)
+    assert ask(port).text == "second"
