@@ -44,7 +44,7 @@ def values(package: str, names: list[str]) -> dict[str, object]:
 
 
 def expected() -> dict[str, object]:
-    """What the reference must have: the public names of the packages, and of the modules a program imports from."""
+    """The names that the reference must have: those of the packages, and of the modules a program imports from."""
     found = {
         path: value
         for package in ("core", "core.http", "core.testing")
