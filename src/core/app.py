@@ -94,7 +94,7 @@ class ScheduledDecorator(Generic[E]):
 
 
 class EventInstrument(Protocol):
-    """Stands around what an application does beside answering requests, as `core.tracing` does."""
+    """Wraps the work of an application beside answering requests, as `core.tracing` does."""
 
     async def batch(self, batch: MessageBatch[Any], consume: Callable[[], Awaitable[None]], /) -> None:
         """Run `consume`, which hands `batch` to its consumer."""
@@ -150,7 +150,7 @@ class App(_Router[E]):
     # -- answering
 
     async def fetch(self, req: http.Request, env: E, ctx: ExecutionContext) -> http.Response:
-        """Answer a request. It never raises for what a request can cause.
+        """Answer a request. It never raises for anything that a request can cause.
 
         `req` has an absolute URL; `env` is an `Env`, or anything with the bindings the handlers touch; `ctx` anything
         with `wait_until` and `pass_through_on_exception`. The answer to a WebSocket's opening handshake has the open
@@ -211,7 +211,7 @@ class App(_Router[E]):
         Hosts enter it before the first request and leave it after the last, several in order of registration and back.
         A worker enters it with its first event and never leaves it: a runtime ends workers without a word.
 
-        Raises HandlerError for what is not an async generator of one argument.
+        Raises HandlerError for anything but an async generator of one argument.
         """
         code = getattr(lifespan, "__code__", None)
         if code is None or not code.co_flags & _ASYNC_GENERATOR or arguments_of(lifespan) != 1:
@@ -249,7 +249,7 @@ class App(_Router[E]):
         returns a `http.Response`. Middleware registered before runs before them. The WebSockets of an ASGI application are
         sessions like those of `app.websocket`; pages of other sites are refused unless `cors` before it names them.
 
-        Raises PathError for what is not a prefix, HandlerError for any other callable.
+        Raises PathError for anything but a prefix, HandlerError for any other callable.
         """
         from core.mounting import asgi_lifespan, is_asgi, mounted_asgi, mounted_fetch
 
@@ -300,7 +300,7 @@ class App(_Router[E]):
         return ScheduledDecorator(register)
 
     async def consume(self, batch: MessageBatch[Any], env: E, ctx: ExecutionContext) -> None:
-        """Hand a batch to the consumer of its queue. What it raises is the host's to act on: it retries the batch."""
+        """Hand a batch to the consumer of its queue. An error that it raises is the host's to act on: it retries the batch."""
         consumer = self._queues.get(batch.queue)
         if consumer is None:
             raise DeveloperError(
@@ -317,9 +317,9 @@ class App(_Router[E]):
             await self.instrument.batch(batch, lambda: consumer(messages, env, ctx))
 
     async def trigger(self, event: ScheduledEvent, env: E, ctx: ExecutionContext) -> None:
-        """Run what is scheduled for `event.cron`, in order of registration. One that raises does not stop the rest.
+        """Run the functions scheduled for `event.cron`, in order of registration. One that raises does not stop the rest.
 
-        Raises what they raised, as one error or an ExceptionGroup.
+        Raises their errors, as one error or an ExceptionGroup.
         """
         handlers = [handler for cron, handler in self._schedule if cron is None or cron == event.cron]
         if not handlers:
@@ -397,7 +397,7 @@ class App(_Router[E]):
                 yield f'use("{entry.pattern.text}", {own.name}(…))'
 
     def check(self) -> None:
-        """Prove what can only be known of the whole: order, what middleware require, and `default_deny`.
+        """Prove the rules that concern the whole: order, the requirements of middleware, and `default_deny`.
 
         It runs by itself before the first request. Raises a RegistrationError that names each culprit.
         """

@@ -2,7 +2,7 @@
 
 A method of a binding carries `@binding_call`. Without a hook that costs one more Python call; with one, the method runs
 as the rest of the hook. Fakes record and fail calls so, `core dev` notes them. Methods that return at once (`prepare`,
-`bind`, a namespace's `get`) do not pass: what they return has the hook of the binding it came from.
+`bind`, a namespace's `get`) do not pass: the object they return has the hook of the binding it came from.
 
 This file knows no binding. A worker loads it, so it stays small.
 """
@@ -24,7 +24,7 @@ Proceed: TypeAlias = Callable[[], Awaitable[Any]]
 class BindingCall(NamedTuple):
     """A call of a binding: `args` and `options` as the caller wrote them.
 
-    `binding` is its name on the Env, `kind` one of `core.bindings.kinds`. `target` is what the method was called on,
+    `binding` is its name on the Env, `kind` one of `core.bindings.kinds`. `target` is the object the method was called on,
     where that is not the binding itself: `(sql, *values)` of a statement, `(key, upload_id)` of an upload in parts,
     `(name,)` (or the id) of a Durable Object.
     """
@@ -97,7 +97,7 @@ class BoundHook(NamedTuple):
 
 
 class Hookable:
-    """The base class of what has calls to pass: a binding, a statement, an upload, a stub."""
+    """The base class of everything with calls to pass: a binding, a statement, an upload, a stub."""
 
     __slots__ = ()
 
@@ -127,7 +127,7 @@ def binding_call(method: F, /) -> F:
 def add_hook(binding: object, hook: CallHook, *, name: str, kind: str) -> None:
     """Let every later call of `binding` pass `hook` first, then the hooks that it has already.
 
-    `name` and `kind` are what `hook` sees as the binding's. What is not a `Hookable` is left as it is: a variable, a
+    `name` and `kind` are the binding's for `hook`. Any value but a `Hookable` is left as it is: a variable, a
     secret, a stand-in of the application's own.
     """
     if isinstance(binding, Hookable):

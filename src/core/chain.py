@@ -1,8 +1,8 @@
 """One chain, built of middleware and the function they lead to.
 
-A chain is a plain function that starts the first step and returns what has to be awaited; a middleware's `next` does the
+A chain is a plain function that starts the first step and returns an awaitable; a middleware's `next` does the
 same for the step after it, so no coroutine stands between two steps but theirs. Decided here: how often `next` may be
-called, and the parameters that a middleware sees. This file does not know paths or routes, nor what happens to an error.
+called, and the parameters that a middleware sees. This file has nothing of paths or routes, nor of the answer to an error.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from core.response import Response
 __all__ = ["Run", "build_chain", "set_own_parameters"]
 
 Run = Callable[[Any, Response], Awaitable[object]]
-"""Starts a chain, and returns what has to be awaited for it."""
+"""Starts a chain, and returns an awaitable of its end."""
 
 
 def build_chain(middleware: Sequence[Middleware[Any, Any]], end: Run) -> Run:

@@ -1,6 +1,6 @@
 """`Env` from its annotations: each attribute is looked up by its name and checked by its kind, once.
 
-Decides which names an Env asks for, what may stand under each, and how a developer is told what is missing. It runs
+Decides which names an Env asks for, the kinds allowed under each, and how missing ones are reported. It runs
 in the worker before the first request, so it imports no configuration and knows no backend.
 
 One file, since it is read in one order, from an annotation to the value under it, and every message names both.
@@ -46,7 +46,7 @@ class Bindings:
 
 
 def kind_of(annotation: Any) -> Kind | None:
-    """The kind of binding that a class stands for, itself or by a base; None for what is not a binding."""
+    """The kind of binding that a class stands for, itself or by a base; None for any other class."""
     # Imported here: a worker asks for it only when a binding is missing.
     from core.bindings.kinds import PROTOCOLS
 
@@ -58,7 +58,7 @@ def kind_of(annotation: Any) -> Kind | None:
 
 # A tuple: an attrs class takes four times as long to make, and every worker makes them as it starts.
 class EnvField(NamedTuple):
-    """One attribute of an Env: the binding it asks for and what may stand there.
+    """One attribute of an Env: the binding it asks for and the values it takes.
 
     `name` is the binding's name: the attribute's alias, which for attrs is the name without leading underscores.
     `annotation` is resolved and stands without `Annotated` and `None`; `kind` is `annotation` without type arguments.
@@ -82,7 +82,7 @@ class AnyEnv:
         self.__lookup = lookup
 
     def __getattr__(self, name: str, /) -> Any:
-        # Called only for what is not there yet: each binding is looked up once.
+        # Called only for a name that is not there yet: each binding is looked up once.
         if name.startswith("__"):
             raise AttributeError(name)
         value = self.__lookup(name)
@@ -121,7 +121,7 @@ def inject(
     """Build an Env: each attribute from `lookup`, by its name, checked by its annotation.
 
     `lookup` is a mapping, or a function that returns None (or raises KeyError) for a name that it does not know.
-    `secrets` win over it. `adapt` turns what was found into what the annotation asks for, where a runtime has objects
+    `secrets` win over it. `adapt` turns a found value into one that the annotation asks for, where a runtime has objects
     of its own. Bindings are checked by the methods that their class has; a `str` takes a string or a secret, a `Secret`
     takes a string; other annotations describe JSON variables, and are strict: no `"1"` becomes `1`.
 
@@ -208,7 +208,7 @@ class _Member(NamedTuple):
 
 
 def _collect(env_class: type, problems: list[str]) -> list[EnvField]:
-    """The fields, and into `problems` what cannot be one."""
+    """The fields, and into `problems` the attributes that cannot be one."""
     fields: list[EnvField] = []
     for member in _members(env_class):
         place = f"{env_class.__name__}.{member.attribute}"

@@ -1,9 +1,9 @@
 """The errors of the framework: those for clients, for developers, and of bindings.
 
-Two trees. `CoreError` is what a client is told: a status, a message and metadata
-that become the JSON answer. `DeveloperError` is what the author of an application
-is told: it is named after what went wrong, and its message ends with how to fix it.
-`BindingError` stands beside them: what a binding of the platform answered, in the
+Two trees. `CoreError` is for the client: a status, a message and metadata
+that become the JSON answer. `DeveloperError` is for the author of an application:
+it is named after the mistake, and its message ends with how to fix it.
+`BindingError` is beside them: the failure of a binding of the platform, in the
 platform's own words, so that a handler can tell a full key from a missing table.
 
 One file, since `except` names them all from one module, and the trees are compared by being read side by side.
@@ -59,7 +59,7 @@ _NO_HEADERS: Mapping[str, str] = {}
 
 
 def plain_status(status: object) -> int | None:
-    """A status as a plain int: http.HTTPStatus is one too. None for what is not an int, True and False included."""
+    """A status as a plain int: http.HTTPStatus is one too. None for anything but an int, True and False included."""
     return int(status) if isinstance(status, int) and not isinstance(status, bool) else None
 
 
@@ -138,7 +138,7 @@ class CoreError(Exception):
 
 
 class Issue(TypedDict):
-    """One mistake in what a client sent."""
+    """One mistake in the data that a client sent."""
 
     path: str
     """The place of the mistake, such as `items[0].email`; empty for the whole value."""
@@ -204,7 +204,7 @@ class OptionError(RegistrationError, ValueError):
 
 
 class OrderError(RegistrationError):
-    """A middleware that reads what only a later one provides."""
+    """A middleware that reads a name that only a later one provides."""
 
 
 class ConfigurationError(DeveloperError):
@@ -287,7 +287,7 @@ class BindingError(Exception):
         """
         if self._retryable is not None:
             return self._retryable
-        # Where the platform's words begin: a message may quote what a client sent.
+        # Where the platform's words begin: a message may quote a client's data.
         said = str(self)[:200]
         return any(words in said for words in _TRANSIENT)
 
@@ -386,7 +386,7 @@ class D1Error(BindingError):
 
 
 class D1TypeError(D1Error, BindingTypeError):
-    """A value of a kind that cannot be bound, or a batch of what are no statements."""
+    """A value of a kind that cannot be bound, or a batch of values that are not statements."""
 
     # The platform raises a plain Error with the code in the message: `D1_TYPE_ERROR: ...`.
     js_name = "Error"

@@ -94,7 +94,7 @@ class _Tables(dict[str, _Routes]):
 
 
 class Instrument(Protocol):
-    """Stands around what a chain is built of, as `core.tracing` does. A dispatcher without one pays nothing for it."""
+    """Wraps the steps that a chain is built of, as `core.tracing` does. A dispatcher without one pays nothing for it."""
 
     def middleware(self, middleware: Middleware[Any, Any], /) -> Middleware[Any, Any]:
         """The middleware that runs instead of `middleware`."""
@@ -108,7 +108,7 @@ class Instrument(Protocol):
 class ChainFinder:
     """Finds the chains of requests among the entries that `load` gives, in their order.
 
-    A dispatcher derives from it: it decides what follows the last step, and what becomes of an error on the way.
+    A dispatcher derives from it: it decides the end of the chain behind the last step, and the answer to an error on the way.
     """
 
     _end: Run
@@ -132,7 +132,7 @@ class ChainFinder:
         """True if something was registered since the entries were loaded."""
 
     def _catch(self, levels: tuple[ErrorHandlers, ...], follow: Run) -> Run:
-        """Return a chain that runs `follow`, and answers what it raises by the handlers of `levels`."""
+        """Return a chain that runs `follow`, and answers its errors by the handlers of `levels`."""
         raise NotImplementedError
 
     # -- finding the chain
@@ -218,11 +218,11 @@ class ChainFinder:
     def _build_whole(
         self, scopes: Sequence[Scope[Middleware[Any, Any]]], leaf: Leaf[_Route], end: Run | None = None
     ) -> Run:
-        """The chain of a route with the middleware that covers it. What the steps of a router raise goes to its handlers."""
+        """The chain of a route with the middleware that covers it. Errors of a router's steps go to its handlers."""
         run = self._build_route(leaf.value, end)
         errors = leaf.value.entry.errors
         for depth in range(len(errors), 0, -1):
-            # What is registered on a router stands together, and a route's own router is the last to begin.
+            # The registrations of a router stand together, and a route's own router is the last to begin.
             first = len(scopes)
             while first and self._errors.get(scopes[first - 1].order, ())[:depth] == errors[:depth]:
                 first -= 1

@@ -108,13 +108,13 @@ class Authenticator(Protocol[E_contra, A_co, U_contra]):
 
 
 Step = Callable[[AnyRequest, Response], Awaitable[Any] | None]
-"""The part of a middleware before the rest of the chain. It returns None to go on, or what is awaited instead."""
+"""The part of a middleware before the rest of the chain. It returns None to go on, or an awaitable to await instead."""
 
 
 class MiddlewareInfo:
-    """Declares what a middleware provides, what it requires, and whether it authenticates.
+    """Declares the names that a middleware provides and requires, and whether it authenticates.
 
-    `provides` and `reads` are names such as `req.id`. A middleware that reads what only a later one provides is
+    `provides` and `reads` are names such as `req.id`. A middleware that reads a name that only a later one provides is
     refused at registration; `requires` refuses its absence too.
     """
 
@@ -195,7 +195,7 @@ def attach_info(middleware: Any, info: MiddlewareInfo) -> None:
 
 
 def before(step: Step, *, name: str, provides: Iterable[str] = (), reads: Iterable[str] = ()) -> Middleware[Any, Any]:
-    """A middleware that runs `step(req, res)` and then the rest of the chain, or awaits what `step` returned instead.
+    """A middleware that runs `step(req, res)` and then the rest of the chain, or awaits the awaitable that `step` returned instead.
 
     It needs no `next`, so a chain makes none for it: several of them in a row are one call each. `name`, `provides` and
     `reads` as in `declare`.
@@ -296,7 +296,7 @@ def require_async(callable_: object, where: str) -> None:
     if code is not None and code.co_flags & _COROUTINE:
         return
     if info_of(callable_) is not None:
-        return  # it declared what it is, and returns an awaitable by another way
+        return  # it was declared, and returns an awaitable by another way
     import inspect
 
     target: Any = callable_

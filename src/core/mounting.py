@@ -65,7 +65,7 @@ class FetchWithEnv(Protocol):
 def is_asgi(target: object) -> bool:
     """Return True for an ASGI application: its first parameter is called `scope`, as the specification has it.
 
-    Raises HandlerError for what is neither an ASGI application nor a function of one request.
+    Raises HandlerError for anything that is neither an ASGI application nor a function of one request.
     """
     import inspect
 
@@ -108,7 +108,7 @@ def mounted_asgi(target: AsgiApp, depth: int, state: StateKey[dict[str, Any]]) -
                 raise CoreError(403, "Forbidden", code="CROSS_SITE_REQUEST")
             scope.update(_opening_of(req, scope["scheme"]))
         serving = asyncio.ensure_future(exchange.serve(target, scope))
-        # What it does after its answer, such as background tasks, outlives the request.
+        # Its work after its answer, such as background tasks, outlives the request.
         req.ctx.wait_until(exchange.wait_for(serving))
         try:
             answer = await exchange.answer(serving, head=req.method == "HEAD")
@@ -134,7 +134,7 @@ class _Exchange:
         self._told = False  # whether the end of the application was waited for by who reads its answer
 
     async def wait_for(self, serving: asyncio.Future[None]) -> None:
-        """Wait for the end of the application. What it raises behind its answer is logged."""
+        """Wait for the end of the application. An error that it raises behind its answer is logged."""
         await asyncio.wait((serving,))
         error = None if serving.cancelled() else serving.exception()
         if error is not None and not self._told:
@@ -177,7 +177,7 @@ class _Exchange:
             closed.cancel()
 
     async def answer(self, serving: asyncio.Future[None], *, head: bool) -> http.Response | Upgrade:
-        """The answer: whole where it comes in one piece, else as a stream. Raises what the application raised before it."""
+        """The answer: whole where it comes in one piece, else as a stream. Raises an error that the application raised before it."""
         start = await self._sent.get()
         return await self._answer(start, serving, head=head)
 
@@ -210,7 +210,7 @@ class _Exchange:
                 if not message.get("more_body", False):
                     return
             self._told = True
-            await serving  # raises what cut the body short
+            await serving  # raises the error that cut the body short
             raise DeveloperError("the mounted ASGI application ended before its body did")
         finally:
             self.close()
@@ -251,7 +251,7 @@ class _Session(_Exchange):
         await self._put({**message, "type": kind.removeprefix("websocket.") if ".http." in kind else kind})
 
     async def answer(self, serving: asyncio.Future[None], *, head: bool) -> http.Response | Upgrade:
-        """The upgrade of an application that accepts, the answer of one that refuses. Raises what it raised before."""
+        """The upgrade of an application that accepts, the answer of one that refuses. Raises an error that it raised before."""
         first = await self._sent.get()
         match None if first is None else first["type"]:
             case "websocket.accept":
@@ -270,10 +270,10 @@ class _Session(_Exchange):
         try:
             await asyncio.wait((writing, serving), return_when=asyncio.FIRST_COMPLETED)
             if not self._closed.is_set():
-                await writing  # what the application sent last
+                await writing  # the last message of the application
             self.close()
             self._told = True
-            await serving  # raises what ended the session
+            await serving  # raises the error that ended the session
         except _GoneError:
             pass
         finally:

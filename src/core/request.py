@@ -1,11 +1,11 @@
-"""A request as handlers see it: what came in, the bindings, and what middleware has found out.
+"""A request as handlers see it: the message, the bindings, and the findings of middleware.
 
 Typed in three ways: by its `Env`, by its user, and by the names of its path parameters. The first
 two are covariant, so that a handler over a narrower environment or a wider user fits; that is why
 everything typed by them is declared as a read-only property, although at run time these are plain
 attributes: they are read on every request, and a property costs a call.
 
-What costs anything (URL, headers, query, body) is worked out when it is first asked for. A host
+Whatever costs something (URL, headers, query, body) is worked out when it is first asked for. A host
 derives from `Request` and answers for its own kind of message in the methods at the end.
 
 One file, since parameters, query and state are members of the request, made by it alone; the checks know the first two by
@@ -24,7 +24,7 @@ from core import http
 from core.context import Clock, EdgeMetadata, ExecutionContext, RequestContext, system_clock
 from core.errors import CoreError, DeveloperError, ValidationError
 
-# By its name: what is asked of a module that answers for names it has not is never found quickly.
+# By its name: a module with a `__getattr__` of its own never gives an attribute quickly.
 from core.http.json import loads
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ NO_PARAMS: Params[Any] = Params()
 class Query(Mapping[str, str]):
     """The query string: names to their first values, percent-decoded, `+` read as a blank.
 
-    As a mapping it has each name once, in order of appearance; `get_all` and `pairs` have what came more than once.
+    As a mapping it has each name once, in order of appearance; `get_all` and `pairs` have those that came more than once.
     `query["page"]` is the first value of a name and raises KeyError where there is none; `get` gives None then.
     Bad escapes stay as they are and invalid UTF-8 becomes U+FFFD, as in a browser's URLSearchParams.
     """
@@ -267,7 +267,7 @@ class Request(Generic[E_co, U_co, K_contra]):
 
     _body: builtins.bytes | None = None
     _streamed = False
-    # What `form` read: the body in a file, or what it raised.
+    # The result of `form`: the body in a file, or the error that it raised.
     _kept: UploadedFile | Exception | None = None
     _form: tuple[FormLimits | None, Form] | None = None
     _most_json = MAX_JSON
@@ -280,7 +280,7 @@ class Request(Generic[E_co, U_co, K_contra]):
     _app: Any = None  # the application, set by whoever serves it
 
     def __init__(self, message: http.Request, env: E_co, ctx: ExecutionContext) -> None:
-        own: Any = self  # handlers only read what is set here
+        own: Any = self  # handlers only read these attributes
         own.params = NO_PARAMS
         self.id = ""
         self._query = None
@@ -316,7 +316,7 @@ class Request(Generic[E_co, U_co, K_contra]):
 
     @property
     def headers(self) -> http.HeadersView:
-        """The headers of the request. They cannot be changed: what middleware finds out goes into `req.state`."""
+        """The headers of the request. They cannot be changed: findings of middleware go into `req.state`."""
         return http.HeadersView.of(self._message.headers)
 
     def header(self, name: str, /) -> str | None:
@@ -346,7 +346,7 @@ class Request(Generic[E_co, U_co, K_contra]):
     def signed_cookie(self, name: str, secret: Secrets, /) -> str | None:
         """The value of a cookie that `res.cookie(…, secret=…)` set, or None where it is missing or was changed.
 
-        A list of secrets takes what each of them has signed. Raises ValueError for an empty secret.
+        With a list of secrets, values signed by any of them are taken. Raises ValueError for an empty secret.
         """
         from core.signing import keys_of, unsign
 
@@ -399,7 +399,7 @@ class Request(Generic[E_co, U_co, K_contra]):
 
     @property
     def ip(self) -> str | None:
-        """The client's address: what the host wrote into `Edge-Connecting-IP`, which a client cannot."""
+        """The client's address: the value of `Edge-Connecting-IP`, which hosts write and clients cannot."""
         return self.header("edge-connecting-ip")
 
     @property
@@ -431,7 +431,7 @@ class Request(Generic[E_co, U_co, K_contra]):
 
     @property
     def state(self) -> State:
-        """A dict for what an application adds to its requests; with the key of a lifespan it gives that one's value."""
+        """A dict for the values that an application adds to its requests; with the key of a lifespan it gives that one's value."""
         if self._state is None:
             self._state = State(self)
         return self._state
@@ -501,7 +501,7 @@ class Request(Generic[E_co, U_co, K_contra]):
         return bool(self._body) or self._streamed
 
     async def _read_again(self) -> builtins.bytes:
-        """The body after it was read in pieces. Raises what reading it raised, and TypeError where nothing was kept."""
+        """The body after it was read in pieces. Raises the error that reading it raised, and TypeError where nothing was kept."""
         kept = self._kept
         if kept is None:
             raise TypeError("the body was read by stream(), which keeps nothing. Read it with bytes() before that")
@@ -510,7 +510,7 @@ class Request(Generic[E_co, U_co, K_contra]):
         return await kept.bytes()
 
     async def text(self) -> str:
-        """The whole body as UTF-8; what is not UTF-8 becomes U+FFFD, and a byte order mark is dropped."""
+        """The whole body as UTF-8; invalid bytes become U+FFFD, and a byte order mark is dropped."""
         return http.streams.decode(await self.bytes())
 
     @overload
@@ -520,7 +520,7 @@ class Request(Generic[E_co, U_co, K_contra]):
     async def json(self, type_: Any = Any, /) -> Any:
         """The body parsed as JSON (RFC 8259), and structured as a `T` when one is given.
 
-        Raises CoreError(400, "Invalid JSON"), also for what is nested deeper than 200 levels, CoreError(413) for more
+        Raises CoreError(400, "Invalid JSON"), also for values nested deeper than 200 levels, CoreError(413) for more
         than 1 MiB (`MAX_JSON`) unless a `body_limit` allows another size, and ValidationError, which is answered with 422,
         with the path and message of every mistake, 100 at most. Nothing is converted that only looks alike: no "no" to
         True, no 1 to "1".
@@ -623,7 +623,7 @@ class Request(Generic[E_co, U_co, K_contra]):
         own: Any = self
         own._chunks, own._read = chunks, read
 
-    # -- what a host answers for its own kind of message: url, headers, header, query_string, and these
+    # -- the members that a host gives for its own kind of message: url, headers, header, query_string, and these
 
     async def _read(self, most: int | None = None) -> builtins.bytes:
         """The whole body. A host may raise CoreError(413) where it is seen early that there are more than `most` bytes."""
@@ -668,7 +668,7 @@ AnyRequest = Request[Any, Any, Any]
 if TYPE_CHECKING:
 
     class OpenRequest(Request[Any, Any, Any]):
-        """A request as hosts and the dispatcher see it: they set what handlers only read."""
+        """A request as hosts and the dispatcher see it: they set the attributes that handlers only read."""
 
         @property
         def env(self) -> Any:

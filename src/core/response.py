@@ -28,7 +28,7 @@ from core import http
 from core.errors import AlreadySentError, HandlerError, plain_status
 from core.header_block import HeaderBlock
 
-# By their names: what is asked of a module that answers for names it has not is never found quickly.
+# By their names: a module with a `__getattr__` of its own never gives an attribute quickly.
 from core.http.escapes import percent_encode
 from core.http.headers import check_name, check_value
 from core.http.json import dumps
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NULL_BODY_STATUSES", "NarrowingHooks", "Response"]
 
-# What describes a body goes when the body is discarded (RFC 9110, section 8).
+# The headers that describe a body go when the body is discarded (RFC 9110, section 8).
 _ABOUT_THE_BODY = (
     "content-type",
     "content-length",
@@ -56,7 +56,7 @@ _ABOUT_THE_BODY = (
     "last-modified",
 )
 
-# What `header` does not keep beside the others: cookies are never joined, and the framing is the server's.
+# The headers that `header` does not keep beside the others: cookies are never joined, and the framing is the server's.
 _APART = frozenset(("set-cookie", "transfer-encoding"))
 
 _JSON = "application/json"
@@ -96,7 +96,7 @@ class NarrowingHooks(list[Hook]):
     """
 
     narrow: Callable[[Any, Response], None]
-    """Turns the response into what the request, which it is given, asks for."""
+    """Turns the response into the one that the request, which it is given, asks for."""
 
     def copy(self) -> NarrowingHooks:
         """The same hooks, for `Response.state`."""
@@ -175,7 +175,7 @@ class Response:
         return self
 
     def header(self, name: str, value: str | None, /) -> Self:
-        """Stage a header, replacing what was staged under `name`; None takes it back.
+        """Stage a header, replacing the one staged under `name`; None takes it back.
 
         `Set-Cookie` is added, never replaced. `Transfer-Encoding` is left out: how a body is framed is for the server
         to say, and beside a length it would let two readers see two messages. Raises TypeError for a name or value that HTTP does not allow,
@@ -210,7 +210,7 @@ class Response:
             self.set_cookies.append(value)
 
     def append(self, name: str, value: str, /) -> Self:
-        """Stage one more value under `name`, joined to what is there with a comma. A value that is there stays once.
+        """Stage one more value under `name`, joined to the staged value with a comma. A value that is there stays once.
 
         `Vary: *` says it all, and gets nothing added.
 
@@ -227,7 +227,7 @@ class Response:
 
     @property
     def headers(self) -> http.Headers:
-        """The staged headers, live: what is written here is staged as `header` stages it."""
+        """The staged headers, live: a header written here is staged as `header` stages it."""
         staged = self.unblocked()
         if self.set_cookies is None:
             self.set_cookies = []
@@ -251,7 +251,7 @@ class Response:
         partitioned: bool = False,
         secret: Secrets | None = None,
     ) -> Self:
-        """Set a cookie (RFC 6265). `max_age` is in seconds. Raises ValueError for what would not fit in one.
+        """Set a cookie (RFC 6265). `max_age` is in seconds. Raises ValueError for a value that would not fit in one.
 
         With a `secret` the value is signed: `req.signed_cookie(name, secret)` reads it, and nothing else that a client
         sends. It is signed for this name and not encrypted; who brings it may have kept it for years, whatever
@@ -351,7 +351,7 @@ class Response:
     def on_send(self, callback: Callable[[int, float], None], /) -> Self:
         """Call `callback(status, duration_ms)` when the response is finalized, after those registered before it.
 
-        It is called once, with the final status and the milliseconds since the request was received. What it
+        It is called once, with the final status and the milliseconds since the request was received. An error that it
         raises is logged and changes nothing. Nothing waits for it: give what has to be awaited to `req.ctx.wait_until`.
 
         Raises HandlerError for an async callback, and for one that cannot be called with two arguments.
@@ -380,9 +380,9 @@ class Response:
     # -- sending
 
     def json(self, value: Any, /) -> Self:
-        """Send `value` as JSON: what JSON takes, and attrs instances, datetimes, UUIDs, Decimals and enums.
+        """Send `value` as JSON: the values of JSON, and attrs instances, datetimes, UUIDs, Decimals and enums.
 
-        Raises ValueError for NaN and infinities, TypeError for what has no JSON form; both name the place.
+        Raises ValueError for NaN and infinities, TypeError for a value without a JSON form; both name the place.
         """
         if self.sent:
             raise self._gone("json")
@@ -392,7 +392,7 @@ class Response:
         return self
 
     def text(self, text: str, /) -> Self:
-        """Send plain text, as UTF-8. Raises TypeError for what is not a str."""
+        """Send plain text, as UTF-8. Raises TypeError for anything but a str."""
         if self.sent:
             raise self._gone("text")
         self.body = text if type(text) is str else _plain("text", text)
@@ -401,9 +401,9 @@ class Response:
         return self
 
     def html(self, html: str, /) -> Self:
-        """Send HTML, as UTF-8. The text is sent as it is: escape what comes from outside.
+        """Send HTML, as UTF-8. The text is sent as it is: escape text that comes from outside.
 
-        Raises TypeError for what is not a str.
+        Raises TypeError for anything but a str.
         """
         return self._send("html", _plain("html", html), _HTML)
 
@@ -449,7 +449,7 @@ class Response:
         that name. `content_type`: by default that of the path's ending. `ETag`, `Last-Modified`, `If-None-Match`,
         `If-Modified-Since`, `Range` and `If-Range` are honoured as by `static`; a status other than 200 sends the whole.
 
-        `path` is yours: never put together of what a client sent, for which there is `static`. On the hosted platform
+        `path` is yours: never put together of text that a client sent, for which there is `static`. On the hosted platform
         there are no files: send an object's body with `stream`. Raises OSError where there is no such file, and ValueError
         for a `filename` that is none.
         """
@@ -539,7 +539,7 @@ class Response:
     def sse(self, events: AsyncIterable[Any], /, *, keep_alive: float | None = 15.0) -> Self:
         """Send server-sent events (WHATWG HTML, section 9.2): `core.http.sse.Event`s, or texts and values as their data.
 
-        A mapping is data as any other value is, so that what a client sent names no event. `keep_alive` is the seconds of
+        A mapping is data as any other value is, so that data of a client names no event. `keep_alive` is the seconds of
         silence after which a comment keeps the connection open; None for none.
 
         Raises TypeError for what cannot be iterated over with `async for`.
@@ -572,10 +572,10 @@ class Response:
             "before or after `await next()`"
         )
 
-    # -- for middleware that change what was sent, and for the dispatcher
+    # -- for middleware that change a sent response, and for the dispatcher
 
     def discard(self) -> None:
-        """Take back what was sent, with the headers that describe it. Other staged headers stay."""
+        """Take back the body that was sent, with the headers that describe it. Other staged headers stay."""
         if self.staged and self.status_code in REDIRECT_STATUSES:
             self.staged.pop("location", None)  # it belongs to the redirect, as the others belong to the body
         if self.upgrade is not None:
@@ -631,7 +631,7 @@ class Response:
     def keep_for_upgrade(self) -> None:
         """Keep only the headers of a handshake: those that middleware stages on every response do not belong on it.
 
-        Cookies stay, and what the route itself gives (`app.websocket(path, headers=…)`).
+        Cookies stay, and the headers that the route itself gives (`app.websocket(path, headers=…)`).
         """
         self.block = None
         if self.staged:
@@ -685,7 +685,7 @@ class Response:
 
 
 class _StagedHeaders(http.Headers):
-    """The headers of a response, without what `Response.header` leaves out."""
+    """The headers of a response, without those that `Response.header` does not keep."""
 
     __slots__ = ()
 
@@ -720,7 +720,7 @@ _RUNS_NOTHING = 0x20 | 0x80 | 0x200
 
 
 def _check_callback(callback: object) -> None:
-    """Refuse what can never work as a callback of `on_send`."""
+    """Refuse a callback of `on_send` that can never work."""
     if isinstance(callback, FunctionType):
         plain = callback.__code__
         if plain.co_argcount == 2 and not (plain.co_kwonlyargcount or plain.co_flags & _RUNS_NOTHING):
@@ -776,7 +776,7 @@ def _require_async_iterable(method: str, given: object) -> None:
 
 
 def _location(url: str) -> str:
-    """A URL for the Location header: blanks and what is not ASCII are percent-encoded as UTF-8."""
+    """A URL for the Location header: blanks and characters beyond ASCII are percent-encoded as UTF-8."""
     if url.isascii() and " " not in url:
         return url
     return percent_encode(r"[^\x00-\x1f!-\x7f]+", http.streams.well_formed(url))

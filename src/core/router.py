@@ -1,11 +1,11 @@
 """The registrations in their order: routes, middleware, routers under prefixes.
 
 Everything that can be known to be wrong is refused here, by name, when it is written down: a path
-that never matches, a callable of the wrong shape, a middleware that reads what only a later one
+that never matches, a callable of the wrong shape, a middleware that reads a name that only a later one
 provides. How a request runs through it is not decided here.
 
 A router keeps its own list. `entries` lays it out flat with whole paths, mounted routers in the
-place where they were mounted, so what is added to a router later still counts.
+place where they were mounted, so a route that is added to a router later still counts.
 
 One file, since every way to register (a route, a middleware, a mount, an error handler) adds to one list and is refused by
 the same checks.
@@ -133,7 +133,7 @@ class Router(Generic[E, U, M_contra]):
 
         app.use("/users", users)
 
-    `U` is the type of `req.user` for what is registered here. A `Router[Env, User]` fits only where an authenticator
+    `U` is the type of `req.user` for everything registered here. A `Router[Env, User]` fits only where an authenticator
     has found a `User`: `app.authenticated(who).use("/account", account)`. The view that `authenticated` gives brings
     its authenticator along and fits wherever the router it was made from does: that is the third parameter, the user
     that a router demands where it is mounted.
@@ -148,7 +148,7 @@ class Router(Generic[E, U, M_contra]):
         self._guards: tuple[Middleware[Any, Any], ...] = ()
         self._view_of: Router[Any, Any, Any] = self
         self._alone: Dispatcher | None = None
-        self._traited: list[Entry] = []  # the middleware here that declare what they provide or read
+        self._traited: list[Entry] = []  # the middleware here that declare the names they provide or read
         self._errors: dict[type[Exception], ErrorHandler[Any]] = {}
 
     # -- routes
@@ -191,8 +191,8 @@ class Router(Generic[E, U, M_contra]):
             @app.on("PURGE", "/cache/:key")
             async def purge(req: Request[Env], res: Response) -> None: ...
 
-        Raises PathError for what is not a path, HandlerError for a callable of the wrong shape, OrderError for a
-        middleware that reads what only a later one provides.
+        Raises PathError for anything but a path, HandlerError for a callable of the wrong shape, OrderError for a
+        middleware that reads a name that only a later one provides.
         """
         if not method or not method.replace("-", "").replace("_", "").isalnum():
             raise RegistrationError(f'on({method!r}, …): a method is a word, for example on("PURGE", "/cache")')
@@ -244,7 +244,7 @@ class Router(Generic[E, U, M_contra]):
         The middleware before it runs as for any GET, and may refuse. `protocols`: the subprotocols spoken here, the
         preferred first. `origins`: pages of other origins that may connect (`"*"` for all); by default only the
         server's own may, since a browser sends cookies along. `headers`: the application's own on the answer to the
-        handshake, or a function of the request that gives them; what middleware stages on every response stays off it,
+        handshake, or a function of the request that gives them; headers that middleware stages on every response stay off it,
         cookies excepted.
 
         A request that asks for no WebSocket goes on to the next route of the path, past the middleware given here, and
@@ -279,7 +279,7 @@ class Router(Generic[E, U, M_contra]):
             app.use(logger())
             app.use("/admin", require_admin, admin)      # a middleware, then a router
 
-        They run in the order of registration: what is registered before them does not see them.
+        They run in the order of registration: middleware registered before them does not see them.
         Raises as `on` does.
         """
         if isinstance(first, str):
@@ -320,13 +320,13 @@ class Router(Generic[E, U, M_contra]):
             raise RegistrationError("a router cannot be mounted below itself. Make another Router() for the inner one")
         below._above.add(self._view_of)
         entry.mounted = router
-        # What cannot be, in order or in names of parameters, is refused here rather than at the first request.
+        # An order, or names of parameters, that cannot work are refused here rather than at the first request.
         prove_order([*self._traited, *router.entries(entry.pattern)])
 
     def authenticated(self, authenticator: Authenticator[E, U2, U], /) -> Router[E, U2, M_contra]:
         """A view of this router whose handlers see `req.user: U2`.
 
-        What is registered on the view stands in this router, in the same order, behind the authenticator, which
+        A registration on the view is one in this router, in the same order, behind the authenticator, which
         runs once per request and refuses by raising CoreError.
 
             admin = app.authenticated(require_admin)
@@ -373,13 +373,13 @@ class Router(Generic[E, U, M_contra]):
             @app.on_error
             async def failed(err: Exception, req: Request[Env], res: Response, next: Next) -> None: ...
 
-        The handler of the nearest class in the error's ancestry answers. A router's handlers answer what its routes, and
-        the middleware before them on that router, raise; what they do not answer goes to the router above, and then to
+        The handler of the nearest class in the error's ancestry answers. A router's handlers answer the errors that its routes, and
+        the middleware before them on that router, raise; an error they do not answer goes to the router above, and then to
         the application. `await next(err)` goes on to the next handler that fits, and behind the last to the default
         answer. So does a handler that raises: with the CoreError that it raised, else with the first error.
 
         Raises RegistrationError for a class that has a handler here already, HandlerError for a callable of another
-        shape, or what is not a class of exceptions.
+        shape, or a class that is not one of exceptions.
         """
         if isinstance(first, type):
             classes: tuple[type[object], ...] = (cast("type[object]", first), *more)
@@ -447,7 +447,7 @@ class Router(Generic[E, U, M_contra]):
             above._changed()
 
     async def __call__(self, req: Request[E, M_contra, Any], res: Response, next: Next, /) -> None:
-        """Run a request through this router as a middleware; what matches nothing here goes on to `next`.
+        """Run a request through this router as a middleware; one that matches nothing here goes on to `next`.
 
         A mounted router is laid out instead and never called; this is for one that a middleware calls itself. Its
         paths are then whole paths.
@@ -465,7 +465,7 @@ class Router(Generic[E, U, M_contra]):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            # For names of other frameworks alone: what exists is found before this is asked.
+            # For names of other frameworks alone: Python calls this for missing attributes only.
             if name[:1] == "_" or name == "func":  # which the framework itself asks for
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
             from core.diagnosis import foreign_name
@@ -544,9 +544,9 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def prove_order(entries: Iterable[Entry]) -> None:
-    """Refuse a middleware that provides what one before it, on the same way, has already read.
+    """Refuse a middleware that provides a name that one before it, on the same way, has already read.
 
-    Only proven reversals: what a reader misses and a later one provides. Raises OrderError, which names both.
+    Only proven reversals: a name that a reader misses and a later one provides. Raises OrderError, which names both.
     """
     scopes: list[tuple[Pattern, MiddlewareInfo]] = []
     for entry in entries:

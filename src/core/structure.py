@@ -1,6 +1,6 @@
 """From plain JSON values to the type that was asked for, strictly, with every mistake and its path.
 
-cattrs does the work; what is decided here is what counts as a mistake. JSON has types, so
+cattrs does the work; decided here is only which values are mistakes. JSON has types, so
 nothing is converted that only looks alike: no "no" to True, no 1 to "1", no 1.5 to 1. Texts
 that JSON has no type for (dates, UUIDs, decimals, enums) are read from their standard form.
 With `strings=True`, for query strings, every scalar comes as a string and is read from it. A row of a
@@ -81,7 +81,7 @@ class _Told:
         self.fields: dict[str, Any] = {}
 
     def add(self, errors: Sequence[BaseException]) -> None:
-        # What is in a group was counted where the group was made.
+        # The members of a group were counted where the group was made.
         self.count += sum(map(_is_one, errors))
 
 
@@ -247,7 +247,7 @@ def _build(source: _Source, detailed: bool) -> Converter:
     converter.register_structure_hook_func(_is_literal, partial(_literal, strings))
     converter.register_structure_hook_factory(_is_mixed_union, partial(_union, converter))
 
-    # A string is iterable and a list has items, so each container says first what it is made from.
+    # A string is iterable and a list has items, so each container checks first which values it is made from.
     def members(type_: Any) -> Callable[[Any, Any], Any]:
         arguments = get_args(type_)
         element = arguments[0] if arguments else Any
@@ -281,7 +281,7 @@ def _build(source: _Source, detailed: bool) -> Converter:
         return guarded(of_size, list, "must be an array")
 
     def mapping(type_: Any) -> Callable[[Any, Any], Any]:
-        # Not the converter's own gen_structure_mapping: it puts what it makes in the place of the hook around it.
+        # Not the converter's own gen_structure_mapping: it puts its own hook in the place of the one around it.
         made: Any = get_origin(type_) or type_
         inner = mapping_structure_factory(type_, converter, dict if made in (Mapping, MutableMapping) else made)
         return guarded(partial(_read_mapping, inner) if detailed else inner, dict, "must be an object")
@@ -488,7 +488,7 @@ def _ask_validators(cls: Any, given: Mapping[str, Any], wrong: Any) -> dict[str,
         if field.validator is None or field.name not in given or field.name in found:
             continue
         # Several come as one that asks them in order. Past the first mistake only those count that were written for
-        # whoever sends the value: a later one may count on what an earlier one makes sure of.
+        # whoever sends the value: a later one may count on the checks of an earlier one.
         said: list[Exception] = []
         for validate in getattr(field.validator, "_validators", (field.validator,)):
             try:

@@ -36,7 +36,7 @@ def nothing_sent(
 ) -> NothingSentError:
     """The error for a chain that ended without an answer. It names the step that is to blame, if its source shows it.
 
-    `label` is the route's; `returned` is what the chain gave back, which is the handler's where nothing is before it.
+    `label` is the route's; `returned` is the value of the chain, which is the handler's where nothing is before it.
     """
     if handler is not None and returned is not None and not isinstance(returned, Response):
         return _blame(label, handler, f"returned {_kind(returned)}, which nothing sends", _sending(returned))

@@ -35,14 +35,14 @@ def _ipv4_number(text: str) -> int:
     if not digits:
         return 0
     digits = digits.lstrip("0") or "0"
-    # int() takes signs, blanks and underscores, and refuses what is very long.
+    # int() takes signs, blanks and underscores, and refuses very long texts.
     if not re.fullmatch(r"[0-9A-Fa-f]{1,12}", digits):
         raise ValueError(text)
     return int(digits, base)
 
 
 def normalise_ipv6(text: str) -> str:
-    """An address without its brackets, in its shortest form. Raises ValueError for what is not one."""
+    """An address without its brackets, in its shortest form. Raises ValueError for anything else."""
     return _write_ipv6(_parse_ipv6(text))
 
 

@@ -1,4 +1,4 @@
-"""Bodies: what one may be made of, and that it is read once.
+"""Bodies: the types that one may be made of, and that it is read once.
 
 A body is bytes, an async iterable of bytes, or none. Reading marks it as used; none reads as empty any number of
 times. https://fetch.spec.whatwg.org/#body-mixin
@@ -32,7 +32,7 @@ class EncodedBody(Protocol):
 
 
 BodyInit = str | builtins.bytes | bytearray | memoryview | AsyncIterable[builtins.bytes] | EncodedBody | None
-"""The types that a body can be made of. A str is sent as UTF-8; a form and a query as what they are."""
+"""The types that a body can be made of. A str is sent as UTF-8; a form and a query in their own encodings."""
 
 _USED = "Body has already been used. It can only be used once. Use tee() first if you need to read it twice."
 
@@ -73,7 +73,7 @@ class Body:
 
         @property
         def headers(self) -> Headers:
-            """The headers, which say what the body is."""
+            """The headers, which describe the body."""
             ...
 
     @property
@@ -109,7 +109,7 @@ class Body:
         return data if data is not None else await self._read()
 
     async def text(self) -> str:
-        """The whole body as UTF-8, a byte order mark left out, what is not UTF-8 as U+FFFD.
+        """The whole body as UTF-8, a byte order mark left out, invalid bytes as U+FFFD.
 
         Raises TypeError when it was read before.
         """
@@ -235,7 +235,7 @@ class _Source:
 
 
 class _Branch:
-    """One of the two readers of a body that was cloned. What it reads first is kept for the other."""
+    """One of the two readers of a body that was cloned. The pieces it reads first are kept for the other."""
 
     __slots__ = ("_gone", "_mine", "_other", "_source")
 

@@ -1,4 +1,4 @@
-"""Conditional and range requests (RFC 9110, sections 13 and 14): what `ETag`, `If-…` and `Range` ask for.
+"""Conditional and range requests (RFC 9110, sections 13 and 14): the answers to `ETag`, `If-…` and `Range`.
 
 Pure reading and deciding, used by everything that serves a representation with a validator. Malformed
 conditions count as absent. All of it takes time linear in the header.
@@ -44,7 +44,7 @@ class ByteRange:
 def parse_range(header: str | None, size: int) -> ByteRange | None:
     """The part that a `Range` header asks for of `size` bytes, or None for the whole.
 
-    One range of bytes is honoured. Several at once, other units and what is malformed give the whole, as the RFC
+    One range of bytes is honoured. Several at once, other units and malformed ones give the whole, as the RFC
     allows: many small ranges are work for the server and none for the client.
     """
     if header is None or len(header) > 128:
@@ -88,7 +88,7 @@ def match(header: str, etag: str | None) -> bool:
 
 
 def _tags(header: str) -> Iterator[str]:
-    """The entity tags of a list, up to what is not one."""
+    """The entity tags of a list, up to the first that is malformed."""
     at = 0
     while at < len(header):
         found = _is_etag(header, at)

@@ -1,6 +1,6 @@
 """Cookies: reading the `Cookie` header and writing `Set-Cookie`, as RFC 6265bis and browsers have them.
 
-A value may be any text: what a cookie cannot carry is percent-encoded on the way out and decoded on the way in. Nothing
+A value may be any text: characters that a cookie cannot carry are percent-encoded on the way out, and decoded on the way in. Nothing
 that is given here can end a field, add an attribute or begin another cookie.
 """
 
@@ -20,7 +20,7 @@ __all__ = ["SameSite", "parse_cookies", "set_cookie"]
 SameSite = Literal["Strict", "Lax", "None", "strict", "lax", "none"]
 """The rule by which a browser sends the cookie on requests that another site began."""
 
-# What stands for itself in a value: cookie-octet of RFC 6265 without the percent sign.
+# The characters of a value that are not encoded: cookie-octet of RFC 6265 without the percent sign.
 _ODD = r"[^!#$&-+\--:<-\[\]-~]+"
 _DOMAIN = r"\.?[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?)*"
 _PATH = r"/[ -:<-~]*"
@@ -68,7 +68,7 @@ def set_cookie(
     `max_age` is in seconds, 0 or less deletes; `expires` must know its time zone. Characters that a value cannot have
     are percent-encoded as UTF-8, `%` included. Name and value together are at most 4096 bytes.
 
-    Raises ValueError or TypeError for what no browser would keep, and says what to write instead.
+    Raises ValueError or TypeError for a cookie that no browser would keep; the message names the value to write.
     """
     try:
         check_name(name)

@@ -1,6 +1,6 @@
 """International host names in the form that goes on the wire: UTS #46, non-transitional, without the length checks.
 
-Loaded when the first such name is met. The mapping is made of what `unicodedata` knows (case folding, NFKC and
+Loaded when the first such name is met. The mapping is made of the data of `unicodedata` (case folding, NFKC and
 categories) instead of the standard's own table, which agrees for the letters that registries allow.
 https://www.unicode.org/reports/tr46/
 """
@@ -17,14 +17,14 @@ _LONGEST = 1024
 
 _ignored = re.compile("[\u00ad\u034f\u180b-\u180d\u180f\u200b\u2060\u2064\ufe00-\ufe0f\ufeff\U000e0100-\U000e01ef]")
 _disallowed = re.compile("[\u2ff0-\u2fff\ufffc\ufffd]")
-# Casing would change what they are; UTS #46 has kept them since the end of its transition.
+# Casing would change their meaning; UTS #46 has kept them since the end of its transition.
 _DEVIATIONS = {"ß": "ß", "ẞ": "ß", "ς": "ς", "\u200c": "\u200c", "\u200d": "\u200d", "。": "."}
 _JOINERS = "\u200c\u200d"
 _VIRAMA = 9
 
 
 def to_ascii(host: str) -> str:
-    """`host` with every label in ASCII. Raises ValueError for what no name can be."""
+    """`host` with every label in ASCII. Raises ValueError for a label that no name can have."""
     if len(host) > _LONGEST:
         raise ValueError(host)
     labels = [_to_unicode(label) for label in _map(host).split(".")]

@@ -81,7 +81,7 @@ def hex_table() -> dict[bytes, bytes]:
 
 
 def percent_encode(pattern: str, text: str) -> str:
-    """Encode what `pattern` matches in `text` as UTF-8, each byte as an escape; a lone surrogate as U+FFFD."""
+    """Encode the matches of `pattern` in `text` as UTF-8, each byte as an escape; a lone surrogate as U+FFFD."""
     return re.sub(pattern, _percent, text)
 
 

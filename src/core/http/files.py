@@ -127,7 +127,7 @@ def _representation(file: IO[bytes]) -> Representation:
 
 
 def narrow(file: File, whole: object, req: Any, res: Any) -> None:
-    """Turn an answer with all of `file` into what the conditions and the range of the request ask for.
+    """Turn an answer with all of `file` into the answer that the conditions and the range of the request ask for.
 
     `whole` is the body that was sent: a part is cut of no other, such as one that a middleware has compressed.
     """

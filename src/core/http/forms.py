@@ -1,6 +1,6 @@
 """Forms: urlencoded and multipart bodies, read within limits.
 
-Decided here: how much of everything is taken (`FormLimits`), and what a field or a file is. Splitting
+Decided here: how much of everything is taken (`FormLimits`), and which parts are fields or files. Splitting
 multipart is python-multipart's (`core-edge[forms]`). Nothing is kept beyond its limit: a body is
 refused while it comes in, and files wait in a spooled file, on disk from a size on. RFC 7578.
 
@@ -88,7 +88,7 @@ class UploadedFile:
         return self._file.read()
 
     async def text(self) -> str:
-        """The whole content as UTF-8; what is not UTF-8 becomes U+FFFD."""
+        """The whole content as UTF-8; invalid bytes become U+FFFD."""
         return (await self.bytes()).decode("utf-8", "replace")
 
     @property
@@ -190,7 +190,7 @@ async def read_form(
 ) -> Form:
     """Read a form of the given content type from the pieces of a body. The body itself is put into `keep`, if given.
 
-    Raises CoreError(415) for any other type, 400 for what is malformed, 413 past a limit, and MissingExtraError
+    Raises CoreError(415) for any other type, 400 for a malformed one, 413 past a limit, and MissingExtraError
     for multipart without the extra.
     """
     limits = limits if limits is not None else _DEFAULT
@@ -208,7 +208,7 @@ async def read_form(
 def parse_header(text: str) -> tuple[str, dict[str, str]]:
     """A value with parameters, such as `Content-Type`: the value in lower case, the parameters by lower-case name.
 
-    What is malformed ends the parameters; of two with one name the first counts.
+    A malformed parameter ends them; of two with one name the first counts.
     """
     value, semicolon, rest = text.partition(";")
     parameters: dict[str, str] = {}
@@ -301,7 +301,7 @@ def _spooled(limits: FormLimits) -> IO[bytes]:
 
 
 class _Reader:
-    """Takes the parser's events, and keeps what they say within the limits."""
+    """Takes the parser's events, and keeps their parts within the limits."""
 
     def __init__(self, limits: FormLimits) -> None:
         self.items: list[tuple[str, str | UploadedFile]] = []
@@ -330,7 +330,7 @@ class _Reader:
         }
 
     def abandon(self) -> None:
-        """Close what was begun; nothing of a refused form stays."""
+        """Close the files that were begun; nothing of a refused form stays."""
         if self._file is not None:
             self._file.close()
         self.items.clear()

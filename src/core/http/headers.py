@@ -71,7 +71,7 @@ def check_value(value: str) -> str:
     try:
         value.encode("latin-1")
     except UnicodeEncodeError as error:
-        # In UTF-16 units and in the standard's words, since that is what everyone else says here.
+        # In UTF-16 units and in the standard's words, as everywhere else here.
         unit = int.from_bytes(value[error.start].encode("utf-16-be", "surrogatepass")[:2], "big")
         at = len(value[: error.start].encode("utf-16-be", "surrogatepass")) // 2
         raise TypeError(
@@ -151,7 +151,7 @@ class HeadersView(Mapping[str, str]):
 
     _values: dict[str, str]  # by lower-case name, joined; never set-cookie
     _cookies: list[str]
-    _parts: dict[str, list[str]] | None  # what was joined, for get_all
+    _parts: dict[str, list[str]] | None  # the values that were joined, for get_all
 
     def __init__(self) -> None:
         self._values = {}
@@ -160,7 +160,7 @@ class HeadersView(Mapping[str, str]):
 
     @classmethod
     def trusted(cls, values: dict[str, str], set_cookies: list[str]) -> Self:
-        """Headers of what was checked before. Both are kept, not copied; names are lower case, none `set-cookie`."""
+        """Headers of names and values that were checked before. Both are kept, not copied; names are lower case, none `set-cookie`."""
         self = cls.__new__(cls)
         self._values = values
         self._cookies = set_cookies
@@ -169,13 +169,13 @@ class HeadersView(Mapping[str, str]):
 
     @staticmethod
     def of(headers: HeadersView) -> HeadersView:
-        """A view of `headers`, which shows what is changed there."""
+        """A view of `headers`, which shows changes made there."""
         view = HeadersView.trusted(headers._values, headers._cookies)
         view._parts = headers._parts
         return view
 
     def raw(self) -> list[tuple[str, str]]:
-        """The entries in no order, cookies apart: what a host writes."""
+        """The entries in no order, cookies apart: the form that a host writes."""
         if self._cookies:
             return [*self._values.items(), *[("set-cookie", cookie) for cookie in self._cookies]]
         return list(self._values.items())
@@ -212,7 +212,7 @@ class HeadersView(Mapping[str, str]):
     def parse(self, type_: TypeForm[_T], /) -> _T:
         """The headers as a `T`, an attrs class or TypedDict: texts become the annotated scalars.
 
-        The field `if_match` is the header `If-Match`. A field annotated as a list takes what stands between the commas.
+        The field `if_match` is the header `If-Match`. A field annotated as a list takes the values between the commas.
         Other headers are ignored.
 
             @attrs.frozen
@@ -309,7 +309,7 @@ class HeadersView(Mapping[str, str]):
     __hash__ = None  # type: ignore[assignment]  # it can be changed
 
     def __repr__(self) -> str:
-        # Without what lets someone in: representations end in logs.
+        # Without credentials: representations end in logs.
         entries = [(name, "…" if is_secret(name) else value) for name, value in self._entries()]
         return f"{type(self).__name__}({entries!r})"
 
@@ -393,7 +393,7 @@ class Headers(MutableMapping[str, str], HeadersView):
                 self._parts.pop(lowered, None)
 
     def set(self, name: str, value: str) -> None:
-        """Replace what is under `name`: the Fetch standard's spelling of `headers[name] = value`."""
+        """Replace the value under `name`: the Fetch standard's spelling of `headers[name] = value`."""
         self[name] = value
 
     def append(self, name: str, value: str) -> None:
@@ -418,7 +418,7 @@ class Headers(MutableMapping[str, str], HeadersView):
         self.delete(name)
 
     def delete(self, name: str) -> None:
-        """Take away what is under `name`, if anything is: unlike `del`, a missing name is not an error."""
+        """Take away the value under `name`, if there is one: unlike `del`, a missing name is not an error."""
         lowered = check_name(name, "delete")
         if lowered == "set-cookie":
             self._cookies.clear()
@@ -440,7 +440,7 @@ _SECRETS = frozenset(("authorization", "cookie", "set-cookie", "proxy-authorizat
 
 
 def is_secret(name: str) -> bool:
-    """Return True if a header of this name, in lower case, carries what lets someone in: tokens, cookies, keys,
+    """Return True if a header of this name, in lower case, carries credentials: tokens, cookies, keys,
     signatures.
     """
     return name in _SECRETS or any(
@@ -453,5 +453,5 @@ def _name_of(entry: tuple[str, str]) -> str:
 
 
 def _separator(name: str) -> str:
-    # A comma would change what the cookies are (RFC 9113, 8.2.3).
+    # A comma would change the cookies (RFC 9113, 8.2.3).
     return "; " if name == "cookie" else ", "

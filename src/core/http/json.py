@@ -1,6 +1,6 @@
 """JSON, as RFC 8259 has it: `NaN` and `Infinity` are not, duplicate names are (the last one counts).
 
-What Python has beyond JSON is written so: attrs classes and dataclasses as objects, sets as lists, enums as their value,
+Values that JSON has not are written so: attrs classes and dataclasses as objects, sets as lists, enums as their value,
 dates and times in ISO 8601 (UTC as `Z`, as JavaScript and RFC 3339 write it), UUID and Decimal as text, since a number
 would lose the digits of a Decimal in most readers. Bytes are refused: JSON has no such thing. An attribute of an attrs
 class stands under its alias.
@@ -30,7 +30,7 @@ __all__ = ["JSONDecodeError", "MAX_DEPTH", "check_depth", "check_nesting", "dump
 MAX_DEPTH: Final = 200
 """The number of arrays and objects that may be inside each other in a document that is read or written."""
 
-# What a string has there is true for those alone that can be nested too deeply. A slice costs no call.
+# The slice there is true for those strings alone that can be nested too deeply. A slice costs no call.
 _LONG: Final = slice(MAX_DEPTH, MAX_DEPTH + 1)
 
 # The standard library's package is loaded by a mistake, or where its accelerator is missing: it takes as long to import
@@ -51,11 +51,11 @@ if not TYPE_CHECKING:  # a type checker would take the module to have every name
 
 
 def dumps(value: object) -> str:
-    """`value` as compact JSON, characters beyond ASCII as they are. What it gives can always be encoded as UTF-8.
+    """`value` as compact JSON, characters beyond ASCII as they are. The result can always be encoded as UTF-8.
 
     Keys may be str, int, float, bool, None (written as JSON writes them), and enums, UUIDs, Decimals, dates and times.
 
-    Raises TypeError for what JSON cannot have, ValueError for NaN, infinities, cycles and values nested deeper than
+    Raises TypeError for a value that JSON cannot have, ValueError for NaN, infinities, cycles and values nested deeper than
     `MAX_DEPTH`. Either names the place, as in `items[0].price`.
     """
     try:
@@ -210,11 +210,11 @@ _SCALARS: Final = frozenset({str, int, float, bool, type(None)})
 def check_nesting(value: object) -> None:
     """Raise ValueError for a value nested deeper than `MAX_DEPTH`, before something recurses over it in C.
 
-    Looks at dicts, lists, tuples, and what `dumps` makes of other objects. A cycle is nested without end.
+    Looks at dicts, lists, tuples, and the values that `dumps` makes of other objects. A cycle is nested without end.
     """
     level = [value]
     for _ in range(MAX_DEPTH + 1):
-        # By id, so that what stands in many places of a level is looked at once.
+        # By id, so that an object in many places of a level is looked at once.
         below: dict[int, object] = {}
         for outer in level:
             for inner in _inside(outer):
@@ -227,7 +227,7 @@ def check_nesting(value: object) -> None:
 
 
 def _inside(value: object) -> Iterable[object]:
-    """The values that are one level further down. What JSON cannot have is for the encoder to refuse."""
+    """The values that are one level further down. Values that JSON cannot have are refused by the encoder."""
     if isinstance(value, dict):
         return cast("dict[object, object]", value).values()
     if isinstance(value, (list, tuple)):
@@ -244,17 +244,17 @@ def _inside(value: object) -> Iterable[object]:
 _encode = _checked_encoder()
 
 
-# --------------------------------------------------------------------- writing what the encoder refused
+# --------------------------------------------------------------------- writing values that the encoder refused
 
 _DEEP: Final = f"is nested too deeply for JSON, {MAX_DEPTH} levels at most: send less of it at once, or a flat list"
 
-# Where a value stands: the place of what holds it, and its own key or number. Made into text only for an error, since
+# The place of a value: that of its container, and its own key or number. Made into text only for an error, since
 # texts would take quadratic room in a deep document.
 _Place = tuple["_Place | None", str]
 
 
 def _dumps_slowly(value: object, error: Exception) -> str:
-    """Write a document with keys that only we allow, or say what is wrong with it, and where."""
+    """Write a document with keys that only we allow, or raise an error that names the fault and its place."""
     _find_fault(value)
     try:
         return "".join(_encode(_with_text_keys(value), 0))
@@ -268,7 +268,7 @@ def _dumps_slowly(value: object, error: Exception) -> str:
 def _find_fault(top: object) -> None:
     # A list instead of recursion, since the fault may be the depth itself.
     above: set[int] = set()
-    # What was converted stays alive, so that no id is met twice.
+    # Converted objects stay alive, so that no id is met twice.
     kept: list[object] = []
     todo: list[tuple[_Place | None, object, bool]] = [(None, top, False)]
     depth = 0
@@ -349,7 +349,7 @@ def _refuse(kind: type[Exception], place: _Place | None, what: str) -> NoReturn:
 
 
 def _text_key(key: object) -> str | None:
-    """A key as JSON writes it, or None for what cannot be one."""
+    """A key as JSON writes it, or None for a value that cannot be one."""
     if isinstance(key, str):
         return key
     if key is None:
@@ -390,7 +390,7 @@ class _NoConstant(ValueError):
 
 
 class _NoNumber(ValueError):
-    """A number beyond what a float holds, which Python's reader makes an infinity."""
+    """A number beyond the range of a float, which Python's reader makes an infinity."""
 
 
 def _refuse_constant(name: str) -> NoReturn:
@@ -398,7 +398,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def parse_float(text: str) -> float:
-    """The number of a document. Raises ValueError beyond 1.8e308: infinity is not what was sent, and no JSON."""
+    """The number of a document. Raises ValueError beyond 1.8e308: infinity is not the number that was sent, and not JSON."""
     value = float(text)
     if value - value != 0.0:
         raise _NoNumber(text)
@@ -418,7 +418,7 @@ class _Reading:
 
 def _kept_scanner() -> Callable[[str, int], tuple[Any, int]]:
     kept: Callable[[str, int], tuple[Any, int]]
-    reading: Any = _Reading()  # which has what is asked of a JSONDecoder
+    reading: Any = _Reading()  # which has the attributes of a JSONDecoder that are read
     try:
         from _json import make_scanner
 
@@ -486,7 +486,7 @@ def check_depth(text: str) -> None:
 def _is_deep(text: str, most: int) -> bool:
     """Return True if a reader comes deeper than `most`. Exact for JSON; of another text, exact up to its first mistake.
 
-    What is inside strings is taken out, then all but the brackets, and those are counted in blocks: within a block the
+    The contents of strings are taken out, then all but the brackets, and those are counted in blocks: within a block the
     depth is at most the one at its start and the openings in it. All of it runs in C but the blocks that could be deep.
     """
     if "\\" in text:

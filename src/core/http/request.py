@@ -1,4 +1,4 @@
-"""A request as the Fetch standard has it: what a test builds and a host hands over.
+"""A request as the Fetch standard has it: built by tests and handed over by hosts.
 
 Building one checks everything. Hosts that answer many requests derive from `core.Request` instead, which asks their own
 kind of message for what a handler reads.
@@ -48,7 +48,7 @@ class Request(Body):
 
     `path` is the path of the URL, dot segments resolved, still percent-encoded; `query_string` is without its `?`.
 
-    `edge` is what `req.edge` will be: the metadata that the platform gives beside the standard's members, or a mapping with
+    `edge` becomes `req.edge`: the metadata that the platform gives beside the standard's members, or a mapping with
     `colo` and `country` in it.
 
     Raises TypeError for a URL, a method, a header or a body that cannot be: GET and HEAD have no body.

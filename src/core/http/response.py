@@ -1,4 +1,4 @@
-"""A response as the Fetch standard has it: what `fetch` returns and a host sends.
+"""A response as the Fetch standard has it: returned by `fetch` and sent by hosts.
 
 The constructor checks everything; the application, which has checked already, goes through `Response.assembled`.
 """
@@ -87,7 +87,7 @@ class Response(Body):
     ) -> Response:
         """A response of parts that were checked before; they are kept, not copied.
 
-        In the place of headers may stand what `Headers.trusted` makes them of when they are asked for.
+        In place of headers the arguments of `Headers.trusted` may be given, which makes them when they are asked for.
         """
         self = _new(Response)
         self.status = status

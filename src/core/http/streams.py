@@ -1,6 +1,6 @@
-"""Texts as bytes and back, and bodies in pieces: what a handler sends, as the bytes that a host writes.
+"""Texts as bytes and back, and bodies in pieces: the body of a handler, as the bytes that a host writes.
 
-Decided here: what becomes of half a surrogate pair, which a client can write in JSON (`"\\ud800"`) and which has no UTF-8.
+Decided here: the fate of half a surrogate pair, which a client can write in JSON (`"\\ud800"`) and which has no UTF-8.
 It leaves as U+FFFD from every sender, as in the Web's USVString. https://webidl.spec.whatwg.org/#idl-USVString
 """
 
@@ -27,13 +27,13 @@ def _scalar_values(error: UnicodeError) -> tuple[bytes, int]:
 
 
 USV = "core-usv"
-"""The name of the error handler with which `text.encode("utf-8", USV)` never fails: what `encode` does, without the call."""
+"""The name of the error handler with which `text.encode("utf-8", USV)` never fails: as `encode` does, without the call."""
 
 codecs.register_error(USV, _scalar_values)
 
 
 def encode(text: str) -> bytes:
-    """A string as UTF-8, as the Encoding standard's "UTF-8 encode" does: what is half a surrogate pair becomes U+FFFD."""
+    """A string as UTF-8, as the Encoding standard's "UTF-8 encode" does: half a surrogate pair becomes U+FFFD."""
     return text.encode("utf-8", USV)
 
 
@@ -112,7 +112,7 @@ class Driven(Generic[T]):
         return arrived.done()
 
     def take(self) -> T:
-        """The piece that is ready. Raises what the source raised, and StopAsyncIteration at its end."""
+        """The piece that is ready. Raises the source's error, and StopAsyncIteration at its end."""
         if self._ready:
             return self._ready.popleft()
         if self._failure is not None:
@@ -120,7 +120,7 @@ class Driven(Generic[T]):
         raise StopAsyncIteration
 
     async def aclose(self) -> None:
-        """Close the source, in its own task, and wait until it is closed. Raises what its cleaning up raises."""
+        """Close the source, in its own task, and wait until it is closed. Raises an error of its cleaning up."""
         self._closing = True
         task = self._task
         if task is None or task.done():

@@ -38,7 +38,7 @@ _Parts = tuple[str, str, str, str, str, str, str | None, str | None]
 
 _PORTS = {"http": "80", "https": "443", "ws": "80", "wss": "443"}
 
-# The percent-encode sets of the standard, each as what is encoded. Compiled (and kept by `re`) when first wanted, as
+# The percent-encode sets of the standard, each as a pattern of the encoded characters. Compiled (and kept by `re`) when first wanted, as
 # every expression here that a plain request does not meet: compiling them all would be most of this file's import.
 _IN_PATH = r"[^!$-;=@-\]_a-z|~]+"
 _IN_QUERY = r"[^!$-&(-;=?-~]+"
@@ -68,7 +68,7 @@ class URL:
     The attributes are those of the standard: `protocol` ends in `:`, `port` is empty for the scheme's own, `search` and
     `hash` begin with their sign or are empty, `search_params` is the query as a mapping. Setting one encodes what has to
     be encoded and is without effect where the part would not be one, as the standard says; only `href` raises then.
-    `str(url)` is `href`. Two URLs of one `href` are equal. `base` is what a relative `text` is resolved against.
+    `str(url)` is `href`. Two URLs of one `href` are equal. `base` is the URL that a relative `text` is resolved against.
 
     Raises TypeError `Invalid URL: …`.
     """
@@ -170,7 +170,7 @@ class URL:
 
     @property
     def origin(self) -> str:
-        """Scheme, host and port: what the same-origin policy compares. It cannot be set."""
+        """Scheme, host and port, which the same-origin policy compares. It cannot be set."""
         return f"{self._parts[0]}://{self.host}"
 
     @property
@@ -197,7 +197,7 @@ class URL:
 
     @property
     def search_params(self) -> URLSearchParams:
-        """The query as names and values. What is changed there is changed in the URL."""
+        """The query as names and values. A change there is one of the URL."""
         if self._search_params is None:
             from core.http.query import URLSearchParams  # most workers change no query
 
@@ -225,7 +225,7 @@ class URL:
         self._put(6, f"?{query}" if query else None)
 
     def _renew(self) -> None:
-        """Let the mapping of the query have what the query is now."""
+        """Let the mapping of the query have the query's present values."""
         if self._search_params is not None:
             self._search_params._pairs = parse_query(self.search[1:])
 
@@ -277,7 +277,7 @@ def _resolved(text: str, base: URL) -> str:
 
 
 def split_url(text: str) -> tuple[str, str, str]:
-    """The normalised URL, its path and its query string without `?`: what a request needs of it.
+    """The normalised URL, its path and its query string without `?`: the parts that a request needs.
 
     Raises TypeError `Invalid URL: …`.
     """
@@ -305,7 +305,7 @@ _AUTHORITY = r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9\-._~!$&'()*+,;=]+)(?::[0-9]*)?"
 def origin_of(scheme: str, *hosts: str | None) -> str:
     """The origin with the first of `hosts` that is a host with or without a port, normalised; `localhost` if none is.
 
-    `Host` headers are what a client sent: one that is empty, malformed or no host of the URL standard is passed over.
+    `Host` headers come from a client: one that is empty, malformed or no host of the URL standard is passed over.
     """
     for host in hosts:
         if host is not None and re.fullmatch(_AUTHORITY, host) is not None:
@@ -396,7 +396,7 @@ def _parse_host(host: str) -> str:
     if host[:1] == "[":
         if host[-1] != "]":
             raise ValueError(host)
-        from core.http.addresses import normalise_ipv6  # seldom wanted, as what follows
+        from core.http.addresses import normalise_ipv6  # seldom needed, as is the rest
 
         return f"[{normalise_ipv6(host[1:-1])}]"
     if "%" in host:

@@ -205,7 +205,7 @@ def _shortened(reason: str) -> str:
 
 
 def check_close(code: int, reason: str) -> None:
-    """Refuse what no close frame may carry. Raises ValueError."""
+    """Refuse a code or reason that no close frame may carry. Raises ValueError."""
     if type(code) is not int or not (code in (1000, 1001, 1008, 1009, 1011, 1012, 1013) or 3000 <= code <= 4999):
         raise ValueError(f"close(code={code!r}) must be 1000, or one of your own from 3000 to 4999")
     if len(encode(reason)) > _MOST_REASON_BYTES:

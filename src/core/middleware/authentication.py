@@ -1,7 +1,7 @@
 """The base of middleware that authenticate: one value that is an authenticator and a middleware.
 
 As an authenticator (`router.authenticated(…)`) it returns the user; as plain middleware it puts the
-user on the request. Either way it asks once per request. What a client is told of a refusal is always
+user on the request. Either way it asks once per request. The answer to a refusal is always
 the same; the reason goes to the log.
 """
 
@@ -31,7 +31,7 @@ A_co = TypeVar("A_co", covariant=True, default=Any)
 log: logging.Logger = logging.getLogger("core")
 
 SecretGiver = Callable[[Request[E, Any, Any]], Secrets | Awaitable[Secrets]]
-"""A function of the request that gives what proves its credentials: `lambda req: req.env.JWT_SECRET`, or
+"""A function of the request that gives the secret that its credentials are checked with: `lambda req: req.env.JWT_SECRET`, or
 `lambda req: [req.env.JWT_SECRET, req.env.OLD_JWT_SECRET]` while a secret is being replaced."""
 
 

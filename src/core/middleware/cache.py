@@ -1,8 +1,8 @@
 """Whole answers kept and given again, as a shared cache may (RFC 9111).
 
-Decided here: what may be kept at all. Nothing that could be one person's: no answer to a request with
+Decided here: which answers may be kept at all. Nothing that could be one person's: no answer to a request with
 `Authorization` or a body, none that sets a cookie or says `private` or `no-store`, none to a request
-with cookies or a user unless it says `public`, and never across what `Vary` names. All of this is
+with cookies or a user unless it says `public`, and never across the headers that `Vary` names. All of this is
 read from the response that leaves, since middleware outside of this one may add to it until then;
 the answer that is kept is the one of the chain inside. Where it is kept is the store's business: a
 process's memory, or a key-value namespace.
@@ -44,7 +44,7 @@ _STATUSES = frozenset((200, 203, 204, 301, 308, 404, 405, 410, 414, 501))
 _seconds = re.compile(r"\d{1,10}", re.ASCII).fullmatch
 _MOST_VARY = 16
 _REFUSALS = frozenset(("private", "no-store", "no-cache"))
-# What is this one connection's, or this one moment's.
+# Headers of this one connection, or of this one moment.
 _NOT_KEPT = frozenset(
     ("connection", "keep-alive", "date", "age", "transfer-encoding", "upgrade", "server-timing", "cache-status")
 )
@@ -69,7 +69,7 @@ class CacheStore(Protocol):
     """Keeps answers by key."""
 
     async def get(self, key: str, req: Any, /) -> Cached | None:
-        """Return what is kept, or None."""
+        """Return the kept answer, or None."""
         ...
 
     async def put(self, key: str, value: Cached, req: Any, /) -> None:
@@ -89,7 +89,7 @@ class MemoryCache:
         self._size = 0
 
     async def get(self, key: str, req: Any, /) -> Cached | None:
-        """Return what is kept, or None."""
+        """Return the kept answer, or None."""
         value = self._values.pop(key, None)
         if value is not None:
             self._values[key] = value
@@ -113,7 +113,7 @@ class MemoryCache:
 
 
 def _size(key: str, value: Cached) -> int:
-    # Clients choose the keys, which hold the URL and what `Vary` names.
+    # Clients choose the keys, which hold the URL and the headers that `Vary` names.
     headers = sum(len(name) + len(text) for name, text in value.headers.items())
     return len(key) + len(value.body) + headers + sum(map(len, value.vary)) + 512
 
@@ -165,8 +165,8 @@ def cache(
     `s-maxage`, or with `Expires`, are kept. `max_body`: bytes up to which a body is kept; streams never are.
     A given answer has `Age`, and every answer `Cache-Status` (RFC 9211) with `name`.
 
-    Kept is what the chain behind this middleware made: register `request_id`, `cors` and authentication before it, and
-    what belongs to the answer behind it. Whether it may be kept is read from the response that leaves: `Vary`,
+    Kept is the answer that the chain behind this middleware made: register `request_id`, `cors` and authentication before it, and
+    middleware that belongs to the answer behind it. Whether it may be kept is read from the response that leaves: `Vary`,
     `Cache-Control`, `Expires` and `Set-Cookie` count whoever staged them. A request with a body is neither given a kept
     answer nor is its own kept. A store that fails is logged, and the request answered as if there were none.
     Raises OptionError.
@@ -244,7 +244,7 @@ def cache(
         )
 
         def decide(req: AnyRequest, status: int, duration_ms: float) -> None:
-            # What was refused after all is not kept; a 304 says that the client has this very answer.
+            # An answer that was refused after all is not kept; a 304 says that the client has this very answer.
             if status in (made.status, 304):
                 value, vary = _dated(made, req, res, max_age)
                 if value is not None:
@@ -310,7 +310,7 @@ def _life(said: dict[str, str], staged: dict[str, str], max_age: int | None, now
         if directive in said:
             return int(said[directive]) if _seconds(said[directive]) else 0
     if "expires" in staged:
-        # What is not a date, such as "0", is one in the past (section 5.3).
+        # A value that is not a date, such as "0", is one in the past (section 5.3).
         expires, date = (read_date(staged.get(name), now) for name in ("expires", "date"))
         return 0 if expires is None else expires - int(now if date is None else date)
     return max_age or 0

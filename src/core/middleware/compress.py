@@ -1,6 +1,6 @@
 """Compressed bodies (gzip) for who accepts them.
 
-Decided here: what is worth compressing, and that caches keep both forms apart. The hosted platform
+Decided here: which bodies are worth compressing, and that caches keep both forms apart. The hosted platform
 compresses by itself on the way out; this is for hosts that do not.
 """
 
@@ -33,7 +33,7 @@ def compress(*, min_size: int = 1024, level: int = 6) -> Middleware[object, obje
     `min_size`: the bytes from which it is worth it, for bodies of known length; streams are compressed piece by piece.
     `level`: 1 (fast) to 9 (small). `Vary: Accept-Encoding` stands on every answer that could have been compressed, also
     when it was not. Left alone are bodies that have a `Content-Encoding` already, parts (`Content-Range`), event
-    streams, and what says `Cache-Control: no-transform`. A strong `ETag` becomes a weak one.
+    streams, and answers with `Cache-Control: no-transform`. A strong `ETag` becomes a weak one.
 
     A secret beside a client's own words in one compressed body can be guessed by its length (BREACH): leave such
     answers out. Raises OptionError.

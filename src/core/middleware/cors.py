@@ -1,6 +1,6 @@
 """Cross-origin requests: which origins a browser lets read the answers (the Fetch standard's CORS protocol).
 
-Decided here: how an origin is compared (whole, never by a part), what a preflight is told, and that
+Decided here: how an origin is compared (whole, never by a part), the answer to a preflight, and that
 a cache never mixes the answers of two origins up (`Vary`). A refused origin is told nothing at all.
 https://fetch.spec.whatwg.org/#http-cors-protocol
 """
@@ -30,7 +30,7 @@ Origins: TypeAlias = str | Iterable[str] | bool | None
 
 _OTHER_SCHEME = r"[a-z][a-z0-9+.\-]*://[a-z0-9._\-]+(:[0-9]{1,5})?"
 
-# What a preflight may name: far more than any page does, and too little to make work with.
+# The names in a preflight: far more than any page does, and too little to make work with.
 _MOST_HEADERS = 64
 _MOST_HEADER_CHARACTERS = 4096
 
@@ -38,7 +38,7 @@ _METHODS = ("GET", "HEAD", "PUT", "PATCH", "POST", "DELETE")
 _KEPT_LISTS = 64
 
 _ALLOWED = "access-control-allow-origin"
-# What an answer may be told, all of which an inner `cors()` takes back of an outer one's.
+# The headers that allow an origin, all of which an inner `cors()` takes back of an outer one's.
 _GRANTS = (_ALLOWED, "access-control-allow-credentials", "access-control-expose-headers")
 
 
@@ -64,13 +64,13 @@ def cors(
     req.env.ALLOWED_ORIGINS.split(",")`) or whether to allow; or a predicate of `(origin, req)`. Functions may be
     async. An origin is `https://example.com`, compared whole; `"null"` is matched only where it is listed, and not by
     a predicate; empty texts are none, so that an empty variable allows nobody.
-    `methods`: what a preflight is told. `headers`: likewise; None takes those that it asks for.
-    `expose_headers`: what scripts may read of an answer beyond the safelisted.
+    `methods`: the methods that a preflight's answer allows. `headers`: likewise; None takes those that it asks for.
+    `expose_headers`: the headers of an answer that scripts may read, beyond the safelisted.
     `credentials`: whether cookies go along; not with `"*"`.
     `max_age`: seconds that a browser may keep a preflight's answer.
     `allow_private_network`: whether pages of the public internet may reach this server on a private network.
 
-    Register it before the routes, and before what refuses requests: a preflight carries no credentials. Of two before a
+    Register it before the routes, and before middleware that refuses requests: a preflight carries no credentials. Of two before a
     route the inner one decides alone, but for preflights, which the outer one answers.
     Raises OptionError for a bad option, an origin with a path or a slash at its end included.
     """
@@ -110,7 +110,7 @@ def cors(
                 kept[key] = allowed
         return allowed
 
-    # What an allowed origin is told, where that is known beforehand.
+    # The headers for an allowed origin, where they are known beforehand.
     told: dict[str | None, HeaderBlock] = {
         origin: HeaderBlock({"vary": "Origin", _ALLOWED: origin, **simple}, ("Origin",), _GRANTS)
         for origin in (() if everyone else fixed or ())
@@ -183,7 +183,7 @@ _NOBODY: frozenset[str] = frozenset()
 
 
 def _withdraw(staged: dict[str, str]) -> None:
-    """Take back what an outer `cors()` allowed: a refused origin is told nothing."""
+    """Take back the headers of an outer `cors()`: a refused origin gets none."""
     for name in [name for name in staged if name.startswith("access-control-")]:
         del staged[name]
 
@@ -209,7 +209,7 @@ def _asking(function: Callable[..., Any]) -> Callable[[str | None, AnyRequest], 
         )
     code = getattr(function, "__code__", None)
     if code is not None and code.co_varnames[:1] == ("origin",):
-        # Type checkers refuse it, but its parameter says what was meant: a request is not an origin.
+        # Type checkers refuse it, but its parameter shows the intention: a request is not an origin.
         return lambda origin, req: False if origin is None else function(origin)
     return lambda origin, req: function(req)
 
@@ -225,7 +225,7 @@ def _words(option: str, values: object) -> list[str]:
 
 
 def _normalised(origins: object, credentials: bool) -> frozenset[str]:
-    """Configured origins as browsers write them. Raises OptionError for what could never match."""
+    """Configured origins as browsers write them. Raises OptionError for one that could never match."""
     if isinstance(origins, str):
         given: Iterable[object] = (origins,)
     elif isinstance(origins, Iterable):

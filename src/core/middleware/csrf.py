@@ -1,6 +1,6 @@
 """Requests that another site made a browser send, refused (cross-site request forgery).
 
-Decided by what browsers say themselves, `Sec-Fetch-Site` and `Origin`, neither of which a page can
+Decided by the headers that browsers send by themselves, `Sec-Fetch-Site` and `Origin`, neither of which a page can
 forge; no tokens are needed. A client that sends neither is not a browser, and carries no one's cookies.
 https://www.w3.org/TR/fetch-metadata/
 """

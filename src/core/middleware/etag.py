@@ -1,4 +1,4 @@
-"""`ETag` for whole bodies, and 304 for who has the same already. What it costs is one hash per answer."""
+"""`ETag` for whole bodies, and 304 for who has the same already. Its cost is one hash per answer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def etag(*, weak: bool = False) -> Middleware[object, object]:
 
     A tag that the handler set itself is kept and compared. Streams, errors and other statuses are left alone.
     `weak`: whether tags promise equal meaning (`W/"…"`) rather than equal bytes.
-    Register it before what changes the body (`compress`) to spare that work too, or behind it to tag what it sees.
+    Register it before middleware that changes the body (`compress`) to spare that work too, or behind it to tag the changed body.
     """
 
     async def tag(req: AnyRequest, res: Response, next: Next, /) -> None:
@@ -31,7 +31,7 @@ def etag(*, weak: bool = False) -> Middleware[object, object]:
             value = _tag_of(encode(body) if isinstance(body, str) else body, weak)
             res.header("etag", value)
         if not none_match(req.header("if-none-match"), value):
-            # The body goes when the response leaves; what described it goes with it.
+            # The body is dropped when the response is finalized, and the headers that describe it with it.
             res.status(304)
             for name in ("content-encoding", "content-length", "content-range"):
                 res.header(name, None)

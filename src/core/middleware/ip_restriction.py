@@ -26,7 +26,7 @@ def ip_restriction(
     (`::ffff:192.0.2.7`) is the IPv4 address, in the lists and of a client. A request without a readable address is
     refused. The address is `req.ip`, which the host sets and a client cannot.
 
-    Raises OptionError for what is not an address or a network, and for no list at all.
+    Raises OptionError for an entry that is not an address or a network, and for no list at all.
     """
     from ipaddress import ip_address
 

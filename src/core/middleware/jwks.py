@@ -89,7 +89,7 @@ class KeySet:
 def given_keys(keys: object) -> KeySet:
     """The keys of the option `keys`: a set (RFC 7517), or the list in one.
 
-    Raises OptionError for what is neither, for a key of another kind, and for a private one: nobody needs it to prove.
+    Raises OptionError for anything else, for a key of another kind, and for a private one: nobody needs it to prove.
     """
     listed = keys.get("keys") if options.is_dict(keys) else keys
     if not isinstance(listed, list | tuple) or not listed:

@@ -1,8 +1,8 @@
 """JSON Web Tokens: who brings one that is valid is let in, and new ones are issued under the same rules.
 
 Decided here: that a signature is proven before anything in a token is believed, and that a client learns nothing but
-yes or no. What a token looks like and what its claims must say is in `jwt_token`, its keys in `jwt_keys` and `jwks`.
-RFC 7515, 7519; RFC 8725 for what to be afraid of.
+yes or no. The form of a token and the rules of its claims are in `jwt_token`, its keys in `jwt_keys` and `jwks`.
+RFC 7515, 7519; RFC 8725 for the known attacks.
 """
 
 from __future__ import annotations
@@ -232,10 +232,10 @@ def jwt_auth(
     secret of at least as many bytes as the algorithm's hash gives (32 for HS256, 48 for HS384, 64 for HS512), or a
     public key as PEM, of RSA with at least 2048 bits. It may be async, and it may give a list while one secret takes
     over from another: the first signs, each of them proves.
-    `jwks`: the https URL of the issuer's keys instead, `fetch` what gets it (by default the platform's own); or `keys`,
+    `jwks`: the https URL of the issuer's keys instead, `fetch` the function that gets them (by default the platform's own); or `keys`,
     the issuer's key set (RFC 7517) itself.
     `algorithms`: an allow-list of one kind, `("HS256",)` by default and `("RS256",)` with `jwks` and `keys`.
-    `issuer`, `audience`: what `iss` must be and `aud` must contain, one or several. A token that names an audience is
+    `issuer`, `audience`: the value that `iss` must be and `aud` must contain, one or several. A token that names an audience is
     refused where none is expected. `required`: claims that must be there, `exp` by default.
     `leeway`: seconds by which clocks may differ, at most 60. `max_length`: characters of a token.
     `scheme`, `header`, `cookie`: where the token is, as `Authorization: Bearer …` by default. In another `header` it

@@ -1,4 +1,4 @@
-"""A JSON Web Token as text, and what its claims have to say (RFC 7515, section 7.1; RFC 7519, section 4.1).
+"""A JSON Web Token as text, and the rules of its claims (RFC 7515, section 7.1; RFC 7519, section 4.1).
 
 Reading is stricter than PyJWT's own: no foreign characters in base64, one spelling for one value, no duplicate names
 and no `NaN` in the JSON. Nothing here proves a signature.
@@ -35,7 +35,7 @@ class CompactToken:
     signature: bytes
 
     def claims(self) -> dict[str, Any]:
-        """The claims. Raises Refusal for what is not a JSON object."""
+        """The claims. Raises Refusal for anything but a JSON object."""
         return _object_of(self.payload)
 
 
@@ -72,7 +72,7 @@ def _bytes_of(part: str) -> bytes:
 
 
 def _object_of(data: bytes) -> dict[str, Any]:
-    """A JSON object, without NaN, infinities, duplicate names and what is nested deeply."""
+    """A JSON object, without NaN, infinities, duplicate names and deep nesting."""
     from json import JSONDecoder
 
     decoder = JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse_constant, parse_float=parse_float)

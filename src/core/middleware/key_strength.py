@@ -13,7 +13,7 @@ _LEAST_RSA_BITS: Final = 2048
 
 
 class WeakKeyError(ValueError):
-    """A key that is too short for its algorithm. The message says what would do."""
+    """A key that is too short for its algorithm. The message ends with a length that is enough."""
 
 
 def require_bits(bits: object) -> None:

@@ -41,7 +41,7 @@ def logger(
 
     `format`: `"short"` is `GET /users 200 12ms [SJC]`; `"long"` is `GET /users 200 12ms ip=… colo=… id=…`; `"json"`
     is an object with `method`, `path`, `status`, `duration_ms`, `ip`, `colo`, `id`; a function
-    `(req, status, duration_ms)` returns the line itself. What is missing prints `-`, and null in JSON.
+    `(req, status, duration_ms)` returns the line itself. A missing value prints `-`, and null in JSON.
     `write`: takes each line; a `logging.Logger` gets it at `level`.
     `include_query`: whether the query string is on the line. Off, since tokens live there.
 
@@ -75,7 +75,7 @@ def _to(sink: logging.Logger, level: int) -> Callable[[str], object]:
 
 
 def _one_line(line: str) -> str:
-    """A line without line breaks, control characters, and what turns the direction of writing."""
+    """A line without line breaks, control characters, and characters that turn the direction of writing."""
     return "".join([char for char in line if char.isprintable() or char == "\t"])
 
 
@@ -100,7 +100,7 @@ def _texts() -> list[str]:
 
 def _short(req: AnyRequest, status: int, duration_ms: float) -> str:
     edge = req.edge
-    # Rounding to an int is what `:.0f` does, in a third of the time, and the text of a number that is kept is quicker.
+    # Rounding to an int gives the same as `:.0f`, in a third of the time, and the text of a number that is kept is quicker.
     ms = round(duration_ms)
     texts = _TEXTS or _texts()
     return (
@@ -152,7 +152,7 @@ def _object(req: AnyRequest, path: str, status: int, duration_ms: float) -> str:
         "id": req.id or None,
     }
     # The sink's line is cleaned of control characters, which would take them out of the JSON text as well; they are
-    # taken out of the fields before, so that what is left is the same value either way.
+    # taken out of the fields before, so that the rest is the same value either way.
     return json.dumps({name: _one_line(v) if isinstance(v, str) else v for name, v in fields.items()})
 
 

@@ -35,8 +35,8 @@ def optional(authenticator: Authenticator[Any, Any, Any], /) -> Any:
     missing credentials, and every other error is raised.
 
     It guards nothing: `core routes` shows `?` for it, and `default_deny` wants such routes marked `public()`. Answers
-    vary by `Authorization` and `Cookie`, or by what the authenticator reads, so that no cache gives one reader's to
-    another. Raises HandlerError for what is not an authenticator.
+    vary by `Authorization` and `Cookie`, or by the headers that the authenticator reads, so that no cache gives one reader's to
+    another. Raises HandlerError for anything but an authenticator.
     """
     if arguments_of(authenticator) != 1 and not isinstance(authenticator, Authentication):
         raise HandlerError(
@@ -69,5 +69,5 @@ def optional(authenticator: Authenticator[Any, Any, Any], /) -> Any:
 
 def _varies(declared: MiddlewareInfo | None) -> tuple[str, ...]:
     if declared is None:
-        return ("Authorization", "Cookie")  # what an application's own function reads is not known
+        return ("Authorization", "Cookie")  # the headers that an application's own function reads are not known
     return declared.varies or ("Authorization",)

@@ -1,7 +1,7 @@
 """The checks of options of middleware, and the messages about bad ones.
 
 Every check runs when the middleware is built and raises OptionError, which shows the call as it was
-written (`timeout(duration=0)`), what is wrong with it and what to write.
+written (`timeout(duration=0)`), the fault, and the value to write.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def one_of(call: str, option: str, value: object, choices: tuple[str, ...]) -> N
 
 
 def header_name(call: str, option: str, value: object) -> str:
-    """A header's name, as it was given. Raises for what is not a token, a line break in it above all."""
+    """A header's name, as it was given. Raises for anything but a token, a line break in it above all."""
     name = text(call, option, value)
     try:
         headers.check_name(name)
@@ -116,7 +116,7 @@ def header_value(call: str, option: str, value: object) -> str:
 
 
 def word(value: Any) -> bool:
-    """Return True if a value is a token of RFC 9110: what methods, header names and cookie names are made of."""
+    """Return True if a value is a token of RFC 9110: the form of methods, header names and cookie names."""
     try:
         headers.check_name(value)
     except TypeError:

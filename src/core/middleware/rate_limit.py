@@ -1,6 +1,6 @@
 """A limit on the requests of a client per window.
 
-Decided here: which counter a request belongs to, what the headers say, and what happens when the
+Decided here: which counter a request belongs to, the values of the headers, and the answer when the
 store fails. How exactly is counted is the store's business (`rate_limit_stores.py`).
 """
 
@@ -58,12 +58,12 @@ def rate_limit(
     over many places gets further than `limit`. `store` takes its place with something more exact: see `KVStore`,
     `DurableObjectStore`, `PlatformStore` and `MemoryStore` in `core.middleware.rate_limit_stores`.
     `limit`: a number, or a function of the request. `cost`: how much of it a request takes, 1 by default.
-    `key_fn`: what a client is counted under; `req.ip` by default, IPv6 by its /64 network. None, or a missing ip, is
+    `key_fn`: the key that a client is counted under; `req.ip` by default, IPv6 by its /64 network. None, or a missing ip, is
     one bucket that all such requests share. Long and secret-looking keys are hashed before they are stored.
     `name`: the counter's name. Limiters of one name share their counters; by default each one has its own on each
     route or mount where it stands, so that one value on two routes lets a client make `limit` requests to each.
     `on_store_error`: whether requests pass (`"open"`) or get 503 (`"closed"`) while the store fails; logged either way.
-    The headers then say what this isolate knows by itself.
+    The headers then have the count of this isolate alone.
     `skip`: requests that are neither counted nor limited.
 
     Functions may be async. Raises OptionError.
@@ -200,7 +200,7 @@ async def _logged(write: Callable[[], Awaitable[None]]) -> None:
 def _network(ip: str) -> str:
     """An address as clients are counted: IPv4 whole, IPv6 by its /64, of which one client has all.
 
-    IPv4 written as IPv6 (`::ffff:192.0.2.1`) is the IPv4 address. What is not an address stays as it is.
+    IPv4 written as IPv6 (`::ffff:192.0.2.1`) is the IPv4 address. Anything else stays as it is.
     """
     if ":" not in ip:
         return _stored_form(ip)

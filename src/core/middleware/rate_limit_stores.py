@@ -3,7 +3,7 @@
 Each decides how exact it is. `KVStore` is the specification's: cheap, shared by all datacenters, and
 late by up to a minute. `DurableObjectStore` is exact, at the price of one hop to the object.
 `PlatformStore` asks the platform's own limiter, which gives no counts. `MemoryStore` counts in this
-process alone. What over-use each lets through is measured in `benchmarks/rate_limit.py`.
+process alone. The over-use that each lets through is measured in `benchmarks/rate_limit.py`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = [
 E_contra = TypeVar("E_contra", contravariant=True, default=Any)
 E = TypeVar("E", default=Any)
 
-# How many clients one isolate remembers. The oldest go first; what KV knows of them stays.
+# How many clients one isolate remembers. The oldest go first; their counts in KV stay.
 _MOST_COUNTERS = 10_000
 _MOST_NAMESPACES = 16
 
@@ -94,7 +94,7 @@ class Taken:
 class RateLimitStore(Protocol):
     """Counts requests per key in fixed windows.
 
-    A request that is refused must change nothing. What `take` raises is a failure of the store:
+    A request that is refused must change nothing. An error that `take` raises is a failure of the store:
     `rate_limit(on_store_error=…)` decides then.
     """
 
@@ -145,7 +145,7 @@ class MemoryStore:
 
 
 class _Count:
-    """This isolate's count of one client's window: what KV has, what is on its way there, and what is not yet."""
+    """This isolate's count of one client's window: the part in KV, the part on its way there, and the part not yet sent."""
 
     __slots__ = ("known", "on_its_way", "pending", "start", "writing")
 
@@ -157,7 +157,7 @@ class _Count:
         self.writing = False
 
     def total(self) -> int:
-        # What is pending is in nobody's count yet, so it comes on top of whatever KV says.
+        # The pending part is in nobody's count yet, so it comes on top of the count in KV.
         return max(self.known, self.on_its_way) + self.pending
 
 
@@ -182,7 +182,7 @@ class _Place:
 
 
 class KVStore(Generic[E]):
-    """Counts in a key-value namespace, as the specification says, merged with what this isolate counted itself.
+    """Counts in a key-value namespace, as the specification says, merged with the count of this isolate.
 
     Real KV takes one write a second per key, and other datacenters read a value up to 60 seconds old. So clients of
     one isolate cannot pass the limit, but a client whose requests are spread over n isolates or datacenters may pass
@@ -203,7 +203,7 @@ class KVStore(Generic[E]):
         kv: KVNamespace = options.resolve("rate_limit", self.binding, hit.req)
         place = self._places.get(id(kv))
         if place is None or place.kv is not kv:
-            # One application may be served over several namespaces, as tests do: what one counts is not the other's.
+            # One application may be served over several namespaces, as tests do: the counts of one are not the other's.
             if len(self._places) >= _MOST_NAMESPACES:
                 self._places.clear()
             place = self._places[id(kv)] = _Place(kv)
@@ -247,7 +247,7 @@ class KVStore(Generic[E]):
 
 
 def _count_of(stored: object) -> int:
-    """A stored count. What is none was written by someone else, and counts as nothing."""
+    """A stored count. A value of another form was written by someone else, and counts as nothing."""
     text = stored.decode("ascii", "replace") if isinstance(stored, bytes) else stored
     return int(text) if isinstance(text, str) and text.isascii() and text.isdigit() and len(text) < 16 else 0
 
@@ -294,7 +294,7 @@ class PlatformStore(Generic[E]):
 if not TYPE_CHECKING:  # a type checker would take the module to have every name
 
     def __getattr__(name: str) -> object:
-        # The object is for who exports it: what it stands on would be a tenth of a worker's start.
+        # The object is for those who export it: the modules below it would be a tenth of a worker's start.
         if name == "RateLimiterObject":
             from core.middleware.rate_limit_object import RateLimiterObject
 

@@ -114,7 +114,7 @@ def _checked(generator: Callable[..., object], max_length: int) -> Callable[[Any
     return make
 
 
-# Made some at a time, since most of what one costs is the call to the operating system.
+# Made some at a time, since most of the cost of one is the call to the operating system.
 _uuids: list[str] = []
 _UUIDS_AT_ONCE = 64
 if hasattr(os, "register_at_fork"):
@@ -134,7 +134,7 @@ def _random_uuid(req: object) -> str:
 
 
 def _made_uuids(count: int) -> list[str]:
-    # All in one row of digits, 37 for each: what is the same in every id is written over every 37th at once.
+    # All in one row of digits, 37 for each: the digits that are the same in every id are written over every 37th at once.
     digits = bytearray(os.urandom((37 * count + 1) // 2).hex(), "ascii")[: 37 * count]
     for dash in (8, 13, 18, 23):
         digits[dash::37] = b"-" * count

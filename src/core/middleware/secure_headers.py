@@ -62,7 +62,7 @@ def secure_hdrs(
     A header that a handler sets itself is kept; `override=True` puts these values back when the response leaves.
     Of two of these on one chain, the inner one's values count.
 
-    Raises OptionError for what is neither text nor False, and for a value that no header can carry.
+    Raises OptionError for a value that is neither a string nor False, and for a value that no header can carry.
     """
     given: dict[str, str | bool | Mapping[str, Any]] = {
         "content-security-policy": content_security_policy,

@@ -33,7 +33,7 @@ class _Times:
 
 @contextmanager
 def timing(req: AnyRequest, name: str, description: str = "") -> Generator[None]:
-    """Measure what happens inside, under `name`.
+    """Measure the time of the block, under `name`.
 
         with timing(req, "db", "Find the user"):
             user = await …
@@ -58,7 +58,7 @@ def server_timing(
     total: bool = True,
     enabled: Callable[[Request[E, Any, Any]], bool] | None = None,
 ) -> Middleware[E, object]:
-    """Tell in `Server-Timing` how long a request took (`total`), and what `timing(…)` measured, in milliseconds.
+    """Send in `Server-Timing` the time of a request (`total`), and the times that `timing(…)` measured, in milliseconds.
 
     `enabled`: for which requests. Times tell an attacker things too: in production, show them to yourself only.
     Where it stands twice before a route, everything is sent once. Raises OptionError.

@@ -1,10 +1,10 @@
-"""Sessions: what a server remembers of a visitor, in a key-value namespace, under a signed cookie.
+"""Sessions: the data that a server keeps of a visitor, in a key-value namespace, under a signed cookie.
 
 Decided here: that an id is only ever made by this server (a cookie without its signature, or whose
 session is gone, begins a new one), that a new id is given when someone logs in (`regenerate`), and
 that no request pays for a session it does not touch.
 
-Two requests of one visitor may run at the same time. So what one of them changed is put onto what is kept by then,
+Two requests of one visitor may run at the same time. So the changes of one of them are put onto the data that is kept by then,
 key by key, and a session that ended stays ended: its id is marked under a key of its own, which is read with it, so
 that no write of a request that began before can bring it back.
 """
@@ -33,7 +33,7 @@ E = TypeVar("E", default=Any)
 
 _KEY = "session"
 _DESTROYED, _RENEWED = "destroyed", "renewed"
-# A mark outlives every write that was under way when it was made, and what another datacenter read before.
+# A mark outlives every write that was under way when it was made, and every read by another datacenter before it.
 _LONGER = 3600
 _is_cookie = re.compile(r"[A-Za-z0-9_-]{32}\.[A-Za-z0-9_-]{43}").fullmatch
 
@@ -107,7 +107,7 @@ class Session(MutableMapping[str, Any]):
         return self.changed or (self._read is not None and self._read != json.dumps(self._values))
 
     def put_onto(self, before: dict[str, Any], newest: dict[str, Any]) -> None:
-        """Take over `newest`, which another request kept, with what this one changed since `before`."""
+        """Take over `newest`, which another request kept, with the changes of this one since `before`."""
         for key, value in self._values.items():
             if key not in before or json.dumps(value) != json.dumps(before[key]):
                 newest[key] = value
@@ -180,7 +180,7 @@ def sessions(
         async def opened() -> Session:
             nonlocal found, brought, text, kept_at
             if found is None:
-                # What is made of a session is for who brought its cookie.
+                # An answer made from a session is only for the one who sent its cookie.
                 res.vary("Cookie")
                 kv: KVNamespace = options.resolve("sessions", kv_binding, req)
                 id = _id_of(req.cookies.get(cookie), await keys())
@@ -231,7 +231,7 @@ def sessions(
         try:
             await next()
         except Exception:
-            await close()  # what a handler remembered before it refused counts: failed logins, for one
+            await close()  # changes of a handler before it refused count: failed logins, for one
             raise
         await close()
 

@@ -2,7 +2,7 @@
 
 Decided here: which file a path names. It is found segment by segment in the canonical path, each
 segment decoded once, the way that routing and middleware scopes read it; so nothing that is spelled
-otherwise (`%2F`, `..`, `//`, `\\`) gets around what comes before the mount, or out of the directory.
+otherwise (`%2F`, `..`, `//`, `\\`) gets around the middleware before the mount, or out of the directory.
 Validators, conditions and ranges follow RFC 9110.
 """
 
@@ -36,7 +36,7 @@ E = TypeVar("E", default=Any)
 _CODINGS = ((".br", "br"), (".zst", "zstd"), (".gz", "gzip"))
 
 
-# One function: the folder is read when it is built, and its closures answer from what was found.
+# One function: the folder is read when it is built, and its closures answer from the files found.
 def static(
     env: TypeForm[E] = options.UNNAMED,
     /,
@@ -55,11 +55,11 @@ def static(
         app.use("/assets", static(directory="public"))
         app.use("/media", static(bucket="MEDIA", prefix="public/"))
 
-    GET and HEAD only; what is not there goes on to the routes behind it. `ETag`, `Last-Modified`, `If-None-Match`,
+    GET and HEAD only; a request for a missing file goes on to the routes behind it. `ETag`, `Last-Modified`, `If-None-Match`,
     `If-Modified-Since`, `Range` and `If-Range` are honoured.
     `directory` must exist when this is built; links that lead out of it are not followed. `bucket`: by its name on
     `Env`, or a function of the request; `prefix` is put before every key.
-    `index`: the file that stands for a directory; None for none. `fallback`: the file that stands for what is not there
+    `index`: the file served for a directory; None for none. `fallback`: the file served for one that is missing
     where a page is asked for (`Accept` names `text/html`), as applications in the browser want it: `"index.html"`.
     `precompressed`: send `app.js.br`, `.zst` or `.gz` in place of `app.js` where the file is there and the client takes
     it. `cache_control`: the header's value. `dotfiles`: whether names that begin with a dot are served.
@@ -114,7 +114,7 @@ def static(
 
 
 def _names(req: AnyRequest, skipped: int, dotfiles: bool) -> list[str] | None:
-    """The names of a file below the mount, or None for what can be none."""
+    """The names of a file below the mount, or None for a path that cannot be one."""
     try:
         segments = list(split_path(req.path))[skipped:]
     except ValueError:
@@ -135,7 +135,7 @@ def _candidates(key: str, index: str | None) -> list[str]:
 
 
 def _wants_page(req: AnyRequest) -> bool:
-    """True for a browser that opens a page, and not for its scripts, which would take a page for what is missing."""
+    """True for a browser that opens a page, and not for its scripts, which would take a page for the missing file."""
     return "text/html" in (req.header("accept") or "").lower()
 
 

@@ -1,7 +1,7 @@
 """An answer in time: the rest of the chain is cancelled when it takes too long.
 
-Decided here: what a cancellation means. The chain runs on in the request's own task, and a timer
-cancels that task as a client that goes away would; what distinguishes the two is counted
+Decided here: the meaning of a cancellation. The chain runs on in the request's own task, and a timer
+cancels that task as a client that goes away would; the two are told apart by counting
 (`Task.cancelling`), so that a disconnect is never answered and never swallowed. What the chain does
 between the timer and its end is undone: the response is put back to how it stood when the time was up.
 """
@@ -37,8 +37,8 @@ def timeout(
     """Answer `status` with `message` when the rest of the chain has sent nothing after `duration` milliseconds.
 
     The chain is cancelled: it sees CancelledError at its `await`, and may clean up, but nothing it does from then on
-    changes the response. What was sent before the time was up is the answer. Work given to `wait_until` lives on.
-    What middleware behind it does after its own `next()` is timed too; what comes before it is not.
+    changes the response. A response that was sent before the time was up is the answer. Work given to `wait_until` lives on.
+    The work of middleware behind it after its own `next()` is timed too; middleware before it is not.
     With `include_body` the time covers a streaming body as well, which is cut short when it is up.
 
     It acts inside the platform's own CPU limit and cannot extend it. Put it on the routes that wait for something
@@ -118,9 +118,9 @@ class _Timer:
         self._task.cancel()
 
     async def settle(self, error: BaseException | None) -> None:
-        """Take the timer's cancellation back, and undo what the chain did since.
+        """Take the timer's cancellation back, and undo the chain's changes since.
 
-        Raises what is not the timer's: a cancellation from outside, an inner timeout's answer, an exit.
+        Raises any exception that is not the timer's: a cancellation from outside, an inner timeout's answer, an exit.
         """
         task = self._task
         if not isinstance(error, asyncio.CancelledError):

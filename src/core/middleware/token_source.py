@@ -1,6 +1,6 @@
 """The place of a token in a request: behind a scheme in a header, alone in a header, or in a cookie.
 
-Decided here: that there is one token or none, and that its length is looked at before anything else. What it says is
+Decided here: that there is one token or none, and that its length is looked at before anything else. Its content is
 for `jwt_auth` and `bearer_auth` to decide. RFC 6750, section 2.1, for the header.
 """
 

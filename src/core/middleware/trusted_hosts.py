@@ -40,9 +40,9 @@ def trusted_hosts(
 
     `hosts`: names without scheme and port, in lower case: a list, or a function of the request that gives one.
     `*.example.com` is every name below `example.com`, and not `example.com` itself. Names that are not ASCII are
-    written in Punycode (`xn--…`). The name is that of `req.url`: of the header `Host`, or what the platform passes on.
+    written in Punycode (`xn--…`). The name is that of `req.url`: of the header `Host`, or the one that the platform passes on.
 
-    Register it first, before what makes links. Health checks that ask by address need their address in the list. Raises
+    Register it first, before middleware that makes links. Health checks that ask by address need their address in the list. Raises
     OptionError.
     """
     options.named_env("trusted_hosts", env)

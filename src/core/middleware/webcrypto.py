@@ -1,7 +1,7 @@
 """Signatures of public keys, proven by the runtime's WebCrypto: PyJWT's own cryptography is native code, which no worker
 can load.
 
-Decided here: what each algorithm of JSON Web Tokens is in WebCrypto, and that a key is taken for its own algorithm alone.
+Decided here: the WebCrypto name of each algorithm of JSON Web Tokens, and that a key is taken for its own algorithm alone.
 It stands where PyJWT's algorithms stand, but for `verify`, which is awaited. https://www.w3.org/TR/WebCryptoAPI/
 """
 
@@ -30,7 +30,7 @@ class SubtleKey:
 
 
 class SubtleAlgorithm:
-    """One algorithm: what kind of key it wants, and how WebCrypto calls key and signature."""
+    """One algorithm: the kind of key it needs, and WebCrypto's names of key and signature."""
 
     __slots__ = ("_key", "_signature", "kty")
 
@@ -40,7 +40,7 @@ class SubtleAlgorithm:
         self._signature = signature
 
     def prepare_key(self, pem: bytes) -> SubtleKey:
-        """A key that is given as PEM ("BEGIN PUBLIC KEY"). Raises ValueError for what is not one."""
+        """A key that is given as PEM ("BEGIN PUBLIC KEY"). Raises ValueError for anything else."""
         from base64 import b64decode
 
         lines = pem.decode("ascii").strip().splitlines()
@@ -49,16 +49,16 @@ class SubtleAlgorithm:
         return SubtleKey("spki", b64decode("".join(lines[1:-1]), validate=True))
 
     def from_jwk(self, jwk: Mapping[str, Any]) -> SubtleKey:
-        """A key of a set (RFC 7517). Raises ValueError for one of another kind. What is in it is read when it is used."""
+        """A key of a set (RFC 7517). Raises ValueError for one of another kind. Its content is read when it is used."""
         if jwk.get("kty") != self.kty:
             raise ValueError(f"its kty is not {self.kty}")
-        # A private key in a public set is not ours to use, and what else it says of itself was asked before.
+        # A private key in a public set is not ours to use, and its other members were checked before.
         return SubtleKey("jwk", {name: str(jwk[name]) for name in _MEMBERS[self.kty] if name in jwk})
 
     async def verify(self, signed: bytes, key: SubtleKey, signature: bytes) -> bool:
         """Return True if `signature` is this key's of `signed`.
 
-        Raises what the runtime raises for a key that is none, and WeakKeyError for one of RSA that is too short.
+        Raises the runtime's own error for a key that is not one, and WeakKeyError for one of RSA that is too short.
         """
         import js
         from pyodide import ffi

@@ -1,1 +1,1 @@
-"""From a path to what was registered for it. This room knows no handlers."""
+"""From a path to the values registered for it. This room has nothing of handlers."""

@@ -81,7 +81,7 @@ class Pattern:
 
     @staticmethod
     def admits(index: int, source: str, other: Pattern) -> bool:
-        """Return True if the regular expression `source` certainly fits what `other` has at the index."""
+        """Return True if the regular expression `source` certainly fits the part of `other` at the index."""
         text = other.parts[index]
         return (index, source) in other.checks if text is None else re.fullmatch(source, text) is not None
 

@@ -7,7 +7,7 @@ the path itself, with the winner already decided. Among what is found the lowest
 shapes are kept in that order, so the search ends as soon as nothing earlier can come.
 
 Paths arrive as lists of decoded segments whose first is the empty text before the leading
-slash. What a match means is the caller's business: here it is a value of any type.
+slash. The meaning of a match is the caller's business: here it is a value of any type.
 
 A pattern with a regular expression stands in a shape of its own, which asks the expressions of those under the same
 texts, one after the other. Tables without such patterns have no such shape.
@@ -90,7 +90,7 @@ def _key_of(places: tuple[int, ...]) -> Callable[[list[str]], object]:
 
 
 class _CheckedLeaves(dict[object, Leaf[T]]):
-    """The patterns of one shape by their texts, where what is asked for are the segments of a path."""
+    """The patterns of one shape by their texts, looked up by the segments of a path."""
 
     __slots__ = ("_key",)
 
@@ -209,7 +209,7 @@ class Table(Generic[T]):
                 for (size, _, rest, _), shape in self._shapes.items()
                 if size == length or (rest and size < length)
             ]
-            # A client chooses how long its paths are; what is kept for that is bounded.
+            # A client chooses how long its paths are; the memory kept for that is bounded.
             if len(self._by_length) < 64:
                 self._by_length[length] = shapes
         return shapes
