@@ -10,7 +10,7 @@ STAMP  := .make
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: lock help dev test static check lint types types-mypy types-pyright types-public typing unit runtime docs docs-serve bench traces fuzz schema keys format clean mypy-range
+.PHONY: lock help dev test static check lint types types-mypy types-pyright types-public typing unit runtime docs docs-serve links bench traces fuzz schema keys format clean mypy-range
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | awk -F ':.*?## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -141,6 +141,9 @@ traces: $(STAMP)/dev-tools  ## Replay a folder of recorded traces: make traces D
 
 docs: $(STAMP)/dev-tools  ## Build the documentation, strictly
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --site-dir site
+
+links: docs  ## Ask for every address elsewhere that the documentation links to
+	$(BIN)/python -m tests.support.links site
 
 docs-serve: $(STAMP)/dev-tools  ## Show the documentation while writing it
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve

@@ -8,8 +8,6 @@ import pytest
 from tests.explorer.browser import needs_chromium
 from tests.support.site import browser, served
 
-ROOT = Path(__file__).parents[2]
-
 pytestmark = [pytest.mark.slow, needs_chromium]
 
 
