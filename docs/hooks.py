@@ -40,6 +40,7 @@ EXAMPLES = {
     "checks": '{ core-scan = "warning" }',
 }
 """Values of keys that say more than a value of their type would."""
+DIAGRAM = r"^!\[[^\]]*\]\((?:\.\./)?assets/(life-of-\w+-\w+|rooms|one-application|durable-object-room|types-to-handlers)\.svg\)$"
 SHOWN = ("raw, µs", "core", "starlette", "litestar", "fastapi")
 """The rows of the first table of measurements that the front page has."""
 
@@ -91,8 +92,20 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
     markdown = re.sub(r"^\{\{ help: ([\w-]+) \}\}$", lambda found: help_of(found[1]), markdown, flags=re.MULTILINE)
     markdown = re.sub(r"^\{\{ overview \}\}$", lambda found: overview(), markdown, flags=re.MULTILINE)
     markdown = re.sub(r"^\{\{ names \}\}$", lambda found: every_name(), markdown, flags=re.MULTILINE)
+    markdown = re.sub(DIAGRAM, lambda found: diagram(found[1]), markdown, flags=re.MULTILINE)
     page = markdown
     return re.sub(r"^\{\{ imports \}\}$", lambda found: imports(page), markdown, flags=re.MULTILINE)
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """Called by MkDocs for every page that was made. A table's empty corner is not a heading of anything."""
+    return re.sub(r"<th( style=\"[^\"]*\")?></th>", r"<td\1></td>", html)
+
+
+def diagram(name: str) -> str:
+    """A drawing of `diagrams.py` as a part of the page, whose colours it has; a picture of another kind stays a picture."""
+    svg = (HERE / "assets" / f"{name}.svg").read_text("utf-8")
+    return f'<figure class="drawn" tabindex="0" markdown="0">{svg.strip()}</figure>'
 
 
 def figures() -> str:

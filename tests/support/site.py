@@ -23,11 +23,17 @@ KINDS = {
     "front": "",
     "tutorial": "tutorial/accounts/",
     "how-to": "how-to/durable-objects/",
+    "drawing": "how-to/queues/",
     "index": "how-to/",
-    "reference": "reference/configuration/",
-    "api": "reference/api/app/",
+    "keys": "reference/configuration/",
+    "names": "reference/api/",
+    "class": "reference/api/app/",
+    "binding": "reference/api/kv/",
+    "middleware": "reference/middleware/cors/",
+    "command-line": "reference/command-line/",
     "finding": "reference/checks/core-params/",
     "explanation": "explanation/performance/",
+    "questions": "explanation/questions/",
     "missing": "404.html",
 }
 
@@ -77,6 +83,12 @@ def keep_pictures(site: Path, folder: Path) -> None:
                 for kind, path in KINDS.items():
                     page.goto(address + path)
                     page.screenshot(path=folder / f"{kind}-{scheme}-{device}.png", full_page=kind == "front")
+                page.goto(address)
+                if device == "phone":
+                    page.locator("label[for=__search]").first.click()
+                page.locator(".md-search__input").first.press_sequentially("kv_binding")
+                page.wait_for_selector(".md-search-result__item")
+                page.screenshot(path=folder / f"search-{scheme}-{device}.png")
                 page.close()
 
 
