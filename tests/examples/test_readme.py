@@ -102,3 +102,12 @@ def test_the_addresses_that_the_readme_names_are_those_of_core_dev() -> None:
     assert re.search(r"^EXAMPLE \?= users$", makefile, re.MULTILINE)
     assert re.search(r"^dev:.*\n\t@cd examples/\$\(EXAMPLE\) && \S*core dev$", makefile, re.MULTILINE)
     assert set(re.findall(r"http://127\.0\.0\.1:(\d+)", README)) == {"8787"}
+
+
+def test_every_row_that_a_run_of_a_peer_decides_has_its_run_beside_it() -> None:
+    runs = (Path(__file__).parent / "peers.md").read_text("utf-8")
+    rows = re.findall(r"^\| ([a-z][^|]+) \| ", README, re.MULTILINE)
+    decided = ("a parameter that the path does not have", "bindings in a test", "run-time dependencies")
+    assert all(row in rows and f"| {row}, " in runs for row in decided)
+    assert "4.13.19" in runs
+    assert "hono@4.13.19" in (ROOT / "Makefile").read_text("utf-8"), "Hono is another version: run peers.md again"
