@@ -19,7 +19,7 @@ from core.analysis.nodes import (
     own_class,
     request_parameter,
 )
-from core.analysis.queries import RUNS, batch_problems, bind_problems, prepare_problems, run_problems
+from core.analysis.queries import RUNS, batch_problems, bind_problems, prepare_problems, run_problems, value_of_row
 from core.analysis.reader import Reader
 from core.analysis.rows import given_value, row_fields, row_kinds
 from core.analysis.sources import Sources
@@ -27,7 +27,7 @@ from core.analysis.syntax import REQUESTS, Node, SyntaxTrees
 from core.config.model import Binding, Configuration
 from core.sql.analysis import Statement
 from core.sql.parameters import Given
-from core.sql.rows import Kind, RowField
+from core.sql.rows import Kind, RowField, check_value
 from core.sql.schema import Schema, blank_schema, schema_of
 
 __all__ = ["Databases"]
@@ -73,6 +73,27 @@ class Databases:
                 yield from run_problems(self, call)
             case _:
                 pass
+
+    def value_problem(self, statement: Node) -> Problem[Node] | None:
+        """`name: int = await statement.first("name")`, and the same behind `return`: the column against the annotation."""
+        match statement.node:
+            case ast.AnnAssign(annotation=annotation, value=ast.Await(value=call)):
+                pass
+            case ast.Return(value=ast.Await(value=call)):
+                function = statement.scope.node
+                returns = function.returns if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) else None
+                if returns is None:
+                    return None
+                annotation = returns
+            case _:
+                return None
+        found = value_of_row(self, Node(call, statement.scope))
+        if found is None:
+            return None
+        label, read, method, name = found
+        kinds = row_kinds(self.reader, annotation, statement.scope)
+        message = check_value(read, method, name, ast.unparse(annotation), kinds)
+        return Problem("core-sql", f"{label}: {message}", Node(call, statement.scope)) if message is not None else None
 
     # -- the interface of `core.analysis.front_end`
 

@@ -77,6 +77,8 @@ class ModuleRules:
                 self._report(problem)
         elif isinstance(node.node, ast.Attribute):
             self._report(stub_problem(self.databases, node))
+        elif isinstance(node.node, ast.AnnAssign | ast.Return):
+            self._report(self.databases.value_problem(node))
 
     def _add(self, code: Code, message: str, module: Module, node: ast.expr | ast.stmt) -> None:
         """Note a finding at a node."""

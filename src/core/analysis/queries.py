@@ -25,6 +25,7 @@ __all__ = [
     "prepare_problems",
     "row_messages",
     "run_problems",
+    "value_of_row",
 ]
 
 NodeT = TypeVar("NodeT")
@@ -120,6 +121,17 @@ def run_problems(front_end: QueryFrontEnd[NodeT], call: NodeT) -> Iterator[Probl
         label, statement = found
         for message in row_messages(front_end, statement, parts.arguments[0]):
             yield Problem("core-sql", f"{label}: {message}", parts.arguments[0])
+
+
+def value_of_row(front_end: QueryFrontEnd[NodeT], call: NodeT) -> tuple[str, Statement, str, str] | None:
+    """The database, the statement, the method and the column of `statement.first("name")`."""
+    parts = front_end.method_call(call)
+    if parts is None or parts.name not in ("first", "one") or not parts.arguments:
+        return None
+    name = front_end.string_of(parts.arguments[0])
+    chain = chain_of(front_end, parts.receiver) if name is not None else None
+    found = front_end.statement_of(chain.prepare) if chain is not None else None
+    return (*found, parts.name, name) if found is not None and name is not None else None
 
 
 def _unbound(

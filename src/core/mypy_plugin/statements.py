@@ -18,18 +18,18 @@ from mypy.nodes import (
     Node,
 )
 from mypy.plugin import CheckerPluginInterface, MethodContext, MethodSigContext
-from mypy.types import FunctionLike, Instance, Type, get_proper_type
+from mypy.types import CallableType, FunctionLike, Instance, NoneType, Type, UnionType, get_proper_type
 
-from core.analysis.findings import is_wanted
+from core.analysis.findings import is_wanted, level_of
 from core.analysis.front_end import Problem
-from core.analysis.queries import batch_problems, bind_problems, chain_of, prepare_problems, run_problems
+from core.analysis.queries import batch_problems, bind_problems, chain_of, prepare_problems, run_problems, value_of_row
 from core.analysis.settings import Project
 from core.mypy_plugin.index import Index
 from core.mypy_plugin.location import index_here, tell, type_of, unwatched
 from core.mypy_plugin.types import BINDINGS, given_value, has_base, kinds_of, named_type, row_fields, shown
 from core.sql.analysis import Statement
 from core.sql.parameters import Given
-from core.sql.rows import Kind, RowField
+from core.sql.rows import Kind, RowField, value_kinds
 from core.sql.schema import blank_schema
 
 __all__ = ["asked", "batched", "bound", "prepared", "run", "typed"]
@@ -142,12 +142,38 @@ def run(project: Project, ctx: MethodSigContext) -> FunctionLike:
     """`.first(T)`, `.all(T)`, `.run()` and `.raw()`: values are bound, and the rows fit `T`."""
     signature = ctx.default_signature
     # Each overload is asked for by itself; the one without a required argument stands for the call.
+    if isinstance(ctx.context, CallExpr) and _takes_column(signature):
+        return _with_value(project, ctx, signature, ctx.context)
     required = ARG_POS in signature.arg_kinds or ARG_NAMED in signature.arg_kinds
     if not required and isinstance(ctx.context, CallExpr):
         queries = _Queries(project, ctx.api)
         if ctx.context not in queries.index.settled:
             queries.report(run_problems(queries, ctx.context))
     return signature
+
+
+def _takes_column(signature: CallableType) -> bool:
+    first = get_proper_type(signature.arg_types[0]) if signature.arg_types else None
+    return isinstance(first, Instance) and first.type.fullname == "builtins.str"
+
+
+def _with_value(project: Project, ctx: MethodSigContext, signature: CallableType, call: CallExpr) -> CallableType:
+    """`first("name")`, with the type of the statement's column, where that is known, in the place of Any."""
+    returned = get_proper_type(signature.ret_type)
+    queries = _Queries(project, ctx.api)
+    found = value_of_row(queries, call)
+    if found is None or not isinstance(returned, Instance) or not returned.args:
+        return signature
+    if level_of("core-sql", project.configured_for(ctx.api.path).configurations, ctx.api.path) == "off":
+        return signature
+    kinds = value_kinds(found[1], found[3], one=found[2] == "one")
+    if kinds is None:
+        return signature
+    types = [
+        NoneType() if kind == "none" else ctx.api.named_generic_type(f"builtins.{kind}", []) for kind in sorted(kinds)
+    ]
+    result = Instance(returned.type, [*returned.args[:-1], UnionType.make_union(types)])
+    return signature.copy_modified(ret_type=result)  # pyright: ignore[reportUnknownMemberType]  # some of its parameters have no types
 
 
 def asked(project: Project, call: CallExpr, index: Index) -> tuple[str, Statement] | None:

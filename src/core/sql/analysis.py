@@ -57,13 +57,14 @@ class Statement:
 
     `takes` is the number of values to bind, None where that is not known. `columns` are those of its rows: none at
     all for a statement without rows, None where that is not known. `slots` are the places of its parameters, as far as
-    they are understood.
+    they are understood. `certain`: it gives a row for certain; None where that is not known.
     """
 
     problems: tuple[SqlProblem, ...] = ()
     takes: int | None = None
     columns: tuple[Column, ...] | None = None
     slots: tuple[Slot, ...] = ()
+    certain: bool | None = None
 
     def column(self, name: str) -> Column | None:
         """The column of that name; of several, the last one, as in a row."""
@@ -160,7 +161,9 @@ class StatementAnalysis:
             self._say(message, first)
         if self.problems:
             return self._finish(takes)
-        return Statement(takes=takes, columns=with_values(self._columns(), values), slots=values.slots)
+        return Statement(
+            takes=takes, columns=with_values(self._columns(), values), slots=values.slots, certain=values.certain
+        )
 
     def _judge_run(self) -> None:
         """Find what SQLite only refuses when it runs: long patterns, and pragmas read as tables."""

@@ -11,7 +11,18 @@ if TYPE_CHECKING:
     from core.sql.analysis import Statement
     from core.sql.columns import Column, Storage
 
-__all__ = ["Kind", "RowField", "check_column", "check_row", "check_scalar", "check_values", "field_type", "misfit"]
+__all__ = [
+    "Kind",
+    "RowField",
+    "check_column",
+    "check_row",
+    "check_scalar",
+    "check_value",
+    "check_values",
+    "field_type",
+    "misfit",
+    "value_kinds",
+]
 
 Kind = Literal["int", "float", "bool", "str", "date", "bytes", "json", "none", "any"]
 """The kinds of values a field accepts. `date` covers everything read from a string: dates, times, UUIDs; `json` for lists and objects,
@@ -28,6 +39,13 @@ _FROM: Final[dict[str, frozenset[Storage]]] = {
     "none": frozenset(),
 }
 _FITS: Final[dict[Storage, Kind]] = {"integer": "int", "real": "float", "text": "str", "blob": "bytes"}
+_TAKES: Final[dict[Kind, frozenset[Kind]]] = {
+    "int": frozenset(["int", "float"]),
+    "float": frozenset(["float"]),
+    "str": frozenset(["str"]),
+    "bytes": frozenset(["bytes"]),
+    "none": frozenset(["none"]),
+}
 _SHOWN: Final[dict[Storage, str]] = {"integer": "an integer", "real": "a real", "text": "a text", "blob": "a blob"}
 _ORDER: Final[tuple[Kind, ...]] = ("bool", "int", "float", "str", "bytes")
 _DATED: Final[frozenset[Storage]] = frozenset(["integer", "real", "text"])
@@ -98,6 +116,35 @@ def check_scalar(statement: Statement, shown: str, kinds: frozenset[Kind]) -> st
     if statement.problems or not kinds or kinds & {"any", "json"}:
         return None
     return f'a row is an object, and never {shown}. Ask for one column by its name: first("column")'
+
+
+def value_kinds(statement: Statement, name: str, *, one: bool) -> frozenset[Kind] | None:
+    """Return the kinds of values that `first("name")` gives, or `one("name")`; None where that is not known."""
+    column = statement.column(name)
+    if column is None or statement.problems or statement.certain is None:
+        return None
+    parts = column.arms or (column,)
+    if not all(part.storage for part in parts):
+        return None
+    kinds: set[Kind] = {_FITS[storage] for part in parts for storage in part.storage}
+    if column.null or not (one or statement.certain):
+        kinds.add("none")
+    elif not column.never:
+        return None
+    return frozenset(kinds)
+
+
+def check_value(statement: Statement, call: str, name: str, shown: str, kinds: frozenset[Kind]) -> str | None:
+    """Return the mistake in giving `first("name")` to what is annotated as `shown`, or None. `call` is `first` or `one`."""
+    given = value_kinds(statement, name, one=call == "one")
+    if given is None or not kinds or "any" in kinds:
+        return None
+    wrong = [kind for kind in given if not _TAKES[kind] & kinds]
+    if not wrong:
+        return None
+    type_ = " | ".join([kind for kind in _ORDER if kind in given] + (["None"] if "none" in given else []))
+    fix = f', or call one("{name}")' if wrong == ["none"] and call == "first" else ""
+    return f'{call}("{name}") is {type_}, which {shown} cannot hold. Make it {type_}{fix}'
 
 
 def _mismatch(title: str, column: Column, field: RowField) -> str | None:

@@ -97,7 +97,9 @@ class Schema(SchemaReader):
                 item = read.clauses.items[number]
                 table = self.migrated.tables[item.name]
                 columns.append(self.column(name, table, at, why.null(name, table, table.columns[at], item)))
-        return Statement(takes=read.takes, columns=with_values(tuple(columns), values), slots=values.slots)
+        return Statement(
+            takes=read.takes, columns=with_values(tuple(columns), values), slots=values.slots, certain=values.certain
+        )
 
     def analyse_fully(self, sql: str) -> Statement:
         """Return all that can be said about any text."""

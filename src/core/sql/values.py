@@ -103,12 +103,14 @@ class Slot(NamedTuple):
 @attrs.frozen
 class Values:
     """The facts about a statement. `columns` is None where its rows are not understood; `missing` and `nulls` are the NOT
-    NULL columns that it leaves out, and that it writes NULL into."""
+    NULL columns that it leaves out, and that it writes NULL into. `certain`: it gives a row for certain, None where that
+    is not known."""
 
     columns: tuple[Value, ...] | None = None
     slots: tuple[Slot, ...] = ()
     missing: tuple[str, ...] = ()
     nulls: tuple[str, ...] = ()
+    certain: bool | None = None
 
 
 _UNKNOWN: Final = Value()
@@ -118,7 +120,10 @@ _NOTHING: Final = Values()
 def values_of(text: str, tokens: Sequence[Token], tables: Mapping[str, TableInfo]) -> Values:
     """Return what is known of a statement that SQLite compiles; nothing where it is not understood."""
     try:
-        return _Evaluation(tables).statement(read_statement(text, tokens))
+        values = _Evaluation(tables).statement(read_statement(text, tokens))
+        if values.certain and any(token.word == "NOTHING" for token in tokens):
+            return attrs.evolve(values, certain=False)
+        return values
     except (Unclear, RecursionError):
         return _NOTHING
 
@@ -308,7 +313,7 @@ class _Evaluation:
         if isinstance(statement, Query):
             self.named.query(statement)
             columns = self.query(statement, None)
-            return Values(tuple(value for _, value in columns), tuple(self.slots))
+            return Values(tuple(value for _, value in columns), tuple(self.slots), certain=_gives_row(statement))
         insert = statement if isinstance(statement, Insert) else None
         change = statement.change if isinstance(statement, Insert) else statement
         return self.change(change, insert)
@@ -358,7 +363,9 @@ class _Evaluation:
                 for name, value in entry.columns.items()
             }
             returned = tuple(value for _, value in self.listed(change.returning, _Scope([entry])))
-        return Values(returned if change.returning else (), tuple(self.slots), missing, tuple(nulls))
+        written_out = insert is not None and (insert.query is None or any(core.rows for core in insert.query.cores))
+        certain = written_out and change.where is None and change.action != "IGNORE"
+        return Values(returned if change.returning else (), tuple(self.slots), missing, tuple(nulls), certain)
 
     def insert(self, insert: Insert, table: TableInfo) -> tuple[tuple[str, ...], list[str]]:
         """Read what is inserted: the columns that are left out, and those that NULL is written into."""

@@ -165,7 +165,7 @@ async def update_article(req: Request[Env, User], res: Response) -> None:
     )
     slug = None if change.title is KEEP else slug_of(change.title)
     tags = None if change.tagList is KEEP else tags_of(change.tagList)
-    new_slug = await statement.bind(change.title, slug, change.description, change.body, tags, article_id).first("slug")
+    new_slug = await statement.bind(change.title, slug, change.description, change.body, tags, article_id).one("slug")
     res.json(await article(req.env, new_slug, req.user.id))
 
 
