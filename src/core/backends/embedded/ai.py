@@ -167,7 +167,7 @@ class EmbeddedAi(Hookable):
         """Not embedded. See `Ai.gateway`."""
         _not_embedded("gateways")
 
-    # ------------------------------------------------------------------ what a fake answers instead
+    # ------------------------------------------------------------------ methods that a fake answers instead
 
     async def answer(self, model: str, inputs: Mapping[str, Any], headers: Mapping[str, str]) -> Any:
         """The answer of a model, in the platform's shape."""

@@ -1,9 +1,9 @@
-"""Values that JSON has no type for, as bytes and back: what the platform's structured clone does for its storage.
+"""Values that JSON has no type for, as bytes and back, as the platform's structured clone makes them for its storage.
 
-Decided here: which Python values can be stored in a Durable Object or sent as `v8`, and what comes back for them.
+Decided here: which Python values can be stored in a Durable Object or sent as `v8`, and the values that come back for them.
 None, bool, int, float (NaN and infinities included), str, bytes, datetime, list, dict, set. Tuples come back as lists
-and attrs objects as dicts: what is stored has no class. The text is JSON, with an object {"$": kind, "v": …} for
-what JSON lacks; nothing that is read back can run code, as pickle's bytes could.
+and attrs objects as dicts: stored values have no class. The text is JSON, with an object {"$": kind, "v": …} for
+values that JSON lacks; nothing that is read back can run code, as pickle's bytes could.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ __all__ = ["CloneError", "clone", "dump", "load"]
 
 
 class CloneError(ValueError):
-    """A value that cannot be copied, with the way to it and what to do."""
+    """A value that cannot be copied, with the way to it and how to fix it."""
 
 
 def dump(value: Any) -> bytes:
     """`value` as bytes. Raises CloneError for what cannot be copied: functions, open files, classes, cycles, and what is
     nested deeper than `core.http.json.MAX_DEPTH`, as JSON may be.
     """
-    # What is bytes or text already stays so, and as large as it is.
+    # Bytes and strings stay as they are, and as large.
     if type(value) is bytes:
         return b"B" + value
     if type(value) is str:
@@ -114,7 +114,7 @@ def _tag_container(value: Any, path: str, above: list[int]) -> Any:
 
 
 def _plain(value: Any, what: str, path: str) -> Any:
-    """A key of a dict or an item of a set: what JavaScript's Map and Set find again by its value."""
+    """A key of a dict or an item of a set: a value that JavaScript's Map and Set find again."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     raise CloneError(f"{what} of {path} is of type {type(value).__name__}. Use None, bool, int, float or str there")
@@ -157,8 +157,8 @@ def _untag(value: Any) -> Any:
 def copy_value(value: Any, path: str = "the value", depth: int = 0) -> Any:
     """A copy for another object in the same process: like `clone`, but tuples and attrs objects keep their class.
 
-    What goes between two Durable Objects shares nothing, as if there were machines between them, and yet has the types
-    that their methods are annotated with. Raises CloneError for what could not go.
+    A value between two Durable Objects shares nothing, as if there were machines between them, and yet has the types
+    that their methods are annotated with. Raises CloneError for a value that cannot be copied.
     """
     whole = value  # not narrowed by what follows
     if value is None or isinstance(value, (bool, int, float, str, bytes, datetime, date)):

@@ -18,7 +18,7 @@ class StoreError(DeveloperError):
     """A file of the store cannot be read or written: the disk is full, the file damaged, not a database, read-only.
 
     Opening a store raises it as it is; a call of a binding raises that binding's own error, with this text in it.
-    `reason` is what SQLite or the system said, `code` SQLite's name for it.
+    `reason` is the message of SQLite or the system, `code` SQLite's name for it.
     """
 
     def __init__(self, text: str, reason: str, code: str) -> None:
@@ -67,12 +67,12 @@ _SYSTEM: Final[Mapping[int | None, int]] = {
     errno.EISDIR: sqlite3.SQLITE_CANTOPEN,
     errno.EEXIST: sqlite3.SQLITE_CANTOPEN,
 }
-# A virtual table's own complaint of what it was told to do: the statement's mistake, not the file's.
+# A virtual table's own error about a statement: the statement's mistake, not the file's.
 _CORRUPT_VIRTUAL_TABLE: Final = 267
 
 
 def store_error(location: str | os.PathLike[str], error: BaseException) -> StoreError | None:
-    """The StoreError for what SQLite or the system raised; None where the statement is at fault, or another process."""
+    """The StoreError for an error of SQLite or the system; None where the statement is at fault, or another process."""
     match error:
         case OSError():
             code, reason = _SYSTEM.get(error.errno, sqlite3.SQLITE_IOERR), error.strerror or str(error)
@@ -88,7 +88,7 @@ def store_error(location: str | os.PathLike[str], error: BaseException) -> Store
 
 @contextmanager
 def on_disk(location: str | os.PathLike[str]) -> Generator[None]:
-    """Raise StoreError for what goes wrong with the files at `location` meanwhile."""
+    """Raise StoreError for errors of the files at `location` meanwhile."""
     try:
         yield
     except (OSError, sqlite3.Error) as error:

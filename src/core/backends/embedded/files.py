@@ -1,4 +1,4 @@
-"""Large values as files beside a database: what an acknowledged write survives, and what a killed process leaves.
+"""Large values as files beside a database: an acknowledged write survives, and leftovers of a killed process are deleted.
 
 A file is written whole, down to the disk, before the row that names it; this file knows no binding.
 """
@@ -90,7 +90,7 @@ class Files:
             (self.folder / name).unlink(missing_ok=True)
 
     def sweep(self, named: Callable[[], Iterable[str]]) -> int:
-        """Delete what no row names, and return how many files that were. Call it inside a writing transaction.
+        """Delete the files that no row names, and return how many files that were. Call it inside a writing transaction.
 
         Inside one, no other process can be between `publish` and its commit. A temporary file is another process's
         work until it is an hour old.

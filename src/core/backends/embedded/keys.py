@@ -1,6 +1,6 @@
 """Keys in the order of their bytes: the end of a prefix, and the key that a list's cursor means.
 
-What KV and R2 decide alike. This file knows no table.
+The rules that KV and R2 share. No table is used here.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ async def late(
 async def changed(
     database: EmbeddedD1Database, migrations: Sequence[Migration], *, table: str = TABLE
 ) -> list[Migration]:
-    """The migrations that do something else than what was applied under their name. Changes nothing.
+    """The migrations that differ from the one that was applied under their name. Changes nothing.
 
     Known of what was applied here and on disk: what the platform's own tool applied has no hash, and is never changed.
     """
@@ -99,7 +99,7 @@ def changed_in(file: Path, migrations: Sequence[Migration], *, table: str = TABL
 
 
 def _hashes_sql(table: str) -> str:
-    # Only what counts as applied: the record may have been taken back by hand.
+    # Only migrations that count as applied: the record may have been taken back by hand.
     return f"SELECT name, sha256 FROM {_quoted(table + HASHES)} WHERE name IN (SELECT name FROM {_quoted(table)})"
 
 
@@ -115,7 +115,7 @@ async def apply(
     table: str = TABLE,
     progress: Callable[[Migration, int, int], None] | None = None,
 ) -> list[Migration]:
-    """Apply what is pending, in order, and return it.
+    """Apply the pending migrations, in order, and return them.
 
     `progress(migration, index, count)` is called before each, `index` from 1. Raises `MigrationError` at the first
     that fails: it has changed nothing, and those before it stay applied.

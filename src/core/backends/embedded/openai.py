@@ -1,4 +1,4 @@
-"""A server that speaks OpenAI's API: what it is asked for a run, and its answers in the shapes of the platform's models.
+"""A server with OpenAI's API: its requests for a run, and its answers in the shapes of the platform's models.
 
 httpx (`core-edge[dev]`) sends the requests; an answer can be read while the model still writes it.
 https://platform.openai.com/docs/api-reference
@@ -41,7 +41,7 @@ _GENERATION: Final = (
 class AiServer:
     """A server that speaks OpenAI's API, and which of its models stands for one of the platform's.
 
-    `url` is what comes before `/chat/completions`: `http://127.0.0.1:11434/v1` for Ollama. `models` maps the
+    `url` is the address before `/chat/completions`: `http://127.0.0.1:11434/v1` for Ollama. `models` maps the
     platform's names to the server's; a name that is not in it goes to `model`, or as it is when there is none.
     `timeout`: seconds to wait for the next piece of an answer.
     """

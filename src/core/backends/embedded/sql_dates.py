@@ -1,6 +1,6 @@
 """SQL's own dates from a test's clock: `CURRENT_TIMESTAMP`, `datetime('now')` and their like, and where SQLite has none.
 
-SQLite refuses the time of day in a CHECK, a generated column and an index, since what they say of a row must not change
+SQLite refuses the time of day in a CHECK, a generated column and an index, since their result for a row must not change
 with time: not when the table is made, but when a row is written. It knows by who calls; a function of ours cannot. So
 the schema's text is read after each change, and writes to a table with such an expression are denied. One difference
 remains: an expression that would not have been evaluated (`x IS NULL OR x < date('now')`) is denied as well.
@@ -23,7 +23,7 @@ _TIME_AT: Final = {"date": 0, "time": 0, "datetime": 0, "julianday": 0, "unixepo
 
 
 class Dates:
-    """The clock of a connection's SQL. `denied` is what SQLite would have said of the write that was denied last."""
+    """The clock of a connection's SQL. `denied` is SQLite's message for the write that was denied last."""
 
     def __init__(self, connection: sqlite3.Connection, clock: Clock) -> None:
         self.denied: str | None = None
@@ -33,7 +33,7 @@ class Dates:
         self.judge()
 
     def judge(self) -> str | None:
-        """Read the schema anew. Gives what SQLite says of an expression that a row there is already cannot have."""
+        """Read the schema anew. Gives SQLite's message for an expression that a row there is already cannot have."""
         schema = self._connection.execute(
             "SELECT type, tbl_name, sql FROM sqlite_master WHERE type IN ('table', 'index') AND sql IS NOT NULL"
         ).fetchall()

@@ -1,7 +1,7 @@
 """The storage of embedded bindings: SQLite databases and files in one directory, or memory.
 
-A `Store` gives one `Database` for each binding of a kind, and one `Files` beside it for what is too large
-for a row. Decided here: what an acknowledged write survives, how two processes share a directory, and
+A `Store` gives one `Database` for each binding of a kind, and one `Files` beside it for values too large
+for a row. Decided here: the failures that an acknowledged write survives, how two processes share a directory, and
 how long one waits for the other. This file knows no binding.
 
 Every statement runs on the event loop's own thread: SQLite answers in microseconds, a hop to another thread
@@ -37,7 +37,7 @@ _CACHED_STATEMENTS: Final = 512
 class Database:
     """One SQLite database: a file that other processes may have open too, or memory.
 
-    Writes are in WAL mode with `synchronous=NORMAL`: what was acknowledged survives the end of the process, however
+    Writes are in WAL mode with `synchronous=NORMAL`: acknowledged writes survive the end of the process, however
     it ends, and a power failure leaves the database whole, though it may lose its last writes.
     """
 
@@ -46,7 +46,7 @@ class Database:
     def __init__(self, path: Path | None, *, timeout: float = BUSY_TIMEOUT) -> None:
         self.path: Path | None = path
         self.timeout: float = timeout
-        # What a kind of binding keeps with its connection, whichever object of the binding asks.
+        # The data that a kind of binding keeps with its connection, whichever object of the binding asks.
         self.engine: Any = None
         # autocommit: transactions are begun here, by name, and never by the sqlite3 module.
         with on_disk(self.location):

@@ -1,4 +1,4 @@
-"""The embedded version: what runs here was never uploaded, so its id is made up when it starts."""
+"""The embedded version: a program that runs here was never uploaded, so its id is made up when it starts."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Statements on one connection: what the platform puts around SQLite.
+"""Statements on one connection: the platform's layer around SQLite.
 
-SQLite does the work. Decided here is where a transaction begins and ends, what is measured of a statement, and the
-words of every error; what is refused stands in `core.sql.rules`. Recordings of all of it are in `tests/traces`. A
+SQLite does the work. Decided here is where a transaction begins and ends, the measurements of a statement, and the
+words of every error; the refusals are in `core.sql.rules`. Recordings of all of it are in `tests/traces`. A
 Durable Object's SQL runs here too.
 
 One file, since it is one class over one connection, whose transaction every method has to keep in order.
@@ -66,7 +66,7 @@ def engine_of(database: Database, clock: Clock, *, keeps_infinity: bool = False)
 
 
 class Engine:
-    """Statements on one connection, each inside what the platform allows."""
+    """Statements on one connection, each inside the platform's limits."""
 
     def __init__(self, database: Database, clock: Clock, *, keeps_infinity: bool = False) -> None:
         self.database = database
@@ -160,7 +160,7 @@ class Engine:
         return self._plan(sql).blank
 
     def inside(self, sql: str, values: tuple[Any, ...]) -> Answer:
-        """Run one text inside a transaction of the caller's. What was done before a statement that fails stays done."""
+        """Run one text inside a transaction of the caller's. The work before a statement that fails stays done."""
         plan = self._plan(sql)
         try:
             if plan.reading and len(plan.steps) == 1:
@@ -169,7 +169,7 @@ class Engine:
                 except sqlite3.OperationalError as error:
                     if not str(error).startswith(_DECODING):
                         raise
-            # What writes is not run twice.
+            # A statement that writes is not run twice.
             with self._replacing_text():
                 return self._query(plan, values)
         finally:
@@ -270,7 +270,7 @@ class Engine:
         return columns, rows, numbers
 
     def _run(self, step: Step, values: tuple[Any, ...], reading: bool) -> Answer:
-        """Run one statement. This is what every query waits for, so it calls little and looks up nothing twice."""
+        """Run one statement. Every query waits for it, so it calls little and looks up nothing twice."""
         connection = self._connection
         now = self._now
         read = None if self.reads is None else self.reads.count(step, values, self._schema)
@@ -414,7 +414,7 @@ class Engine:
             return f"{message}: {name}"
         return f"{message}: {name} (extended: {NEWER_CODES.get(code) or error.sqlite_errorname})"
 
-    # ------------------------------------------------------------------ what is allowed
+    # ------------------------------------------------------------------ statements that are allowed
 
     def _authorize(
         self, action: int, first: str | None, second: str | None, database: str | None, _: str | None
@@ -428,7 +428,7 @@ class Engine:
 
 
 def _harden(connection: sqlite3.Connection) -> None:
-    """Tell SQLite what Python 3.12 can tell it: double quotes are for names, and its own tables are not to be edited."""
+    """Set the options of SQLite that Python 3.12 can set: double quotes are for names, and its own tables are not to be edited."""
     settings = cast("Any", sqlite3)
     for name, value in (
         ("SQLITE_DBCONFIG_DQS_DML", False),

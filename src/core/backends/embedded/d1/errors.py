@@ -54,9 +54,9 @@ class Refused(Exception):
 
 
 def d1_error(prefix: str, message: str, *, cause: str | None = None) -> D1Error:
-    """The error of a call: `prefix` is the code that begins it; `cause`, by default, what follows the code."""
+    """The error of a call: `prefix` is the code that begins it; `cause`, by default, the rest of the message."""
     error = D1Error(prefix + message)
-    # The message without the code that begins it; of an exec, what follows the code.
+    # The message without the code that begins it; of an exec, the rest of the message.
     if cause is None:
         cause = prefix.partition(": ")[2] + message
     error.cause_message = cause

@@ -1,4 +1,4 @@
-"""Values on their way into SQLite and out of it: what JavaScript's numbers can hold."""
+"""Values on their way into SQLite and out of it, within the range of JavaScript's numbers."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class AlarmSchedule:
         database.insist(self._set_up)
 
     def start(self) -> None:
-        """Plan what was noted before. Call it with the event loop running."""
+        """Plan the alarm that was noted before. Call it with the event loop running."""
         rows = self._database.connection.execute("SELECT object, name, time FROM alarms").fetchall()
         for digits, name, time in rows:
             self.plan(ObjectId(digits, name), time)

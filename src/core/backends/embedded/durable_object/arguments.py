@@ -47,7 +47,7 @@ def encode_value(value: Any) -> bytes:
 
 
 def to_milliseconds(time: object) -> int:
-    """The time of an alarm, in milliseconds since 1970. Raises DurableObjectTypeError for what is not a time."""
+    """The time of an alarm, in milliseconds since 1970. Raises DurableObjectTypeError for anything but a time."""
     if isinstance(time, datetime):
         if time.tzinfo is None:
             raise DurableObjectTypeError(f"{time!r} has no time zone. Write datetime(..., tzinfo=timezone.utc)")

@@ -42,7 +42,7 @@ _JURISDICTIONS: Final[Sequence[DurableObjectJurisdiction | None]] = (None, "eu",
 
 
 def id_from_name(namespace: str, jurisdiction: DurableObjectJurisdiction | None, name: str) -> ObjectId:
-    """The id of a name. Raises DurableObjectTypeError for what is not a str."""
+    """The id of a name. Raises DurableObjectTypeError for anything but a str."""
     if not isinstance(name, str):
         raise DurableObjectTypeError(f"The name of a Durable Object must be a str, not {type(name).__name__}")
     key = _key(namespace, jurisdiction)

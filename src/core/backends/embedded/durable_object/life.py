@@ -1,8 +1,8 @@
-"""The life of one object: the calls that run in it, what makes others wait, and what a reset does to them.
+"""The life of one object: the calls that run in it, the reasons for others to wait, and the effect of a reset on them.
 
 Calls run in the event loop's thread, so an object is never in two threads. A call that waits for something else
 (another object, a timer) lets others in meanwhile; while a critical section runs, no other call begins. An answer
-leaves only after what was written is kept (the platform's output gate).
+is sent only after the writes are kept (the platform's output gate).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Home(Namespace, Protocol):
 
 
 class LiveObject:
-    """One object: its instance while it lives, the calls that run in it, and what makes others wait."""
+    """One object: its instance while it lives, the calls that run in it, and the reasons for others to wait."""
 
     def __init__(self, objects: Home, id: ObjectId) -> None:
         self.objects: Home = objects
@@ -56,7 +56,7 @@ class LiveObject:
         self.storage: ObjectStorage = ObjectStorage(self)
         self.blocked: asyncio.Future[None] | None = None
         self.broken: BaseException | None = None
-        # What `wait_until` was given, and still runs.
+        # The awaitables of `wait_until` that still run.
         self.background: set[asyncio.Future[Any]] = set()
         self._instance: DurableObject[Any] | None = None
         # Each call with the answer that its caller waits for; a critical section has none.
@@ -109,7 +109,7 @@ class LiveObject:
                 instance = await self._enter()
                 result = await getattr(instance, method)(*args, **options)
             finally:
-                # The answer leaves only after what it was based on is safe. An error is an answer, too.
+                # The answer is sent only after the writes it was based on are safe. An error is an answer, too.
                 self.storage.commit()
         except asyncio.CancelledError:
             answer.cancel()
@@ -139,7 +139,7 @@ class LiveObject:
         return self._instance
 
     def block(self, callback: Callable[[], Awaitable[T]]) -> asyncio.Task[T]:
-        """Run `callback` with no other call beginning. What it raises resets the object."""
+        """Run `callback` with no other call beginning. An error that it raises resets the object."""
         # Entered here and not in the task: the call that made the object must find it blocked.
         section = self._enter_section() if self._may_enter() else None
         task = asyncio.get_running_loop().create_task(self._block(callback, section))
@@ -153,7 +153,7 @@ class LiveObject:
             try:
                 return await callback()
             except Exception as error:
-                # At once, so that what was written since it last waited is not kept.
+                # At once, so that the writes since it last waited are not kept.
                 self.reset(error)
                 raise
 
@@ -206,7 +206,7 @@ class LiveObject:
             await asyncio.shield(self.blocked)
 
     def reset(self, why: BaseException, *, raised_by: asyncio.Task[Any] | None = None) -> None:
-        """Drop the instance: what was written but not kept is gone, and what runs fails with `why`.
+        """Drop the instance: writes that were not kept are gone, and running calls fail with `why`.
 
         Every call has its answer from here on, whatever its method makes of it. `raised_by` is the task that raises
         `why` itself.
@@ -233,7 +233,7 @@ class LiveObject:
                 self.storage.plan_alarm()
 
     async def end(self) -> None:
-        """Wait for what runs, and keep what was written."""
+        """Wait for running calls, and keep the writes."""
         while self._tasks or self.alarm.task is not None:
             waiting: set[asyncio.Future[Any]] = {*self._tasks}
             if self.alarm.task is not None:
@@ -242,7 +242,7 @@ class LiveObject:
         self.storage.commit_idle()
 
     async def rest(self) -> None:
-        """Wait until nothing runs in it, what was given to `wait_until` included."""
+        """Wait until nothing runs in it, the awaitables of `wait_until` included."""
         while not self.is_idle:
             await self.end()
             if self.background:

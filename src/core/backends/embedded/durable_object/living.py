@@ -45,7 +45,7 @@ class Living(Protocol):
         ...
 
     def reset(self, why: BaseException, /) -> None:
-        """Drop the instance: what was written but not kept is gone, and what runs fails with `why`."""
+        """Drop the instance: writes that were not kept are gone, and running calls fail with `why`."""
         ...
 
     async def turn(self) -> None:

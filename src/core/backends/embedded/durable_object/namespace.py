@@ -27,14 +27,14 @@ __all__ = ["EmbeddedDurableObjectNamespace"]
 
 D = TypeVar("D", bound=DurableObject[Any])
 
-# What no stub has, though the class does.
+# Attributes that no stub has, though the class does.
 _NOT_REMOTE: Final = frozenset({"alarm", "ctx", "env", "web_socket_close", "web_socket_error", "web_socket_message"})
 
 
 class EmbeddedDurableObjectNamespace(Hookable, Generic[D]):
     """The objects of the class `cls` under `name` in `store`. Two namespaces of one name are one.
 
-    `env` is what the objects get as `env`, or a function that gives it when the first object is made: the Env has the
+    `env` is the Env that the objects get, or a function that gives it when the first object is made: the Env has the
     namespace in it, so the namespace comes first. Call `start` once the event loop runs, so that alarms from before a
     restart go off.
     """

@@ -29,7 +29,7 @@ from core.errors import DurableObjectError
 
 __all__ = ["Objects", "objects_of"]
 
-# What a row of one key and its value has besides.
+# The bytes that a row counts beside its key and value.
 _ROW: Final = 64
 
 # How many objects of a namespace are kept with their files open; the one that was idle for longest goes first.
@@ -174,7 +174,7 @@ class Objects:
                 sockets.end(1006)
 
     async def evict(self, id: ObjectId) -> None:
-        """Let an object's instance go once nothing runs in it. Its WebSockets stay, and what it has stored."""
+        """Let an object's instance go once nothing runs in it. Its WebSockets and its storage stay."""
         living = self._living.get(id.digits)
         if living is not None:
             await living.rest()

@@ -28,7 +28,7 @@ MAX_TAGS: Final = 10
 MAX_TAG: Final = 256
 MAX_ATTACHMENT: Final = 16_384
 
-# What may wait for one client that reads slower than the room writes, in messages and in bytes.
+# The most that may wait for one client that reads slower than the room writes, in messages and in bytes.
 _MOST_MESSAGES: Final = 16_384
 _MOST_BYTES: Final = 16 * 1024 * 1024
 

@@ -83,5 +83,5 @@ class ObjectState:
         """Reset the object. See `DurableObjectState.abort`."""
         error = DurableObjectError(reason or "Application called abort() to reset Durable Object.")
         self._object.reset(error)
-        # Every call has its answer. No Exception, so that what handles errors does not go on as if nothing were.
+        # Every call has its answer. No Exception, so that error handling does not go on as if nothing were.
         raise asyncio.CancelledError(str(error))

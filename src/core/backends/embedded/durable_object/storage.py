@@ -90,7 +90,7 @@ class ObjectStorage(ObjectRecords, Operations):
         self.plan_alarm()
 
     async def sync(self) -> None:
-        """Keep what was written. See `DurableObjectStorage.sync`."""
+        """Keep the writes. See `DurableObjectStorage.sync`."""
         self.commit()
 
     async def get_current_bookmark(self) -> str:
@@ -110,7 +110,7 @@ class ObjectStorage(ObjectRecords, Operations):
 
 
 def _delete_everything(connection: sqlite3.Connection) -> None:
-    """Delete what an object has, the application's tables too."""
+    """Delete everything that an object has stored, the application's tables too."""
     connection.execute("PRAGMA defer_foreign_keys = ON")
     for kind, name in connection.execute(
         "SELECT type, name FROM sqlite_master WHERE type IN ('view', 'trigger', 'table')"

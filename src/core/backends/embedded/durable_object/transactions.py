@@ -1,7 +1,7 @@
-"""One object's database: what is written without waiting in between is kept together, or lost together.
+"""One object's database: writes without waiting in between are kept together, or lost together.
 
 Storage never lets another call in between, since no storage method waits for anything (the platform's input gate, by
-construction). Where what was written cannot be kept, the object is reset: every call that runs fails, whatever it
+construction). Where writes cannot be kept, the object is reset: every call that runs fails, whatever it
 would have answered, and the object is made anew.
 """
 
@@ -66,7 +66,7 @@ class ObjectDatabase:
             raise self.failed(error) from error
 
     def writing(self) -> None:
-        """Begin the transaction that keeps together what is written without waiting in between, unless it has begun."""
+        """Begin the transaction that keeps writes without waiting in between together, unless it has begun."""
         if not self.is_writing:
             try:
                 self._database.connection.execute("BEGIN IMMEDIATE")
@@ -76,14 +76,14 @@ class ObjectDatabase:
             self._commit_soon = asyncio.get_running_loop().call_soon(self.commit_idle)
 
     def commit_idle(self) -> None:
-        """Keep what was written, with nobody waiting for it but the calls that a failure ends."""
+        """Keep the writes, with nobody waiting for it but the calls that a failure ends."""
         try:
             self.commit()
         except DurableObjectError:
             _log.exception("what the object %s wrote is lost", self._object.id.name or self._object.id)
 
     def commit(self) -> None:
-        """Keep what was written, unless a transaction of the application's is still open.
+        """Keep the writes, unless a transaction of the application's is still open.
 
         Raises DurableObjectError where that is not possible: the object is reset then, and all of it is gone.
         """
@@ -123,7 +123,7 @@ class ObjectDatabase:
         return self.engine.explain(error) if found is None else f"{found.reason}: {found.code}. {found}"
 
     def discard(self) -> None:
-        """Undo what was written and not kept, and close for good."""
+        """Undo the writes that were not kept, and close for good."""
         if self._commit_soon is not None:
             self._commit_soon.cancel()
             self._commit_soon = None
@@ -142,7 +142,7 @@ class ObjectDatabase:
         return savepoint
 
     def end(self, savepoint: str, *, undo: bool) -> None:
-        """Keep or undo what was written since the savepoint."""
+        """Keep or undo the writes since the savepoint."""
         release = f"RELEASE {savepoint}"
         self._run(*((f"ROLLBACK TO {savepoint}", release) if undo else (release,)))
         self._transactions -= 1

@@ -1,4 +1,4 @@
-"""The arguments and values of KV calls: what is refused, and in which words, and the forms that a value is read in."""
+"""The arguments and values of KV calls: the refusals and their words, and the forms that a value is read in."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def check_cache_ttl(verb: Verb, cache_ttl: int) -> None:
 
 
 def to_int32(name: str, value: float) -> int:
-    """The platform's 32-bit integer: fractions are cut off, what is not a finite number is 0."""
+    """The platform's 32-bit integer: fractions are cut off, anything but a finite number is 0."""
     if not isinstance(value, (int, float)):
         raise KVTypeError(f"{name} must be a number, not {value!r}")
     if not math.isfinite(value):
@@ -147,7 +147,7 @@ def parse(text: str) -> Any:
 
 
 def dump_metadata(metadata: Any) -> str:
-    """Metadata as JSON. Raises KVTypeError for what has none."""
+    """Metadata as JSON. Raises KVTypeError for a value without a JSON form."""
     try:
         check_nesting(metadata)
         text = json.dumps(metadata, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
@@ -158,7 +158,7 @@ def dump_metadata(metadata: Any) -> str:
 
 
 async def collect(stream: Any) -> tuple[bytes, int]:
-    """All of a stream, and its length. What is beyond the limit is counted, for the message, and not kept."""
+    """All of a stream, and its length. Bytes beyond the limit are counted, for the message, and not kept."""
     chunks: list[bytes] = []
     length = 0
     async for chunk in stream:

@@ -1,7 +1,7 @@
 """The embedded key-value namespace: the platform's semantics over one SQLite table.
 
-What is refused, when and in which words follows the recordings in `tests/traces`; the order of the
-checks is the platform's too. Read your writes, at once: what is slower in production is a fake's
+The refusals and their words follow the recordings in `tests/traces`; the order of the
+checks is the platform's too. Read your writes, at once: the delays of production are a fake's
 business (`testing/kv.py`).
 """
 

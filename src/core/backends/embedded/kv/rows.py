@@ -1,4 +1,4 @@
-"""The rows of one KV namespace: the table, its files, and what becomes of a file whose row is gone."""
+"""The rows of one KV namespace: the table, its files, and the fate of a file whose row is gone."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class KVRows:
                 self._files.remove(names)
                 connection.execute("DELETE FROM kv_garbage")
         except sqlite3.OperationalError:
-            # Another process is writing. What is garbage now is still garbage at the next put.
+            # Another process is writing. Garbage of now is still garbage at the next put.
             return
 
     async def _wait(self, verb: Verb, action: Callable[[], T]) -> T:

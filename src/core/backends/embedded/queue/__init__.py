@@ -1,6 +1,6 @@
 """The embedded queues: messages in SQLite, and a broker that hands them to consumers in batches.
 
-When a batch goes, in which order, and what ack and retry do follows the recordings in `tests/traces`; where the
+The time and order of batches, and the effects of ack and retry, follow the recordings in `tests/traces`; where the
 platform's documentation says otherwise, the documentation.
 """
 

@@ -52,13 +52,13 @@ class QueueBroker(QueueDatabase):
             self._looking = asyncio.get_running_loop().create_task(self._look())
 
     async def cancel(self, name: str) -> None:
-        """Stop consuming a queue, once its running handler has ended. What was not delivered stays."""
+        """Stop consuming a queue, once its running handler has ended. Undelivered messages stay."""
         consumer = self._consumers.pop(name, None)
         if consumer is not None:
             await consumer.stop()
 
     async def close(self) -> None:
-        """Stop consuming every queue, once the running handlers have ended. What was not delivered stays."""
+        """Stop consuming every queue, once the running handlers have ended. Undelivered messages stay."""
         if self._looking is not None:
             self._looking.cancel()
             self._looking = None
@@ -86,7 +86,7 @@ class QueueBroker(QueueDatabase):
     # ------------------------------------------------------------------ other processes
 
     async def _look(self) -> None:
-        """See what other processes sent, and take over the queues whose consumer has gone."""
+        """Look for messages of other processes, and take over the queues whose consumer has gone."""
         while True:
             # The machine's own time: other processes do not follow a test's clock.
             await asyncio.sleep(LOOK_EVERY)

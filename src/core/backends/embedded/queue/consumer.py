@@ -1,4 +1,4 @@
-"""One queue's way to its handler: when a batch goes, and what becomes of its messages.
+"""One queue's way to its handler: when a batch goes, and the outcome of its messages.
 
 An attempt is counted before the handler runs, so that a message that ends the process each time runs out of attempts
 as well. A queue has one consumer at a time: of two processes with one state directory the first one consumes.
@@ -27,7 +27,7 @@ __all__ = ["Consumer", "ConsumerSettings", "Handler", "LOOK_EVERY"]
 
 _log = logging.getLogger("core.queue")
 
-# How often a broker on disk looks what other processes sent, and whether their consumer is gone.
+# How often a broker on disk looks for messages of other processes, and whether their consumer is gone.
 LOOK_EVERY: Final = 1.0
 
 Handler: TypeAlias = Callable[[MessageBatch[Any]], Awaitable[None]]
@@ -61,7 +61,7 @@ class _Pending:
 
 
 class Consumer:
-    """One queue's way to its handler: what is due, what is delayed, and when the next batch goes."""
+    """One queue's way to its handler: the messages due, the delayed ones, and the time of the next batch."""
 
     def __init__(self, broker: QueueDatabase, name: str, handler: Handler, settings: ConsumerSettings) -> None:
         self.broker = broker
@@ -164,7 +164,7 @@ class Consumer:
 
     async def _hand_over(self, seqs: Sequence[int]) -> None:
         rows = await self.broker.wait("delivery", lambda: self.broker.rows(seqs))
-        # Their last attempt was begun by a process that ended before it could say what became of them.
+        # Their last attempt was begun by a process that ended before it could note their outcome.
         spent = [row for row in rows if row.failures > self.settings.max_retries]
         if spent:
             await self._write([], [], spent)
@@ -173,7 +173,7 @@ class Consumer:
             await self.hand_over(rows)
 
     async def hand_over(self, rows: Sequence[StoredMessage]) -> tuple[Delivery[Any], Exception | None]:
-        """Give messages to the handler as one batch, and do what it decided. Returns the batch, and what it raised."""
+        """Give messages to the handler as one batch, and carry out its decisions. Returns the batch, and the error that it raised."""
         await self.broker.wait("delivery", lambda: self.broker.begin(rows))
         batch: Delivery[Any] = Delivery(
             self.name,

@@ -1,4 +1,4 @@
-"""The messages of a store's queues, in one SQLite database, and what each step of a delivery writes there.
+"""The messages of a store's queues, in one SQLite database, and the writes of each step of a delivery.
 
 One database holds all queues of a store, so that a move to a dead letter queue is one transaction and no message
 is ever in none of them. A send returns when its row is committed; a message's row goes when its handler is done
@@ -163,7 +163,7 @@ class QueueDatabase:
         dead: Sequence[StoredMessage],
         letters: str | None,
     ) -> tuple[list[Arrival], list[Arrival]]:
-        """Write down what became of a batch, as one transaction. Returns the new arrivals: the retried, and the dead ones."""
+        """Write down the outcome of a batch, as one transaction. Returns the new arrivals: the retried, and the dead ones."""
         now = self.now()
         with self._database.transaction() as connection:
             gone = [*done, *dead, *(row for row, _ in again)]

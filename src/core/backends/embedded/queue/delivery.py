@@ -24,7 +24,7 @@ _log = logging.getLogger("core.queue")
 
 
 class DeliveredMessage(Generic[T]):
-    """A message of a batch, and what its consumer decided about it. See `Message`."""
+    """A message of a batch, and its consumer's decision about it. See `Message`."""
 
     __slots__ = ("_delivery", "attempts", "body", "id", "timestamp")
 
@@ -48,9 +48,9 @@ class DeliveredMessage(Generic[T]):
 
 
 class Delivery(Generic[T]):
-    """A batch, and what its consumer decided about it. See `MessageBatch`.
+    """A batch, and its consumer's decisions about it. See `MessageBatch`.
 
-    `add` fills it; afterwards `acked`, `retried`, `all_acked` and `all_retried` say what was called, the first call
+    `add` fills it; afterwards `acked`, `retried`, `all_acked` and `all_retried` are the calls that were made, the first call
     winning wherever two contradict each other. Of several retries of one message the last one's delay holds, as on
     the platform; a `retry_all` without a delay keeps that of the one before.
     """

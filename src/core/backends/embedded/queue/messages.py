@@ -1,4 +1,4 @@
-"""A message: what may be sent, the bytes that are stored of it, and what comes back from them."""
+"""A message: the values that may be sent, the bytes that are stored of them, and the values that come back."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def check_content_type(kind: str, given: object = None) -> QueueContentType:
 
 
 def check_delay(verb: Literal["send", "sendBatch", "retry", "retryAll"], seconds: object) -> int:
-    """A delay in whole seconds. Raises QueueTypeError for what is not a number, QueueError for one out of range."""
+    """A delay in whole seconds. Raises QueueTypeError for anything but a number, QueueError for one out of range."""
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not math.isfinite(seconds):
         raise QueueTypeError(f"delay_seconds must be a number of seconds, not {seconds!r}")
     whole = int(seconds)

@@ -1,4 +1,4 @@
-"""The sending side of a queue: what one message and one batch may be."""
+"""The sending side of a queue: the limits of one message and of one batch."""
 
 from __future__ import annotations
 

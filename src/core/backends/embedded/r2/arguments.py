@@ -90,7 +90,7 @@ def source_of(method: Method, value: R2Value) -> bytes | KnownLengthStream:
 
 
 def check_size(method: Method, source: bytes | KnownLengthStream) -> None:
-    """Refuse what is larger than an object may be."""
+    """Refuse a body that is larger than an object may be."""
     if (len(source) if isinstance(source, bytes) else source.length) > MAX_OBJECT:
         refuse(method, 100100)
 

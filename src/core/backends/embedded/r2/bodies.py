@@ -141,7 +141,7 @@ class Bodies:
                 self._files.remove(names - kept)
                 connection.execute("DELETE FROM r2_garbage")
         except sqlite3.OperationalError:
-            # Another process is writing. What is garbage now is still garbage at the next put.
+            # Another process is writing. Garbage of now is still garbage at the next put.
             return
 
     def sweep(self) -> None:

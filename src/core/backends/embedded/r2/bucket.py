@@ -1,6 +1,6 @@
 """The embedded object bucket: the platform's semantics over SQLite rows and files.
 
-What is refused, when and in which words follows the recordings in `tests/traces`, and where the platform's
+The refusals, their order and their words follow the recordings in `tests/traces`, and where the platform's
 documentation says otherwise, the documentation (`docs/reference/differences.md` lists it). Small bodies are in
 their row, large ones are files; a multipart object stays in its parts, so that `complete` copies nothing.
 """
@@ -227,7 +227,7 @@ class EmbeddedR2Bucket(Hookable):
         return True
 
     def store(self, key: str, data: bytes) -> None:
-        """Store an object without metadata, at once: what a fake holds from the start."""
+        """Store an object without metadata, at once, for the objects that a fake holds from the start."""
         digest = hashlib.md5(data, usedforsecurity=False).digest()
         etag = digest.hex()
         checksums = json.dumps({"md5": etag})

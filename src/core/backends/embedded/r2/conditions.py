@@ -118,7 +118,7 @@ def _parse_etags(header: str, text: str | None) -> Sequence[Etag] | None:
             comma_needed = False
             continue
         if first not in _ETAG_BEGINS:
-            # What follows is not an etag, and is ignored with all that is behind it.
+            # The rest is not an etag, and is ignored.
             break
         if comma_needed:
             raise R2Error(f"Comma was expected to separate etags. {_ETAG_BEGINS[first]}")

@@ -36,7 +36,7 @@ class ByteRange:
 
     @classmethod
     def of(cls, given: Ranges) -> ByteRange:
-        """Read it. Raises R2TypeError or R2ValueError for what can never be a range."""
+        """Read it. Raises R2TypeError or R2ValueError for a value that can never be a range."""
         if is_headers(given):
             return cls(header=given.get("range"))
         if not isinstance(given, R2Range):
