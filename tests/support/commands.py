@@ -11,8 +11,9 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 __all__ = ["PATIENCE", "Answer", "Command", "Recorded", "ask", "until"]
@@ -111,11 +112,17 @@ class Command(Recorded):
             self.close()
 
 
-def ask(port: int, path: str = "/", method: str = "GET", body: str | None = None) -> Answer:
+def ask(
+    port: int,
+    path: str = "/",
+    method: str = "GET",
+    body: str | None = None,
+    headers: Mapping[str, str] = MappingProxyType({}),
+) -> Answer:
     """One request on a connection of its own."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     try:
-        connection.request(method, path, body)
+        connection.request(method, path, body, headers)
         response = connection.getresponse()
         return Answer(response.status, response.getheaders(), response.read())
     finally:
