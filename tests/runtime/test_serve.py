@@ -125,10 +125,10 @@ def mortal(tools: Toolchain, background: Background, tmp_path_factory: pytest.Te
     )
 
 
-def ask_in_vain(port: int, *request: str) -> None:
+def ask_in_vain(port: int, path: str, method: str = "GET", body: str | None = None) -> None:
     """A request that its process does not survive."""
     with contextlib.suppress(OSError, http.client.HTTPException):
-        ask(port, *request)
+        ask(port, path, method, body)
 
 
 def test_a_process_whose_isolate_is_dead_or_hangs_is_replaced_with_its_state(
