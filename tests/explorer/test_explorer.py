@@ -394,6 +394,22 @@ def test_durable_objects_are_found_by_name_and_their_storage_is_edited(page: Pag
     rows(page, "rang", grid="Stored values").wait_for()
 
 
+def test_a_statement_of_an_object_without_an_end_is_stopped(page: Page, dev: RunningDev) -> None:
+    dev.fetch("/count", method="POST", body=b"")
+    open_panel(page, dev, "durable-objects")
+    page.get_by_label("Name or id").fill("one")
+    page.get_by_role("button", name="Open by name").click()
+    page.get_by_role("tab", name="SQL").click()
+    endless = "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
+    page.get_by_label("SQL of the object").fill(f"CREATE TABLE IF NOT EXISTS half (a); {endless}")
+    page.keyboard.press("Control+Enter")
+    saying(page, "The statement was stopped after 3 s")
+    forgive(page)
+    page.get_by_label("SQL of the object").fill("SELECT 41 + 1")
+    page.keyboard.press("Control+Enter")
+    rows(page, "42", grid="Result").wait_for()
+
+
 def test_the_configuration_is_shown_with_what_core_check_finds(page: Page, dev: RunningDev) -> None:
     open_panel(page, dev, "configuration")
     page.get_by_text("Env and configuration agree").wait_for(timeout=60_000)

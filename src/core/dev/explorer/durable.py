@@ -7,6 +7,7 @@ that keeps a copy in memory does not notice, exactly as on the platform.
 from __future__ import annotations
 
 import json
+import sqlite3
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,7 +18,7 @@ from core.dev.explorer.rows import Asked, Listing, read
 from core.dev.explorer.sql import tables_of
 from core.dev.explorer.values import cell, cloned
 from core.dev.record import Recorder
-from core.errors import CoreError
+from core.errors import BindingError, CoreError
 from core.request import Request
 from core.response import Response
 from core.router import Router
@@ -25,6 +26,7 @@ from core.router import Router
 __all__ = ["ObjectPages"]
 
 _SHOWN_ROWS: Final = 200
+_MOST_SECONDS: Final = 3
 _ENTRIES: Final = Listing(
     {"key": "CAST(key AS TEXT)", "size": "length(value)", "value": "value"}, "_cf_KV", "key", ("key",)
 )
@@ -175,10 +177,22 @@ class ObjectPages:
         res.json({"deleted": len(keys)})
 
     async def _query(self, req: Request[Any], res: Response) -> None:
-        storage = self._living(req).storage
-        started = self._recorder.clock.monotonic()
-        cursor = storage.sql.exec((await req.json(Query)).sql)
-        rows = [[cell(value) for value in row] for row in cursor.raw()]
+        query, living, clock = await req.json(Query), self._living(req), self._recorder.clock
+        storage, started = living.storage, clock.monotonic()
+        connection: sqlite3.Connection = living.objects.database(living.id).connection
+        # It runs where the object's own code would, and nothing else of the server runs meanwhile.
+        connection.set_progress_handler(lambda: clock.monotonic() > started + _MOST_SECONDS, 100_000)
+        try:
+            cursor = storage.sql.exec(query.sql)
+            rows = [[cell(value) for value in row] for row in cursor.raw()]
+        except BindingError as error:
+            if "interrupted" not in str(error):
+                raise
+            raise CoreError(
+                400, f"The statement was stopped after {_MOST_SECONDS} s: the server waits for what an object runs"
+            ) from None
+        finally:
+            connection.set_progress_handler(None, 0)
         await storage.sync()
         res.json(
             {
