@@ -1,7 +1,7 @@
 """Work of a loaded application that no request starts: batches of its queues, and its crons.
 
 When a batch goes and when a cron comes up is decided by the embedded queues and schedule; here they are handed to the
-application. The development server derives from it, to show what came of each.
+application. The development server derives from it, to show the outcome of each.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ class Background:
         return {} if self._schedule is None else self._schedule.next_times()
 
     async def consume(self, batch: MessageBatch[Any]) -> None:
-        """Hand a batch to its consumer. What it raises goes to the broker, which retries the batch."""
+        """Hand a batch to its consumer. Its error goes to the broker, which retries the batch."""
         await self._loaded.app.consume(batch, self._loaded.env, self._context)
 
     async def come_up(self, event: ScheduledEvent) -> None:
-        """Hand an event to the handlers of its cron. What they raise goes to the schedule, which logs it."""
+        """Hand an event to the handlers of its cron. Their errors go to the schedule, which logs it."""
         await self._loaded.app.trigger(event, self._loaded.env, self._context)

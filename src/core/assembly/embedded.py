@@ -1,4 +1,4 @@
-"""All bindings of a configuration at once, embedded: what `core dev` and tests of a whole worker hand to `inject`.
+"""All bindings of a configuration at once, embedded, for `core dev` and tests of a whole worker to hand to `inject`.
 
 Two bindings of one id share one namespace, database or bucket, as on the platform. A kind that cannot be embedded is
 still there, so that the worker starts: it says so when it is used.

@@ -1,4 +1,4 @@
-"""The numbers of a process that runs the embedded engines: what exists once, queues, crons and Durable Objects, included."""
+"""The numbers of a process that runs the embedded engines: those that exist once, of queues, crons and Durable Objects, included."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["measure_state"]
 
 
 def measure_state(loaded: Loaded, meter: Meter) -> Callable[[Meter], None]:
-    """Count what the consumers, crons and Durable Objects do. Returns what sets the gauges as they are then."""
+    """Count the work of the consumers, crons and Durable Objects. Returns the function that sets the gauges."""
     measure(loaded.app, loaded.env, meter)
     broker = broker_of(loaded.store)
     broker.on_dead = lambda queue, count: meter.add("core_queue_dead_letters", queue, by=count)

@@ -1,4 +1,4 @@
-"""From a configuration file to an application with its embedded bindings: what `core dev` and `core serve --python` load.
+"""From a configuration file to an application with its embedded bindings: loaded by `core dev` and `core serve --python`.
 
 `main` names a file. The folder above its outermost package is put on the path, and the file imported by its dotted
 name, so that `src/users/main.py` with `src/users/__init__.py` beside it is `users.main`.
@@ -74,7 +74,7 @@ class Place(Protocol):
 
 @attrs.frozen
 class Loaded:
-    """An application, its bindings on their store, and what a developer should hear about them."""
+    """An application, its bindings on their store, and the notes about them for a developer."""
 
     root: Path
     configuration: Configuration
@@ -95,7 +95,7 @@ class Loaded:
         return list(self.configuration.worker.triggers.crons)
 
     async def start(self) -> None:
-        """Take up what was going on. Waits while the process before this one still has the Durable Objects."""
+        """Take up the work that was going on. Waits while the process before this one still has the Durable Objects."""
         from core.errors import DurableObjectError
 
         for pause in (*(0.1,) * _TAKE_OVER, None):

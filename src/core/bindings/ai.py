@@ -1,4 +1,4 @@
-"""Models that are run for a handler: what it may ask, and the values it gets.
+"""Models that are run for a handler: the calls it may make, and the values it gets.
 
 Inputs and outputs are the model's own; for the tasks that most models serve there are types here to name them with.
 

@@ -71,7 +71,7 @@ class D1Meta:
 
 @frozen
 class D1Result(Generic[R]):
-    """The rows of a query, and what the database says about it. `success` is always True: a failure is raised."""
+    """The rows of a query, and the database's report about it. `success` is always True: a failure is raised."""
 
     results: list[R]
     meta: D1Meta
@@ -102,7 +102,7 @@ class D1ExecResult:
 class D1PreparedStatement(Protocol[R]):
     """A statement with the values bound to it. It can be run any number of times, and changes by nothing.
 
-    `R` is what its rows become: a dict by column name, until `as_(T)` says otherwise.
+    `R` is the type of its rows: a dict by column name, until `as_(T)` says otherwise.
 
     Nothing is checked before it runs. Then everything raises `D1Error`, with SQLite's own message:
     `D1_ERROR: UNIQUE constraint failed: users.email: SQLITE_CONSTRAINT (extended: SQLITE_CONSTRAINT_UNIQUE)`.
@@ -149,7 +149,7 @@ class D1PreparedStatement(Protocol[R]):
     @overload
     async def one(self, type_: TypeForm[T], /, *, error: Exception | None = None) -> T: ...
     async def one(self, what: Any = None, /, *, error: Exception | None = None) -> Any:
-        """Return what `first` does, of a row that has to be there.
+        """Return the same as `first`, of a row that has to be there.
 
         Without rows it raises `error`, by default `CoreError(404, "Not Found")`, which answers the client; else as
         `first`.
@@ -180,7 +180,7 @@ class D1PreparedStatement(Protocol[R]):
 
 @runtime_checkable
 class D1DatabaseSession(Protocol):
-    """Queries in an order: each sees at least what the ones before it saw, whichever replica answers."""
+    """Queries in an order: each sees at least the data that the ones before it saw, whichever replica answers."""
 
     def prepare(self, sql: str, /) -> D1PreparedStatement:
         """Return a statement of this session."""

@@ -1,10 +1,10 @@
-"""Durable Objects: namespaces that give stubs, what an object has for itself, and the class to derive from.
+"""Durable Objects: namespaces that give stubs, the members of an object, and the class to derive from.
 
 A Durable Object is one instance per id in the whole world, with storage of its own, to which calls come one at a
 time. A namespace gives stubs that are typed as the object's own class, so that a remote call is checked as a local
 one would be. This file knows no engine.
 
-One file, since the members of an object (its state, its storage, what storage gives) are each other's types, and are read
+One file, since the members of an object (its state, its storage, the results of storage) are each other's types, and are read
 together with the class that has them.
 """
 
@@ -107,7 +107,7 @@ class DurableObjectId(Protocol):
 class DurableObjectStub(Protocol):
     """The stub of an object. The object's own `async` methods come on top: `await stub.increment(by=2)`.
 
-    A call raises what the method raised; a stub is good for any number of calls.
+    A call raises the method's error; a stub is good for any number of calls.
     """
 
     @property
@@ -130,7 +130,7 @@ T_co = TypeVar("T_co", covariant=True, default=DurableObjectStub)
 
 @runtime_checkable
 class DurableObjectNamespace(Protocol[T_co]):
-    """The objects of one class. `T` is that class, or a Protocol of what may be called on it.
+    """The objects of one class. `T` is that class, or a Protocol of the methods that may be called on it.
 
         class Env(Bindings):
             COUNTERS: DurableObjectNamespace[Counter]
@@ -248,7 +248,7 @@ class DurableObjectTransaction(Protocol):
         """Store a value, or at most 128 at once.
 
         Keys are at most 2048 bytes, keys and values together 2 MiB. Values are None, bool, int, float, str, bytes,
-        datetime, and lists, dicts and sets of them: copies of what was given, never the same object.
+        datetime, and lists, dicts and sets of them: copies of the given values, never the same object.
         """
         ...
 
@@ -410,10 +410,10 @@ class SqlStorage(Protocol):
 class DurableObjectStorage(Protocol):
     """The storage of one object: keys and values in order, a SQL database, and one alarm.
 
-    Writes that are made without an `await` between them are kept together or not at all. What was written is seen
-    at once; an answer leaves the object only after what it was based on is safe. Where it cannot be kept (the disk is
+    Writes that are made without an `await` between them are kept together or not at all. Writes are seen
+    at once; an answer is sent only after the writes it was based on are safe. Where it cannot be kept (the disk is
     full, a deferred constraint is violated), calls that are running fail with DurableObjectError whatever they answer,
-    and the next call makes the object anew from what was kept before.
+    and the next call makes the object anew from the data kept before.
     """
 
     @overload
@@ -482,7 +482,7 @@ class DurableObjectStorage(Protocol):
         """Store a value, or at most 128 at once.
 
         Keys are at most 2048 bytes, keys and values together 2 MiB. Values are None, bool, int, float, str, bytes,
-        datetime, and lists, dicts and sets of them: copies of what was given, never the same object.
+        datetime, and lists, dicts and sets of them: copies of the given values, never the same object.
         """
         ...
 
@@ -525,7 +525,7 @@ class DurableObjectStorage(Protocol):
         ...
 
     async def transaction(self, closure: Callable[[DurableObjectTransaction], Awaitable[T]], /) -> T:
-        """Run `closure` with all it does kept or undone as one. What it raises undoes all, and is raised.
+        """Run `closure` with all it does kept or undone as one. An error that it raises undoes all, and is raised.
 
         Nothing else reaches the object meanwhile.
         """
@@ -599,7 +599,7 @@ class DurableObjectState(Protocol):
         ...
 
     def wait_until(self, awaitable: Awaitable[Any], /) -> None:
-        """Let `awaitable` run on. An object runs on for what it waits for anyway; this is for likeness with `ctx`."""
+        """Let `awaitable` run on. An object lives on while it waits for anything; this is for likeness with `ctx`."""
         ...
 
     def block_concurrency_while(self, callback: Callable[[], Awaitable[T]], /) -> Awaitable[T]:
@@ -645,7 +645,7 @@ class DurableObjectState(Protocol):
         ...
 
     def get_web_socket_auto_response(self) -> WebSocketRequestResponsePair | None:
-        """Return what `set_web_socket_auto_response` has set, or None."""
+        """Return the pair that `set_web_socket_auto_response` has set, or None."""
         ...
 
     def get_web_socket_auto_response_timestamp(self, socket: DurableObjectWebSocket, /) -> datetime | None:
@@ -655,13 +655,13 @@ class DurableObjectState(Protocol):
     def abort(self, reason: str | None = None) -> None:
         """Reset the object: calls that are running fail, the next one makes it anew from its storage.
 
-        Its WebSockets are lost: their clients see 1006. It does not return, and catching what it raises changes nothing: the call's answer is DurableObjectError.
+        Its WebSockets are lost: their clients see 1006. It does not return, and catching its exception changes nothing: the call's answer is DurableObjectError.
         """
         ...
 
 
 class DurableObject(Generic[E_co]):
-    """The class that Durable Objects derive from. Its public `async` methods are what a stub can call.
+    """The class that Durable Objects derive from. A stub can call its public `async` methods.
 
         class Counter(DurableObject[Env]):
             async def increment(self, by: int = 1) -> int:
@@ -698,7 +698,7 @@ class DurableObject(Generic[E_co]):
         )
 
     async def alarm(self, info: AlarmInvocationInfo, /) -> None:
-        """Do what the alarm was set for."""
+        """Do the work that the alarm was set for."""
         raise NotImplementedError(
             f"{type(self).__name__} has no alarm. Write async def alarm(self, info) before calling set_alarm"
         )
@@ -707,7 +707,7 @@ class DurableObject(Generic[E_co]):
         """Take a message of a WebSocket that `ctx.accept_web_socket` accepted.
 
         Messages are taken in their order. While one waits for anything but storage, the next may be taken: what has to
-        be sent in order is sent before. What it raises is logged, and the WebSocket stays open.
+        be sent in order is sent before. An error that it raises is logged, and the WebSocket stays open.
         """
         raise NotImplementedError(
             f"{type(self).__name__} has no web_socket_message. Write async def web_socket_message(self, socket, message) "

@@ -1,4 +1,4 @@
-"""Email: what a worker may send, and what it gets when an email comes to it."""
+"""Email: the messages that a worker may send, and the one it gets when an email comes to it."""
 
 from __future__ import annotations
 

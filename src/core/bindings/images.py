@@ -1,4 +1,4 @@
-"""The Images binding: what is known of an image, and images made of it."""
+"""The Images binding: the facts about an image, and images made of it."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class ImageTransformationResult(Protocol):
 
 @runtime_checkable
 class ImageTransformer(Protocol):
-    """An image, and what is to be done to it. Each call gives another one."""
+    """An image, and the changes to make to it. Each call gives another one."""
 
     def transform(self, transform: ImageTransform, /) -> ImageTransformer:
         """Do this to it."""
@@ -109,7 +109,7 @@ class ImageTransformer(Protocol):
         background: str | None = None,
         anim: bool | None = None,
     ) -> ImageTransformationResult:
-        """Make it. `quality` is 1 to 100. Raises BindingError for what is not an image."""
+        """Make it. `quality` is 1 to 100. Raises BindingError for data that is not an image."""
         ...
 
 

@@ -1,7 +1,7 @@
-"""The one table of the kinds of bindings: what each is called in the configuration, and where its parts are.
+"""The one table of the kinds of bindings: the name of each in the configuration, and the places of its parts.
 
 Everything is written as text, so that this file imports none of it: `core.config` reads it for the tables, `core.env`
-for what to write when a binding is missing, `core.backends.workerd` for its classes, `core.assembly` and `core.testing`
+for the lines to write when a binding is missing, `core.backends.workerd` for its classes, `core.assembly` and `core.testing`
 for the embedded engines and the fakes. A new kind begins with a row here: `tests/bindings/test_kinds.py` then names
 every file that is missing.
 """

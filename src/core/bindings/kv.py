@@ -105,10 +105,10 @@ class KVNamespace(Protocol):
     async def get(self, key: str | Sequence[str], type: KVType = "text", *, cache_ttl: int | None = None) -> Any:
         """Return the value under `key`, or None where it is missing or has expired.
 
-        `"text"` decodes UTF-8 and puts U+FFFD for what is not; a byte order mark stays. `"json"` is strict JSON (no
+        `"text"` decodes UTF-8 and puts U+FFFD for invalid bytes; a byte order mark stays. `"json"` is strict JSON (no
         `NaN`); a stored `null` reads as None. `"stream"` is an async iterator of bytes that can be read once.
 
-        Several keys, 1 to 100 of them, give a dict in the order asked, None for what is missing; `"text"` and
+        Several keys, 1 to 100 of them, give a dict in the order asked, None for a missing one; `"text"` and
         `"json"` only.
 
         `cache_ttl`: seconds, at least 30, that the place that reads may go on answering from its cache.
@@ -171,7 +171,7 @@ class KVNamespace(Protocol):
         `metadata`: any JSON of at most 1024 bytes when written compactly; None is none.
 
         A put that is refused leaves the old value. Raises `KVTypeError` for other kinds of values (numbers, dicts,
-        None: write JSON with `put_json`), `KVError` for what is too large, or expires too soon.
+        None: write JSON with `put_json`), `KVError` for a value that is too large, or expires too soon.
         """
         ...
 
@@ -184,9 +184,9 @@ class KVNamespace(Protocol):
         expiration_ttl: float | None = None,
         metadata: Any = None,
     ) -> None:
-        """Store `value` as compact JSON: what JSON takes, and attrs instances, datetimes, UUIDs, Decimals, enums.
+        """Store `value` as compact JSON: the values of JSON, and attrs instances, datetimes, UUIDs, Decimals, enums.
 
-        Raises `KVTypeError` for what cannot be written as JSON, NaN and the infinities included.
+        Raises `KVTypeError` for a value that cannot be written as JSON, NaN and the infinities included.
         """
         ...
 

@@ -1,6 +1,6 @@
 """Integers that the platform carries: those that a JavaScript number holds exactly.
 
-What is larger would arrive as another number there, without a word. So it is refused on the way in, by the embedded
+A larger one would arrive as another number there, without an error. So it is refused on the way in, by the embedded
 bindings as by the runtime's own, and nothing works here that is wrong there.
 """
 

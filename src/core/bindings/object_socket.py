@@ -1,7 +1,7 @@
 """The WebSockets that a Durable Object owns: the pair that one begins as, and the object's end of it.
 
 An object's sockets outlive its instance: when the object is idle its memory goes, the connections stay, and the next
-message makes the object anew. What has to be known of a connection then is its attachment and its tags.
+message makes the object anew. Data about a connection then has to be in its attachment and its tags.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class SocketCarrier(Protocol):
 class DurableObjectWebSocket:
     """The object's end of a WebSocket. Two of the same connection are equal, also before and after an eviction.
 
-    Nothing here waits, so that what one event sends is sent before another event's: every member of a room gets the
+    Nothing here waits, so that the messages of one event are sent before another event's: every member of a room gets the
     same messages in the same order.
     """
 
@@ -64,7 +64,7 @@ class DurableObjectWebSocket:
     def send(self, message: str | bytes, /) -> None:
         """Send one message. To a client that is gone it is lost, as on any network.
 
-        Raises WebSocketClosed after `close`, TypeError for what is neither str nor bytes.
+        Raises WebSocketClosed after `close`, TypeError for anything but str and bytes.
         """
         self.carrier.send(message)
 
@@ -84,7 +84,7 @@ class DurableObjectWebSocket:
         self.carrier.serialize_attachment(value)
 
     def deserialize_attachment(self) -> Any:
-        """Return a copy of what `serialize_attachment` kept last, or None."""
+        """Return a copy of the value that `serialize_attachment` kept last, or None."""
         return self.carrier.deserialize_attachment()
 
     @property

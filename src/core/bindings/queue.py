@@ -31,7 +31,7 @@ T_co = TypeVar("T_co", covariant=True, default=Any)
 T_contra = TypeVar("T_contra", contravariant=True, default=Any)
 
 QueueContentType: TypeAlias = Literal["text", "bytes", "json", "v8"]
-"""The encoding of a body: `json` (the default), `text` for str, `bytes` for bytes, `v8` for what JSON has no type for.
+"""The encoding of a body: `json` (the default), `text` for str, `bytes` for bytes, `v8` for values that JSON has no type for.
 """
 
 
@@ -87,7 +87,7 @@ class Queue(Protocol[T_contra]):
     """The sending side of a queue whose messages are `T`.
 
     Limits: 128,000 bytes for a message (JSON counts its quotes), 100 messages and 256,000 bytes for a batch,
-    delays of 0 to 86,400 seconds. What is over raises QueueError; a bad message refuses its whole batch.
+    delays of 0 to 86,400 seconds. More than that raises QueueError; a bad message refuses its whole batch.
     When a send returns, the message is stored.
     """
 
@@ -182,9 +182,9 @@ class MessageBatch(Protocol[T_co]):
         ...
 
     def ack_all(self) -> None:
-        """Be done with the batch, except what was retried before. After it `retry` and `retry_all` do nothing."""
+        """Be done with the batch, except messages retried before. After it `retry` and `retry_all` do nothing."""
         ...
 
     def retry_all(self, delay_seconds: int | None = None) -> None:
-        """Have all delivered again, except what was acknowledged before. After it `ack` and `ack_all` do nothing."""
+        """Have all delivered again, except messages acknowledged before. After it `ack` and `ack_all` do nothing."""
         ...

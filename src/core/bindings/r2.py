@@ -1,4 +1,4 @@
-"""An object bucket: what a handler may ask of it, and the values it gives and takes.
+"""An object bucket: the calls that a handler may make, and the values it gives and takes.
 
 Objects are bytes under a key, with HTTP metadata, custom metadata and checksums. This file knows
 no storage. Errors are `R2Error` with the platform's `code` (`put: … (10012)`); arguments that can
@@ -58,7 +58,7 @@ R2Include: TypeAlias = Literal["http_metadata", "custom_metadata", "httpMetadata
 
 @runtime_checkable
 class KnownLengthStream(Protocol):
-    """Chunks of bytes whose sum is known beforehand, which is what the platform needs to store a stream."""
+    """Chunks of bytes whose sum is known beforehand: the platform needs it to store a stream."""
 
     @property
     def length(self) -> int:
@@ -99,7 +99,7 @@ class FixedLengthStream:
 
 @frozen
 class R2HTTPMetadata:
-    """The headers that an object is to be served with. Nothing is guessed: what was not given is None."""
+    """The headers that an object is to be served with. Nothing is guessed: a header that was not given is None."""
 
     content_type: str | None = None
     content_language: str | None = None
@@ -169,7 +169,7 @@ class R2RangeDict(TypedDict, total=False):
 
 @frozen
 class R2Checksums:
-    """The checksums that are kept of an object: always the MD5 (except of multipart objects), and what `put` was given."""
+    """The checksums that are kept of an object: always the MD5 (except of multipart objects), and those that `put` was given."""
 
     md5: bytes | None = None
     sha1: bytes | None = None
@@ -184,11 +184,11 @@ class R2Checksums:
 
 @frozen(kw_only=True)
 class R2Object:
-    """An object without its body: what `head`, `put` and `list` give, and `get` when its condition failed.
+    """An object without its body: the result of `head`, `put` and `list`, and of `get` when its condition failed.
 
     `etag` is the MD5 in hex (of a multipart object: MD5 of the parts' MD5s, a dash, the number of parts),
     `http_etag` the same in double quotes, `version` another text at each put, `size` that of the whole object
-    in bytes. `range` is what a `get` or `head` covers, else None. `http_metadata` and `custom_metadata` are None
+    in bytes. `range` is the part that a `get` or `head` covers, else None. `http_metadata` and `custom_metadata` are None
     on objects of a `list` that did not include them.
     """
 
@@ -293,7 +293,7 @@ class R2ObjectBody(R2Object):
     async def json(self, type_: Any = None, /) -> Any:
         """The body as JSON, structured as `type_` when one is given.
 
-        Raises R2SyntaxError for what is not JSON (NaN and Infinity are not), and StructureError for JSON of another
+        Raises R2SyntaxError for text that is not JSON (NaN and Infinity are not), and StructureError for JSON of another
         shape.
         """
         from core.http.json import JSONDecodeError, loads
@@ -353,7 +353,7 @@ class R2MultipartUpload(Protocol):
         ...
 
     async def upload_part(self, part_number: int, value: R2Value, *, ssec_key: R2Hash | None = None) -> R2UploadedPart:
-        """Store one part, in place of an earlier one with this number. Keep what it gives for `complete`.
+        """Store one part, in place of an earlier one with this number. Keep its result for `complete`.
 
         All parts but the last must be of one size, at least 5 MiB, and the last one not larger; that is checked
         by `complete`. Raises R2TypeError for a number outside 1 to 10000, R2Error 10024 when the upload does

@@ -1,6 +1,6 @@
 """A secret of the worker: a string that nothing prints by accident.
 
-Decides what can be done with one: `reveal()`, a comparison, a truth test, and nothing else.
+Decides the operations on one: `reveal()`, a comparison, a truth test, and nothing else.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ VectorizeFilter: TypeAlias = Mapping[
 
 @frozen
 class VectorizeVector:
-    """A vector: its id (at most 64 bytes), as many numbers as the index has dimensions, and what is kept beside it."""
+    """A vector: its id (at most 64 bytes), as many numbers as the index has dimensions, and the metadata kept beside it."""
 
     id: str
     values: Sequence[float]

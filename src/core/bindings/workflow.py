@@ -64,7 +64,7 @@ class WorkflowRetention:
 
 @frozen
 class WorkflowInstanceCreateOptions(Generic[P_co]):
-    """A run to start: its id (at most 100 characters, made up when None), and what it gets."""
+    """A run to start: its id (at most 100 characters, made up when None), and its parameters."""
 
     id: str | None = None
     params: P_co | None = None
@@ -93,7 +93,7 @@ class WorkflowInstance(Protocol):
         ...
 
     async def restart(self) -> None:
-        """Begin from the start; what it has done so far is forgotten."""
+        """Begin from the start; its work so far is forgotten."""
         ...
 
     async def status(self) -> WorkflowStatus:

@@ -222,7 +222,7 @@ def _path_of(scope: Scope) -> str:
         return sent
     if path == root or path.startswith(f"{root}/"):
         path = path[len(root) :]
-    # What was sent may spell the root with escapes.
+    # The path as sent may spell the root with escapes.
     if _unquoted(sent) != path:
         longest = min(len(sent), 3 * len(root.encode("utf-8", "replace")))
         ends = (at for at in range(1, longest + 1) if sent[at : at + 1] in ("/", ""))
@@ -357,7 +357,7 @@ class AsgiApplication(Protocol):
 def asgi(app: App[Any], env: object = None, *, context: BackgroundContext | None = None) -> AsgiApplication:
     """Serve `app` with the bindings `env` on any ASGI server.
 
-    `context` is what handlers see as `req.ctx`. At the server's shutdown all work given to `wait_until` is awaited.
+    `context` becomes `req.ctx`. At the server's shutdown all work given to `wait_until` is awaited.
     With `OTEL_EXPORTER_OTLP_ENDPOINT` set, spans are sent there (extra `otel`).
     """
     ctx = context if context is not None else BackgroundContext()

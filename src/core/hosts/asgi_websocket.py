@@ -71,7 +71,7 @@ class AsgiWebSocket(Messages):
     async def _give(self, message: Message) -> None:
         try:
             await self._send(message)
-        except OSError:  # what servers raise for a client that is gone (ASGI, 2.4)
+        except OSError:  # the error of servers for a client that is gone (ASGI, 2.4)
             self._closed = WebSocketClosed(1006, "", self)
             if message["type"] == "websocket.send":
                 raise self._closed from None

@@ -88,7 +88,7 @@ _provider: list[TracerProvider] = []
 def export(app: App[Any], env: object) -> Tracer:
     """Send the spans of `app` and of the bindings in `env` to the collector that the environment names.
 
-    What is not sent yet when the process ends is sent then. Raises MissingExtraError without the extra `otel`.
+    Spans not sent yet when the process ends are sent then. Raises MissingExtraError without the extra `otel`.
     """
     if not _provider:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter

@@ -1,6 +1,6 @@
 """All output of a process as lines of JSON, whatever wrote it: `logging`, `print`, a traceback, another process.
 
-What is in a line is decided in `core.logs`; here, which pieces of output belong together.
+The content of a line is decided in `core.logs`; here, which pieces of output belong together.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _object_of(text: str) -> dict[str, Any] | None:
 
 
 class JsonStream:
-    """Stands for `sys.stdout` or `sys.stderr`: what is written in one go, or up to a line break, becomes a record."""
+    """Replaces `sys.stdout` or `sys.stderr`: text written in one go, or up to a line break, becomes a record."""
 
     encoding = "utf-8"
     errors = "replace"
@@ -115,7 +115,7 @@ class JsonStream:
 def log_as_json(*, stdout: str = "stdout", stderr: str = "stderr", level: int = logging.INFO) -> None:
     """From now on everything that this process writes is lines of JSON, on the streams where it was.
 
-    What goes to a stream without `logging` has its name here as its logger.
+    Text written to a stream without `logging` has its name here as its logger.
 
     Records of `logging` go to standard error. What cannot be caught ends as a record too: an error that ends the process
     or a thread, or one in a finalizer.

@@ -33,7 +33,7 @@ class BackgroundContext(Spans):
         self.tasks: set[asyncio.Future[Any]] = set()
 
     def wait_until(self, awaitable: Awaitable[Any], /) -> None:
-        """Run `awaitable` to its end beside everything else. What it raises is logged."""
+        """Run `awaitable` to its end beside everything else. An error that it raises is logged."""
         require_awaitable(awaitable)
         task = asyncio.ensure_future(awaitable)
         self.tasks.add(task)
@@ -117,7 +117,7 @@ async def stream_until_gone(
             if not task.done():
                 task.cancel()
         await asyncio.gather(writer, watcher, return_exceptions=True)
-        # The generator ends with the response, so that what it holds is given back.
+        # The generator ends with the response, so that its resources are given back.
         close = getattr(chunks, "aclose", None)
         if close is not None:
             await close()

@@ -176,7 +176,7 @@ class RsgiApplication:
             loop.run_until_complete(self._app.startup(self._env))
 
     def __rsgi_del__(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Finish what was given to `wait_until`, and leave the lifespans."""
+        """Finish the work given to `wait_until`, and end the lifespans."""
         if (self.context.tasks or self._app.lifespans is not None) and not loop.is_closed():
             loop.run_until_complete(self._wind_up())
 
@@ -224,7 +224,7 @@ class RsgiApplication:
 def rsgi(app: App[Any], env: object = None, *, context: BackgroundContext | None = None) -> RsgiApplication:
     """Serve `app` with the bindings `env` on granian: `granian --interface rsgi module:server`.
 
-    `context` is what handlers see as `req.ctx`. When the worker ends, all work given to `wait_until` is awaited.
+    `context` becomes `req.ctx`. When the worker ends, all work given to `wait_until` is awaited.
     With `OTEL_EXPORTER_OTLP_ENDPOINT` set, spans are sent there (extra `otel`).
     """
     trace_where_asked(app, env)

@@ -57,7 +57,7 @@ class RsgiWebSocket(Messages):
                 raise TypeError(
                     f"send() takes str or bytes, not {type(message).__name__}. Write json.dumps(…) for values"
                 )
-        except (OSError, RuntimeError):  # what granian raises for a client that is gone
+        except (OSError, RuntimeError):  # granian's errors for a client that is gone
             raise self._end(WebSocketClosed(1006, "", self)) from None
 
     async def close(self, code: int = 1000, reason: str = "") -> None:

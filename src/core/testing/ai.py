@@ -1,4 +1,4 @@
-"""`FakeAi`: models that answer what a test wrote down, whole or as a stream."""
+"""`FakeAi`: models that answer as a test wrote down, whole or as a stream."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class _Scripted:
 
 
 class FakeAi(Faulty, EmbeddedAi):
-    """An `Ai` for tests, whose models answer what was scripted.
+    """An `Ai` for tests, whose models answer as scripted.
 
         ai = FakeAi("Hello, Ada")
         ai.script(["Hel", "lo"], model="@cf/meta/llama-3.1-8b-instruct", times=1)
 
-    `answer`: what every model says, again and again; a dict of such answers by model when it is a dict of which every
-    key begins with `@`. Without any, a run raises AiError and says what to write. `latency`: seconds on the clock that
+    `answer`: the answer of every model, again and again; a dict of such answers by model when it is a dict of which every
+    key begins with `@`. Without any, a run raises AiError, whose message has the line to write. `latency`: seconds on the clock that
     every run takes, and every piece of a stream.
     """
 
@@ -58,7 +58,7 @@ class FakeAi(Faulty, EmbeddedAi):
             self.script(given)
 
     def script(self, answer: Answer, *, model: str | None = None, times: int | None = None) -> None:
-        """Let `model`, or any, say `answer`: always, or `times` times. What was scripted for a time comes first.
+        """Let `model`, or any, say `answer`: always, or `times` times. Answers for a number of times come first.
 
         Of two answers that are for a time, and of two that are for always, a newer one for always replaces the older,
         and those for a time come in their order.

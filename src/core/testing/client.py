@@ -1,7 +1,7 @@
 """A client for tests: requests through `app.fetch`, with nothing in between.
 
 It keeps cookies as a browser would keep them for one site, and gives every request the same
-execution context, so that a test can wait for what was given to `wait_until`.
+execution context, so that a test can wait for the work given to `wait_until`.
 """
 
 from __future__ import annotations

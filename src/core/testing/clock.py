@@ -5,7 +5,7 @@
 
 Both spellings are one method. Called alone it jumps: timers go off in their order, each at its own time, before
 the next line of the test, and tasks that slept run when the test next awaits. Awaited, it walks: after every
-timer the tasks that it woke run until they wait again, so that what they do in turn (sleep, retry, send) happens
+timer the tasks that it woke run until they wait again, so that their next steps (sleep, retry, send) happens
 at its right time too.
 """
 
@@ -119,7 +119,7 @@ class FakeClock:
     def advance(self, seconds: float) -> Advance:
         """Move the clock on by `seconds`: at once, or, awaited, from timer to timer with tasks running in between.
 
-        Raises ValueError for less than nothing. What a timer's callback raises goes to the event loop's exception
+        Raises ValueError for less than nothing. An error of a timer's callback goes to the event loop's exception
         handler, as asyncio's own timers do it, and stops nobody else.
         """
         if seconds < 0:
@@ -160,7 +160,7 @@ class FakeClock:
 
 async def _idle() -> None:
     """Let every task run until it waits for something that time does not bring at once."""
-    # The loop's queue of what is ready; uvloop has none to look at, and gets a fair number of rounds instead.
+    # The loop's queue of ready callbacks; uvloop has none to look at, and gets a fair number of rounds instead.
     ready = getattr(asyncio.get_running_loop(), "_ready", None)
     for _ in range(_MOST_ROUNDS if ready is not None else _BLIND_ROUNDS):
         await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""`FakeExecutionContext`: what a request is given beside its bindings, with a list of what was left to run.
+"""`FakeExecutionContext`: given to a request beside its bindings, with a list of the work that was left to run.
 
 Work that a handler gives to `wait_until` and a test never awaits hides its failure. So every context
 is remembered while a test runs, and the pytest plugin fails the test that leaves one with unfinished
@@ -28,7 +28,7 @@ class FakeExecutionContext(Spans):
         await ctx.drain()
         assert await env.SESSIONS.get("visits") == "1"
 
-    `clock` is what the request's times, windows and timeouts follow; without one, a `FakeClock` of its own that stands at
+    `clock` is the clock of the request's times, windows and timeouts; without one, a `FakeClock` of its own that stands at
     the present. Give the same one to the fakes of bindings, or give it to `env(…)` and let `Client` make the context.
     """
 
@@ -51,9 +51,9 @@ class FakeExecutionContext(Spans):
         self.passed_through = True
 
     async def drain(self) -> list[Any]:
-        """Wait for everything given to `wait_until`, what is added meanwhile included, and return the results.
+        """Wait for everything given to `wait_until`, work added meanwhile included, and return the results.
 
-        Raises what the work raised, as one error or an ExceptionGroup, after all of it has ended.
+        Raises the errors of the work, as one error or an ExceptionGroup, after all of it has ended.
         """
         position = 0
         results: list[Any] = []

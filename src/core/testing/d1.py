@@ -42,7 +42,7 @@ class FakeD1Database(Faulty, _Engine):
     Recorded are the calls that reach the database: `Call("first", (sql, *values))`, `Call("batch", (queries,))` with
     `(sql, values)` for each statement, `Call("exec", (sql,))`.
 
-    `rows_read` is the number of rows that statements have read so far, which is what a database bills: those that their plans
+    `rows_read` is the number of rows that statements have read so far, which a database bills: those that their plans
     visit, and those that an ORDER BY without an index sorts. A test holds a budget with it:
 
         before = db.rows_read

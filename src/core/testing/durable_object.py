@@ -25,7 +25,7 @@ class FakeDurableObjectNamespace(Faulty, EmbeddedDurableObjectNamespace[D]):
         assert await counters.get_by_name("visits").increment() == 1
         assert await counters.storage("visits").get("count") == 1
 
-    `env`: what the objects get as `env`, or a function that gives it when the first object is made. `clock`: what
+    `env`: the Env of the objects, or a function that gives it when the first object is made. `clock`: what
     alarms follow. `latency`: seconds on the clock that every call takes. A call is logged under the method's name,
     with the object's name (its id when it has none) before the arguments: `Call("increment", ("visits",))`. `name`: the
     namespace's own, the class's by default; ids of one name are good in every namespace of that name.
@@ -56,7 +56,7 @@ class FakeDurableObjectNamespace(Faulty, EmbeddedDurableObjectNamespace[D]):
     async def evict(self, name: str) -> None:
         """Let the instance of the object of that name go, once nothing runs in it, as the platform does with an idle one.
 
-        What it has stored stays, and so do its WebSockets with their attachments and tags. The next call or message
+        Its storage stays, and so do its WebSockets with their attachments and tags. The next call or message
         makes a new instance.
         """
         await self.objects.evict(self.id_from_name(name))

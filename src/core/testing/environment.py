@@ -1,6 +1,6 @@
 """A whole `Env` for a test, from its annotations: a fake for every binding, something plain for every variable.
 
-What a test does not care about it does not write. What cannot be made up is told, with the line to write.
+A test writes only the bindings that it is about. One that cannot be made up is an error, with the line to write.
 """
 
 from __future__ import annotations

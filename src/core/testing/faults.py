@@ -33,7 +33,7 @@ def _recorded(call: BindingCall) -> Call:
 class Faults:
     """The hook of one fake. `latency`: seconds on `clock` that every call takes before it is answered.
 
-    `record` makes the `Call` of a binding's call: by default what it was called on and the arguments with their
+    `record` makes the `Call` of a binding's call: by default the object it was called on and the arguments with their
     defaults filled in, and the options that are not None.
     """
 
@@ -53,7 +53,7 @@ class Faults:
         self._failures.append(_Failure(error, method, times))
 
     async def __call__(self, call: BindingCall, proceed: Proceed, /) -> Any:
-        """Let a call through, or raise what was laid out for it."""
+        """Let a call through, or raise the failure that was laid out for it."""
         self.calls.append(self._record(call))
         if self.latency > 0:
             await self._clock.sleep(self.latency)

@@ -22,7 +22,7 @@ class FakeKVNamespace(Faulty, EmbeddedKVNamespace):
         kv.fail_next(KVError("KV GET failed: 500 Internal Error"))
         kv.staleness = 60
 
-    `values`: what it holds from the start, as text or bytes. `clock`: what its expirations follow. `latency`:
+    `values`: its values at the start, as text or bytes. `clock`: the clock of its expirations. `latency`:
     seconds on the clock that every call takes. `staleness`: seconds until a write is seen by reads and lists, as
     from another place on the platform (up to 60 there); 0 is at once.
     """

@@ -101,7 +101,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any, error: object) -> None:
-    """Take what a process of pytest-xdist has reached."""
+    """Take over the answers that a process of pytest-xdist has reached."""
     contract = node.config.stash.get(_CONTRACT, None)
     if contract is not None:
         from core.openapi.contract import Declared
@@ -137,7 +137,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Forget what tests before this one left, and let examples be of this one."""
+    """Forget the answers of tests before this one, and let examples be of this one."""
     contract = item.config.stash.get(_CONTRACT, None)
     if contract is not None and contract.examples is not None:
         contract.examples.test = item.nodeid

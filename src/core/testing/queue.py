@@ -1,4 +1,4 @@
-"""`FakeQueue`: the embedded queue in memory, with what was sent, deliveries at a test's word, and faults.
+"""`FakeQueue`: the embedded queue in memory, with a record of sent messages, deliveries when a test asks for them, and faults.
 
 `message_batch` makes a batch out of nothing, for `app.consume`.
 """
@@ -60,9 +60,9 @@ class FakeQueue(Faulty, EmbeddedQueue[T]):
         assert jobs.sent == [Job("welcome", "ada")]
         await jobs.deliver(lambda batch: app.consume(batch, env, ctx))
 
-    `name`: the queue's name, as a batch has it. `clock`: what delays and timestamps follow. `latency`: seconds on the
+    `name`: the queue's name, as a batch has it. `clock`: the clock of delays and timestamps. `latency`: seconds on the
     clock that every call takes. `settings`: how it is consumed, the platform's defaults when None. Without a delivery
-    nothing is consumed: what was sent waits.
+    nothing is consumed: sent messages wait.
     """
 
     def __init__(
@@ -128,9 +128,9 @@ class FakeQueue(Faulty, EmbeddedQueue[T]):
     async def deliver(self, handler: Handler) -> list[Delivery[Any]]:
         """Hand all that is due now to `handler`, in batches of the settings' size, and return the batches.
 
-        Each batch says what was decided: `acked`, `retried`, `all_acked`, `all_retried`. Retried messages are in the
+        Each batch has the decisions: `acked`, `retried`, `all_acked`, `all_retried`. Retried messages are in the
         queue again, due after their delay; after the last attempt they are in `dead`, if the settings name a dead
-        letter queue. What the handler raised is raised, after its batch was retried.
+        letter queue. The handler's error is raised, after its batch was retried.
         """
         broker = self.broker
         now = broker.now()
@@ -149,7 +149,7 @@ class FakeQueue(Faulty, EmbeddedQueue[T]):
         return batches
 
     def redeliver(self) -> int:
-        """Put back what the last `deliver` delivered, as the platform may: every message comes at least once.
+        """Put back the messages of the last `deliver`, as the platform may: every message comes at least once.
 
         Returns how many messages that were. They keep id, timestamp and attempts. Those that wait already, since they
         were retried, are not doubled.
@@ -174,7 +174,7 @@ class FakeQueue(Faulty, EmbeddedQueue[T]):
         self.broker.consume(self.name, handler, self.settings)
 
     async def stop(self) -> None:
-        """End what `consume` began."""
+        """End the consumer that `consume` began."""
         await self.broker.cancel(self.name)
 
 
@@ -196,7 +196,7 @@ def message_batch(
 ) -> Delivery[T]:
     """A batch for `app.consume`, of these bodies, with ids `1`, `2`, ...
 
-    What the consumer decided is on it: `acked` and `retried` by id, `all_acked`, `all_retried`.
+    The consumer's decisions are on it: `acked` and `retried` by id, `all_acked`, `all_retried`.
     """
     batch: Delivery[T] = Delivery(queue)
     for number, body in enumerate(bodies, 1):

@@ -19,7 +19,7 @@ class FakeR2Bucket(Faulty, EmbeddedR2Bucket):
         bucket = FakeR2Bucket({"logo.png": b"..."}, clock=clock)
         bucket.fail_next(R2Error("put: We encountered an internal error. Please try again. (10001)"))
 
-    `objects`: what it holds from the start, as text or bytes. `clock`: what `uploaded` follows. `latency`: seconds on
+    `objects`: its objects at the start, as text or bytes. `clock`: the clock of `uploaded`. `latency`: seconds on
     the clock that every call takes. The calls of a multipart upload are logged here too, as `upload_part`, `complete`
     and `abort`.
     """
@@ -40,5 +40,5 @@ class FakeR2Bucket(Faulty, EmbeddedR2Bucket):
 
     async def delete(self, keys: str | Iterable[str]) -> None:
         """Delete objects. See `R2Bucket.delete`."""
-        # A list, so that the call log can show what an iterator gave.
+        # A list, so that the call log can show the keys of an iterator.
         await super().delete(keys if isinstance(keys, str) else [*keys])

@@ -1,10 +1,10 @@
-"""`SpanRecorder`: the spans of what a test did, to ask how often a binding was called and in what order.
+"""`SpanRecorder`: the spans of a test's calls, to ask how often a binding was called and in what order.
 
     async def test_a_page_is_one_query(core_client: Client[Env], core_spans: SpanRecorder) -> None:
         await core_client.get("/articles")
         core_spans.at_most(1, "d1")
 
-`Client` traces what it sends while the fixture is in use, and the bindings of its Env with it.
+`Client` traces its requests while the fixture is in use, and the bindings of its Env with it.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class RecordedSpan:
 class SpanRecorder:
     """A `core.spans.Tracer` that keeps its spans, in the order they began.
 
-    `clock`: what `started` and `ended` follow, the machine's by default.
+    `clock`: the clock of `started` and `ended`, the machine's by default.
     """
 
     def __init__(self, *, clock: Clock = system_clock) -> None:
