@@ -16,7 +16,7 @@ import core
 import core.testing
 from core.assembly.embedded import _MAKERS
 from core.bindings.kinds import KINDS, PROTOCOLS, Kind
-from core.config.model import Worker
+from core.config.model import HyperdriveTable, Worker
 from core.runtime.plan import unsupported
 
 ROOT = Path(__file__).parents[2]
@@ -100,7 +100,7 @@ def test_every_file_of_bindings_belongs_to_a_kind() -> None:
     for folder in ("bindings", "backends/workerd"):
         known = {kind.module for kind in OWN} | NO_KINDS
         known |= (
-            {"conversion", "env", "fetch", "migrations", "rpc", "tracing", "web_socket"}
+            {"conversion", "env", "fetch", "leaving", "migrations", "rpc", "tracing", "web_socket"}
             if folder != "bindings"
             else set()
         )
@@ -115,6 +115,12 @@ def test_no_javascript_class_tells_of_two_kinds() -> None:
 
 def test_a_worker_without_bindings_asks_for_nothing_that_workerd_lacks() -> None:
     assert unsupported(Worker()) == []
+
+
+def test_a_database_behind_hyperdrive_is_said_to_need_cpython() -> None:
+    (sentence,) = unsupported(Worker(hyperdrive=[HyperdriveTable(binding="PG", id="pg")]))
+    assert sentence.startswith("PG: a client of a database opens sockets, which Python has not in workerd")
+    assert sentence.endswith("Run the worker on CPython: `core serve --python`")
 
 
 LAMP = Kind(

@@ -531,3 +531,35 @@ def test_core_dev_in_workerd_loads_every_change_and_waits_out_a_mistake(
     assert ask(free_port).text == "1 notes"
     assert (project / ".core" / "workerd").is_dir()
     assert dev.finish() == 0
+
+
+def test_core_dev_in_workerd_writes_every_line_as_json(
+    run: Callable[..., Command], tmp_path: Path, free_port: int
+) -> None:
+    project = tmp_path / "failing"
+    project.mkdir()
+    (project / "wrangler.json").write_text(json.dumps({"name": "failing", "main": "main.py"}))
+    (project / "main.py").write_text(FAILING)
+    dev = run("dev", "--runtime", "workerd", "--log-format", "json", "--port", str(free_port), folder=project)
+    assert first_answer(free_port).status == 500
+    dev.until("ZeroDivisionError")
+    assert dev.finish() == 0
+    records = [json.loads(line) for line in dev.lines]
+    assert all({"time", "level", "logger", "message"} <= set(record) for record in records)
+    (failed,) = [record for record in records if "ZeroDivisionError" in str(record)]
+    assert (failed["level"], failed["logger"]) == ("ERROR", "core")
+    assert "main.py" in failed["exception"]
+    assert [record["level"] for record in records if record["message"] == "careful"] == ["WARNING"]
+
+
+FAILING = dedent("""
+    import logging
+    from core import Request, Response, create_app
+
+    app = create_app()
+
+    @app.get("/")
+    async def fail(req: Request, res: Response) -> None:
+        logging.getLogger("own").warning("careful")
+        res.text(str(1 / 0))
+""")

@@ -95,6 +95,7 @@ def run(args: argparse.Namespace) -> int:
                 state=options.state,
                 reload=options.reload,
                 migrate=options.migrate,
+                log_format=options.log_format,
             )
         if options.reload:
             return supervise(options, listener)

@@ -15,9 +15,10 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from core.errors import DeveloperError
+from core.hosts.workers.isolate import LOG_FORMAT_BINDING
 from core.runtime.build_worker import glue_of
 from core.runtime.bundle import Bundle, write_bundle
 from core.runtime.collect import collect, main_module
@@ -29,6 +30,10 @@ from core.runtime.project import Project, open_project
 from core.runtime.service import make_ready
 from core.runtime.state_folder import lock_state
 from core.runtime.toolchain import Toolchain, toolchain
+
+if TYPE_CHECKING:
+    from core.hosts.output import LineReader
+    from core.logs import LogFormat
 
 __all__ = ["serve_dev"]
 
@@ -47,14 +52,16 @@ def serve_dev(
     state: Path | None = None,
     reload: bool = True,
     migrate: bool = True,
+    log_format: LogFormat = "text",
     write: Callable[[str], None] = lambda line: print(line, file=sys.stderr, flush=True),
 ) -> int:
     """Serve the project whose configuration file is `config` on `listener`, until it is interrupted; the exit code.
 
     `state` is where KV, D1, queues, Durable Objects and cron are kept (`.core/workerd` beside the file). With `reload`
-    the application is loaded again when a file changes, with `migrate` pending SQL migrations are applied.
+    the application is loaded again when a file changes, with `migrate` pending SQL migrations are applied. With the
+    `log_format` "json" each record of the application's is a line of its own, tracebacks included.
     """
-    return asyncio.run(_Dev(config, environment, listener, state, reload, migrate, write).run())
+    return asyncio.run(_Dev(config, environment, listener, state, reload, migrate, log_format, write).run())
 
 
 class _Dev:
@@ -66,6 +73,7 @@ class _Dev:
         state: Path | None,
         reload: bool,
         migrate: bool,
+        log_format: LogFormat,
         write: Callable[[str], None],
     ) -> None:
         self._config = config
@@ -74,6 +82,7 @@ class _Dev:
         self._state = state
         self._reload = reload
         self._migrate = migrate
+        self._as_json = log_format == "json"
         self._write = write
         self._node: Node | None = None
         self._lock: int | None = None
@@ -149,7 +158,13 @@ class _Dev:
         )
 
     async def _start(self, tools: Toolchain, project: Project, bundle: Bundle, root: Path) -> None:
-        reader = LogReader(self._write, root)
+        reader: LineReader | LogReader = LogReader(self._write, root)
+        bindings: list[dict[str, str]] = []
+        if self._as_json:
+            from core.hosts.output import LineReader
+
+            reader = LineReader(self._write, "workerd")
+            bindings.append({"name": LOG_FORMAT_BINDING, "text": "json"})
         node = await start_node(
             tools,
             bundle,
@@ -160,6 +175,7 @@ class _Dev:
             private_network=True,
             lock=self._lock,
             closed=True,
+            bindings=bindings,
             on_line=lambda stream, line: reader.line(line),
         )
         self._node = node

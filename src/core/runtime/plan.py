@@ -15,6 +15,8 @@ __all__ = ["entry_of", "plan_of", "unsupported"]
 _DEFAULT_DATE = "2026-04-01"
 # The oldest date under which the bundled services and pyodide were tried.
 _OLDEST_DATE = "2024-09-23"
+# Flags that CPython and its sockets need, and the dates from which each is on by itself.
+_NEEDED_FLAGS = {"handle_cross_request_promise_resolution": "2024-10-14", "enable_weak_ref": "2025-05-05"}
 
 
 def plan_of(worker: Worker, *, folder: Path, secrets: Iterable[str] = ()) -> Plan:
@@ -27,10 +29,13 @@ def plan_of(worker: Worker, *, folder: Path, secrets: Iterable[str] = ()) -> Pla
     if worker.version_metadata is not None:
         variables[worker.version_metadata.binding] = {"id": "local", "tag": "", "timestamp": ""}
     assets = worker.assets
+    date = max(str(worker.compatibility_date or _DEFAULT_DATE), _OLDEST_DATE)
+    flags = [flag for flag in worker.compatibility_flags if not flag.startswith("python_")]
+    flags += [flag for flag, since in _NEEDED_FLAGS.items() if date < since and flag not in flags]
     return Plan(
         name=_service_name(worker.name or "app"),
-        compatibility_date=max(str(worker.compatibility_date or _DEFAULT_DATE), _OLDEST_DATE),
-        compatibility_flags=[flag for flag in worker.compatibility_flags if not flag.startswith("python_")],
+        compatibility_date=date,
+        compatibility_flags=flags,
         vars={name: value for name, value in variables.items() if name not in secrets},
         secrets=list(dict.fromkeys((*required, *secrets))),
         kv={table.binding: table.id or table.binding for table in worker.kv_namespaces},
