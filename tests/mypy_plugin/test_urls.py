@@ -242,7 +242,7 @@ def test_a_handler_of_no_route(project: Project) -> None:
         "app.py",
         HEAD
         + """
-from core import Next
+from core import ExecutionContext, Next, ScheduledEvent
 from handlers import listed, lost
 from table import TABLE
 
@@ -251,6 +251,16 @@ for path, handler in TABLE.items():
 
 async def limit(req: Request[Env], res: Response, next: Next) -> None: ...
 
+@app.get("/limited", limit)
+async def limited(req: Request[Env], res: Response) -> None: ...
+
+@app.scheduled("0 * * * *")
+async def hourly(event: ScheduledEvent, env: Env, ctx: ExecutionContext) -> None: ...
+
+app.url_for(limited), app.url_for(limit)
+#^ core-params: url_for(limit): it is not the handler of a route. Register it, or name the function that was registered
+app.url_for(hourly)
+#^ core-params: url_for(hourly): it is not the handler of a route. Register it, or name the function that was registered
 app.url_for(lost)
 #^ core-params: url_for(lost): it is not the handler of a route. Register it, or name the function that was registered
 app.url_for(listed, id=1)

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
+from core.analysis.front_end import REGISTERS
 from core.analysis.modules import Definition, FunctionNode, Local, Module, Modules, Scope
 from core.analysis.nodes import parents_of, request_parameter, scopes_in
 from core.analysis.sources import Sources, read_sources
@@ -20,6 +22,9 @@ from core.errors import PathError
 from core.routing.pattern import Pattern, parse
 
 __all__ = ["Urls"]
+
+
+_REGISTERS: Final = REGISTERS | {"websocket"}
 
 
 class Urls:
@@ -80,7 +85,7 @@ class Urls:
             return None
         shown = self.trees.shown(Node(call.args[0], scope))
         if not routes:
-            if function.decorator_list or not self._understood(function, around, routes):
+            if not self._understood(function, around, routes):
                 return None
             text = "it is not the handler of a route. Register it, or name the function that was registered"
             return f"url_for({shown}): {text}", call.args[0]
@@ -232,7 +237,7 @@ class Urls:
             match decorator:
                 case ast.Call(func=ast.Attribute(attr=method, value=owner), args=[*arguments]):
                     router = self.trees.router(owner, scope)
-                    if router is None:
+                    if router is None or method not in _REGISTERS:
                         return None
                     if method == "websocket":
                         nodes = [Node(argument, scope) for argument in arguments]
@@ -257,7 +262,7 @@ class Urls:
 
     # -- certainty
 
-    def _understood(self, function: FunctionNode, scope: Scope, routes: Iterable[Registered]) -> bool:
+    def _understood(self, function: FunctionNode, scope: Scope, routes: Sequence[Registered]) -> bool:
         """Return True if a function is mentioned by nothing but its routes and by `url_for`, anywhere in the project."""
         bare = re.compile(rb"\b%s\b" % function.name.encode())
         files: list[Path] = []
@@ -267,16 +272,20 @@ class Urls:
                 files.append(Path(path))
 
         read_sources(self.root, each=look)
-        explained = {handler.node for route in routes for handler in route.handlers}
         for module in map(self.modules.add, dict.fromkeys([scope.module.path, *sorted(files)])):
-            if module is None or not all(
-                node in explained or parent_is_link for node, parent_is_link in self._mentions(module, function)
-            ):
+            if module is None:
                 return False
+            calls = {registration.call.node: registration for registration in self._walk(module)}
+            for parent in self._mentions(module, function):
+                registration = calls.get(parent)
+                if registration is None and not _is_link(parent):
+                    return False
+                if registration is not None and registration not in routes and self._answers(registration, function):
+                    return False
         return True
 
-    def _mentions(self, module: Module, function: FunctionNode) -> Iterator[tuple[ast.AST, bool]]:
-        """The expressions that name a function, and whether each is what a `url_for` is given."""
+    def _mentions(self, module: Module, function: FunctionNode) -> Iterator[ast.AST]:
+        """The nodes around each expression that names a function."""
         names = {name for name, given in module.scope.names.items() if _imports(given, function.name)} | {function.name}
         for scope in scopes_in(module.scope):
             parents = parents_of(scope)
@@ -285,7 +294,7 @@ class Urls:
                     case ast.Name(id=name, ctx=ast.Load()) | ast.Attribute(attr=name, ctx=ast.Load()) if name in names:
                         found = self.trees.function(node, scope)
                         if found is not None and found[0] is function:
-                            yield node, _is_link(parent)
+                            yield parent
                     case _:
                         pass
 
