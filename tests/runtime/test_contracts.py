@@ -6,12 +6,9 @@ its reason, and has to fail: a difference that is gone is taken off the list.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
@@ -20,11 +17,12 @@ from typing import Any
 import pytest
 from tests.runtime.conftest import Background, Running, start_running
 from tests.runtime.contracts.queues import QUEUES
+from tests.support.npm import npm_folder
 
 import core
 from core.runtime.capnp import Consumer, Plan
 from core.runtime.make import make_bundle
-from core.runtime.toolchain import Toolchain, cache_folder
+from core.runtime.toolchain import Toolchain
 from core.testing.contracts.contract import Case
 
 MAIN = Path(__file__).parent / "contracts" / "main.py"
@@ -152,7 +150,7 @@ def under_miniflare(
     script = Path(__file__).parent / "miniflare" / "run.mjs"
     log = (place / "log").open("wb")
     process = subprocess.Popen(
-        ["node", str(script), str(bundle.folder), str(miniflare_folder())],
+        ["node", str(script), str(bundle.folder), str(npm_folder(script.parent))],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=log,
@@ -180,25 +178,6 @@ class Remote(Running):
     @property
     def port(self) -> int:
         return self._port
-
-
-def miniflare_folder() -> Path:
-    """The folder with miniflare: from npm, once, by its lock file."""
-    here = Path(__file__).parent / "miniflare"
-    lock = (here / "package-lock.json").read_bytes()
-    target = cache_folder() / f"miniflare-{hashlib.sha256(lock).hexdigest()[:16]}"
-    if not (target / "node_modules" / "miniflare").is_dir():
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=target.parent) as folder:
-            place = Path(folder) / "miniflare"
-            place.mkdir()
-            for name in ("package.json", "package-lock.json"):
-                shutil.copy(here / name, place / name)
-            subprocess.run(
-                ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=place, check=True, capture_output=True
-            )
-            place.rename(target)
-    return target
 
 
 @pytest.mark.parametrize("case", list(cases("r2")))
