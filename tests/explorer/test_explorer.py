@@ -99,6 +99,17 @@ def test_requests_of_the_users_example_show_middleware_background_work_and_sql(p
         rows(page, text, grid="Middleware and calls").first.wait_for()
 
 
+def test_the_list_beside_an_open_request_shows_whole_columns(page: Page, dev: RunningDev) -> None:
+    page.set_viewport_size({"width": 1120, "height": 640})
+    open_panel(page, dev, "requests")
+    dev.fetch("/notes/beside")
+    rows(page, "/notes/beside").first.click()
+    page.get_by_role("tab", name="Timeline").wait_for()
+    grid = page.get_by_role("grid", name="Requests")
+    page.wait_for_function("grid => grid.scrollWidth <= grid.clientWidth", arg=grid.element_handle())
+    assert grid.get_by_role("columnheader").all_inner_texts() == ["Method", "Path", "Calls", "Status"]
+
+
 def test_a_link_to_a_request_that_is_gone_says_so(page: Page, dev: RunningDev) -> None:
     open_panel(page, dev, "requests/nothing-here")
     page.get_by_text("This request is kept no longer").wait_for()

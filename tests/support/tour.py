@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 ASSETS = ROOT / "docs" / "assets"
 LARGEST = 1_000_000
-SIZE = (960, 560)
-SHOWN = (("requests", 2600), ("api", 2200), ("sql", 2200))
+SIZE = (1120, 640)
+SHOWN = (("requests", 2800), ("sql", 2200), ("api", 2200), ("metrics", 2000))
 """The explorer's panels, each with the milliseconds that it stays."""
 
 _PAGE = """<!doctype html><meta charset="utf-8"><style>
@@ -74,12 +74,13 @@ def explorer_frames(page: Page) -> list[tuple[bytes, int]]:
                 page.goto("about:blank")
                 page.goto(f"{dev.address}/_core/#{panel}")
                 page.wait_for_timeout(1500)  # the page listens for events, so its network never rests
-                page.evaluate(
-                    "[...document.querySelectorAll('details')].slice(1, 7).forEach(shown => { shown.open = true })"
-                )
+                if panel == "requests":
+                    page.locator(".rows > .row", has_text="201").first.click()
                 if panel == "sql":
                     page.locator("main").get_by_text("users", exact=True).click()
-                page.wait_for_timeout(800)
+                if panel == "api":
+                    page.locator("main").get_by_text("/users/{id}").first.click()
+                page.wait_for_timeout(1200)
                 frames.append((page.screenshot(), stays))
             return frames
 

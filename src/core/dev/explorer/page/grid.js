@@ -46,7 +46,7 @@ export function Grid({ label, columns: every, source, id, open, opened, sort, on
   const total = source.total ?? 0;
   const options = {
     count: total, estimateSize: () => height, overscan: 8, getScrollElement: () => scroller.current,
-    scrollToFn: elementScroll, observeElementRect, observeElementOffset, onChange: () => redraw(), paddingStart: 0,
+    scrollToFn: elementScroll, observeElementRect: (instance, resized) => observeElementRect(instance, (rect) => { resized(rect); redraw(); }), observeElementOffset, onChange: () => redraw(), paddingStart: 0,
   };
   const virtual = useMemo(() => new Virtualizer(options), []);
   virtual.setOptions(options);
