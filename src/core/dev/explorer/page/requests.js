@@ -10,11 +10,11 @@ export const statusOf = (one) => one.status ?? (one.duration === null ? "…" : 
 export const toneOf = (status) => (status === "…" ? "" : status === "ok" || (status >= 100 && status < 400) ? "ok" : status >= 400 && status < 500 ? "warn" : "bad");
 
 const COLUMNS = [
-  { label: "Time", width: "5rem", roomy: 520, class: "time", cell: (one) => clock(one.time) },
+  { label: "Time", width: "5.8rem", roomy: 520, class: "time", cell: (one) => clock(one.time) },
   { label: "Method", width: "5rem", class: "verb", cell: (one) => one.method },
   { label: "Path", width: "minmax(7rem, 1fr)", class: "path", cell: (one) => html`<span title=${one.path}>${one.path}</span>` },
   { label: "Calls", width: "5.2rem", roomy: 340, n: true, cell: (one) => html`${one.repeated && html`<span class="badge" title="The same call again and again">N+1</span> `}${one.calls || ""}` },
-  { label: "Status", width: "4.2rem", n: true, cell: (one) => html`<span class=${toneOf(statusOf(one))}>${statusOf(one)}</span>` },
+  { label: "Status", width: "4.8rem", n: true, cell: (one) => html`<span class=${toneOf(statusOf(one))}>${statusOf(one)}</span>` },
   { label: "Took", width: "5.2rem", roomy: 430, n: true, cell: (one) => milliseconds(one.duration) },
 ];
 
