@@ -37,12 +37,13 @@ def test_a_copy_of_a_console_is_its_commands_and_a_copy_of_code_is_the_code(site
         page = context.new_page()
 
         def copied(block: str) -> str:
-            shown = page.locator(block).first
-            shown.hover()
-            shown.locator(".md-clipboard, .md-code__button[data-md-type='copy']").first.click()
+            page.evaluate("navigator.clipboard.writeText('')")
+            button = page.locator(f"{block} :is(.md-clipboard, .md-code__button[data-md-type='copy'])").first
+            button.evaluate("button => button.click()")
+            page.wait_for_function("navigator.clipboard.readText().then(Boolean)")
             return str(page.evaluate("navigator.clipboard.readText()"))
 
-        page.goto(f"{address}tutorial/")
+        page.goto(address)
         shown = page.locator(".language-console").first.locator("code").text_content() or ""
         assert "$ " in shown
         commands = [line.removeprefix("$ ") for line in shown.splitlines() if line.startswith("$ ")]
