@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, cast
@@ -129,3 +131,33 @@ async def test_what_an_earlier_statement_of_a_batch_wrote_is_there(db: FakeD1Dat
     with pytest.raises(D1Error):
         await db.batch([db.prepare("DELETE FROM songs"), db.prepare("SELECT * FROM nowhere")])
     assert (await everything.run()).meta.rows_read == 11
+
+
+CRASHES = """
+import asyncio
+from core.testing import FakeD1Database
+
+
+async def main():
+    db = FakeD1Database()
+    for number in range(8):
+        await db.exec(f"CREATE TABLE t{number} (id INTEGER PRIMARY KEY, list TEXT NOT NULL, more TEXT)")
+    await db.exec("CREATE VIEW words AS SELECT value FROM t1, json_each(list)")
+    for number in range(300):
+        table = f"t{number % 8}"
+        await db.prepare(f"INSERT INTO {table} (list, more) VALUES (?, ?)").bind('["a"]', "x" * number * 40).run()
+        for name in (table, "t1"):
+            await db.prepare(f"SELECT value FROM {name}, json_each(list) GROUP BY value ORDER BY count(*)").all()
+        await db.prepare("SELECT value FROM words ORDER BY value").all()
+        await db.prepare("SELECT name FROM pragma_table_info('t1')").all()
+        await db.prepare(f"DELETE FROM {table} WHERE id % 3 = 1").run()
+
+
+asyncio.run(main())
+"""
+
+
+def test_functions_of_tables_survive_what_is_written_between() -> None:
+    """SQLite crashes on a copy that takes the place of another one, once such a function was used there."""
+    done = subprocess.run([sys.executable, "-X", "faulthandler", "-c", CRASHES], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

@@ -24,6 +24,8 @@ __all__ = ["RowsRead"]
 
 _COUNTER: Final = "_cf_read"
 _ROWIDS: Final = frozenset(["rowid", "oid", "_rowid_"])
+_FUNCTIONS: Final = ("json_", "pragma_")
+_FUNCTIONS_IN_VIEWS: Final = "SELECT 1 FROM sqlite_master WHERE type = 'view' AND (instr(lower(sql), 'json_') OR instr(lower(sql), 'pragma_')) LIMIT 1"
 _ENDS: Final = frozenset(["RETURNING", "ORDER", "LIMIT"])
 
 
@@ -36,6 +38,8 @@ class RowsRead:
         self._beside: sqlite3.Connection | None = None
         self._copied: tuple[int, int] | None = None
         self._tables: dict[str, bool] = {}
+        # Whether a table-valued function was used: SQLite keeps it with the schema of the copy, and crashes on the next one.
+        self._spent = False
         self._read = 0
         self.total: int = 0
         """The rows that all statements so far have read."""
@@ -71,23 +75,24 @@ class RowsRead:
             self._beside = None
 
     def _connection(self, schema: int) -> sqlite3.Connection:
-        state = (schema, 0 if self._database.path is not None else self._database.connection.total_changes)
-        if self._beside is None or self._copied is None or self._copied[0] != schema:
+        path = self._database.path
+        state = (schema, 0 if path is not None else self._database.connection.total_changes)
+        if self._copied == state and self._beside is not None:
+            return self._beside
+        if self._beside is None or self._copied is None or self._copied[0] != schema or self._spent:
             self.close()
-            path = self._database.path
             self._beside = sqlite3.connect(path if path is not None else ":memory:", isolation_level=None, timeout=0.1)
             self._beside.text_factory = bytes
             self._beside.create_function(_COUNTER, 1, self._count)
             if self._clock is not system_clock:
                 Dates(self._beside, self._clock)
-            self._copied = None
             self._tables = {}
-        if self._copied != state:
-            if self._database.path is None:
-                # Other than a backup, it neither waits for a transaction that is under way nor leaves its rows out.
-                with suppress(sqlite3.OperationalError):  # a database that nothing was ever written to
-                    self._beside.deserialize(self._database.connection.serialize())
-            self._copied = state
+            self._spent = self._database.connection.execute(_FUNCTIONS_IN_VIEWS).fetchone() is not None
+        if path is None:
+            # Other than a backup, it neither waits for a transaction that is under way nor leaves its rows out.
+            with suppress(sqlite3.OperationalError):  # a database that nothing was ever written to
+                self._beside.deserialize(self._database.connection.serialize())
+        self._copied = state
         return self._beside
 
     def _count(self, key: object) -> int:
@@ -99,6 +104,7 @@ class RowsRead:
         names = {token.name.lower() for token in tokens if token.name is not None}
         visited = False
         for name in names:
+            self._spent = self._spent or name.startswith(_FUNCTIONS)
             if name not in self._tables:
                 self._tables[name] = self._view(beside, name, names)
             visited = visited or self._tables[name]
