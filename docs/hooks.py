@@ -27,6 +27,7 @@ HERE = Path(__file__).parent
 TABS = {"Tutorial": "tutorial", "How to": "how-to", "Reference": "reference", "Explanation": "explanation"}
 EXAMPLES = {
     "main": '"src/shop/main.py"',
+    "base_dir": '"src"',
     "name": '"shop"',
     "compatibility_date": '"2026-04-01"',
     "compatibility_flags": '["python_workers"]',

@@ -35,6 +35,7 @@ def problems(
 EVERYTHING = """\
 name = "everything"
 main = "src/main.py"
+base_dir = "."
 account_id = "0123"
 compatibility_date = "2026-04-01"
 compatibility_flags = ["python_workers"]
@@ -398,6 +399,14 @@ max_batch_size = 101
     ("text", "told"),
     [
         ("name = true", '1: name must be a string, not true. Write "true".'),
+        (
+            "main = 'app/main.py'\nbase_dir = './src'",
+            '2: base_dir: main = "app/main.py" is not in base_dir = "./src". Write the folder that it is in.',
+        ),
+        (
+            "base_dir = 'src'\nmain = 'src/main.py'\n[env.test]\nmain = 'src2/main.py'",
+            '4: env.test.main: main = "src2/main.py" is not in base_dir = "src". Write the folder that it is in.',
+        ),
         ("name = 'My App'", '1: name = "My App" must be lower-case letters, digits, - and _. Write "my-app".'),
         (
             "compatibility_date = 2026-04-01",

@@ -1,4 +1,4 @@
-"""A project of `core new` with its entry file beside the package, against a dry run of the platform's own tool."""
+"""A project of `core new`, as it is made, against a dry run of the platform's own tool."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from tests.support.npm import npm_folder
 
 pytestmark = pytest.mark.runtime
 
-ENTRY = 'from shop.main import Default, app\n\n__all__ = ["Default", "app"]\n'
-
 
 def test_the_modules_of_a_dry_run_are_those_that_are_imported(tmp_path: Path) -> None:
     subprocess.run(
@@ -24,9 +22,9 @@ def test_the_modules_of_a_dry_run_are_those_that_are_imported(tmp_path: Path) ->
         capture_output=True,
     )
     project = tmp_path / "shop"
-    (project / "src" / "entry.py").write_text(ENTRY)
-    file = project / "wrangler.toml"
-    file.write_text(file.read_text().replace('main = "src/shop/main.py"', 'main = "src/entry.py"'))
+    # What the platform's tool for Python puts there: the packages that the project needs.
+    (project / "python_modules" / "attrs").mkdir(parents=True)
+    (project / "python_modules" / "attrs" / "__init__.py").write_text("")
     tool = npm_folder(Path(__file__).parent / "wrangler") / "node_modules" / ".bin" / "wrangler"
     done = subprocess.run(
         [str(tool), "deploy", "--dry-run", "--outdir", str(tmp_path / "out")],
@@ -41,7 +39,8 @@ def test_the_modules_of_a_dry_run_are_those_that_are_imported(tmp_path: Path) ->
     for binding in ("env.COUNTERS", "env.EVENTS", "env.DB", "env.FILES"):
         assert binding in done.stdout
     up = {path.relative_to(tmp_path / "out").as_posix() for path in (tmp_path / "out").rglob("*.py")}
-    assert {"entry.py", "shop/main.py", "shop/routes/notes.py"} <= up
+    assert {"main.py", "shop/env.py", "shop/routes/notes.py", "python_modules/attrs/__init__.py"} <= up
+    assert "Default = entrypoint(app)" in (tmp_path / "out" / "main.py").read_text()
     for path in up:
         for node in ast.walk(ast.parse((tmp_path / "out" / path).read_text())):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("shop"):

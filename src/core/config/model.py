@@ -489,6 +489,7 @@ class Worker:
 
     name: str | None = None
     main: str | None = None
+    base_dir: str | None = None
     account_id: str | None = None
     compatibility_date: str | None = None
     compatibility_flags: Sequence[str] = ()

@@ -6,6 +6,8 @@ import datetime as dt
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
+from pathlib import PurePosixPath
+from posixpath import normpath
 from typing import Any, Final
 
 from core.config.addresses import connection_problem
@@ -91,6 +93,13 @@ def check_level(document: Document, environment: str | None, problems: Problems)
                 problems.add(path, f"{dotted(path)} is {type_name(value)}, which JSON does not have. Put it in quotes.")
             case _:
                 pass
+    main, base = (data.get(key, document.data.get(key)) for key in ("main", "base_dir"))
+    own = next(((*level, key) for key in ("base_dir", "main") if key in data), None)
+    both = isinstance(main, str) and isinstance(base, str)
+    if own is not None and both and not PurePosixPath(normpath(main)).is_relative_to(normpath(base)):
+        problems.add(
+            own, f'{dotted(own)}: main = "{main}" is not in base_dir = "{base}". Write the folder that it is in.'
+        )
     if "route" in data and "routes" in data:
         problems.add((*level, "route"), f"{dotted((*level, 'route'))} and routes say the same. Keep routes.")
     seen: dict[str, int] = {}
