@@ -28,7 +28,7 @@ def edit(file: Path, old: str, new: str) -> None:
 
 
 TOLD = (
-    "Env.COUNTERS: no binding of that name in wrangler.toml. Did you mean COUNTER (wrangler.toml:7 [[kv_namespaces]])?"
+    "Env.COUNTERS: no binding of that name in wrangler.toml. Did you mean COUNTER (wrangler.toml:8 [[kv_namespaces]])?"
 )
 
 
