@@ -127,7 +127,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
             'binding = "TALLIES"',
             (
                 "src/users_api/env.py:10: error: Env.COUNTERS: no binding of that name in wrangler.toml. "
-                "Did you mean TALLIES (wrangler.toml:7 [[kv_namespaces]])?  [core-env]"
+                "Did you mean TALLIES (wrangler.toml:8 [[kv_namespaces]])?  [core-env]"
             ),
         ),
         (

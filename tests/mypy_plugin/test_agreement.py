@@ -228,7 +228,7 @@ def test_core_check_is_silent_about_correct_programs_too(tmp_path: Path, name: s
             'binding = "COUNTER"',
             (
                 "src/users_api/env.py:10: error: Env.COUNTERS: no binding of that name in wrangler.toml. Did you mean "
-                "COUNTER (wrangler.toml:7 [[kv_namespaces]])?  [core-env]"
+                "COUNTER (wrangler.toml:8 [[kv_namespaces]])?  [core-env]"
             ),
         ),
         (

@@ -80,7 +80,7 @@ def plausible(link: str) -> bool:
 
 
 def answer(link: str) -> str:
-    """Why a link is dead; nothing where it is not. Sites that refuse programs are not dead."""
+    """The error of a dead link, else an empty string. Sites that refuse programs are not dead."""
     request = urllib.request.Request(link, headers={"User-Agent": "Mozilla/5.0 (link check)"})
     try:
         with urllib.request.urlopen(request, timeout=20):

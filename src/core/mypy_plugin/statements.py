@@ -169,9 +169,9 @@ def _with_value(project: Project, ctx: MethodSigContext, signature: CallableType
     kinds = value_kinds(found[1], found[3], one=found[2] == "one")
     if kinds is None:
         return signature
-    types = [
-        NoneType() if kind == "none" else ctx.api.named_generic_type(f"builtins.{kind}", []) for kind in sorted(kinds)
-    ]
+    types: list[Type] = [ctx.api.named_generic_type(f"builtins.{kind}", []) for kind in sorted(kinds - {"none"})]
+    if "none" in kinds:
+        types.append(NoneType())
     result = Instance(returned.type, [*returned.args[:-1], UnionType.make_union(types)])
     return signature.copy_modified(ret_type=result)  # pyright: ignore[reportUnknownMemberType]  # some of its parameters have no types
 
