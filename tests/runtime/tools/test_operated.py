@@ -1,4 +1,4 @@
-"""The page `before-you-go-live.md`, tried: its proxies with a WebSocket and a stream, its unit, the steps of its container."""
+"""The page `before-you-go-live.md`, tried: its proxies with a WebSocket and a stream, and its unit."""
 
 from __future__ import annotations
 
