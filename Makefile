@@ -80,11 +80,12 @@ EXAMPLE ?= users
 dev: $(STAMP)/dev  ## Run examples/users on the embedded bindings, or another: make dev EXAMPLE=conduit
 	@cd examples/$(EXAMPLE) && ../../$(BIN)/core dev
 
-# Parts that use one processor run two at a time; the others use two themselves, and so run one after the other.
+# Parts that use one processor run two at a time; the others use two themselves, and so run one after the other. The
+# documentation is built by the unit tests, which read it, with the options of `make docs`.
 test: static unit mypy-range runtime  ## Run everything that CI runs
 
 static: $(STAMP)/dev-tools
-	@$(MAKE) --no-print-directory --output-sync=target --jobs=2 lint types-pyright types-mypy typing types-public docs
+	@$(MAKE) --no-print-directory --output-sync=target --jobs=2 lint types-pyright types-mypy typing types-public
 
 # -- parts
 

@@ -165,7 +165,9 @@ console.log(JSON.stringify([moments[1] - moments[0], moments[2] - moments[1], mo
 
 
 def pyodide(folder: Path, times: int) -> list[float]:
-    """Milliseconds of the base, of what core adds, and of the first answer, in Pyodide; files are compiled beforehand."""
+    """Milliseconds of the base, of what core adds, and of the first answer, in Pyodide;
+    files are compiled beforehand.
+    """
     found: list[list[float]] = []
     files: list[tuple[str, str]] = []
     for name in ("attr", "attrs", "typing_extensions", "core"):

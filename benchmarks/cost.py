@@ -1,9 +1,10 @@
 """The cost of one request in instructions of the interpreter: counted, not timed, so that CI can compare it.
 
-Counted are the bytecode instructions that `sys.settrace` reports, and the calls of Python and of C that `sys.setprofile`
-reports; they are the same on every machine with the same minor version of Python. Lines are not counted: a change could
-lower their number by writing two lines as one. `benchmarks/baseline.json` holds the counts by version. A change that
-makes a request longer shows there, and is either taken back or written down: `python -m benchmarks.cost --write`.
+Counted are the bytecode instructions that `sys.settrace` reports, and the calls of Python and of C that
+`sys.setprofile` reports; they are the same on every machine with the same minor version of Python. Lines are not
+counted: a change could lower their number by writing two lines as one. `benchmarks/baseline.json` holds the counts by
+version. A change that makes a request longer shows there, and is either taken back or written down:
+`python -m benchmarks.cost --write`.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ VERSION = f"{sys.version_info[0]}.{sys.version_info[1]}"
 
 
 async def count(workload: Workload) -> dict[str, int]:
-    """The instructions, and the calls of Python and of C, of one request after others like it have filled the caches."""
+    """The instructions, and the calls of Python and of C, of one request after others like it have filled
+    the caches.
+    """
     app = asgi(core_app.application([], workload.name == "full"))
     message = {"type": "http.request", "body": workload.body, "more_body": False}
 

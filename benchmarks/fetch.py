@@ -1,4 +1,5 @@
-"""`http.Request` made, `app.fetch`, body read: what a test costs, and `app.fetch` of a ready request beside Hono on Node.
+"""`http.Request` made, `app.fetch`, body read: what a test costs,
+and `app.fetch` of a ready request beside Hono on Node.
 
 The first is a ratio to `raw` behind ASGI, as in `in_process`; hayate is asked in its own way beside it. The second is
 in microseconds, since nothing under both languages is the same: both are warmed up, both answer the same seven.

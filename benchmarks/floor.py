@@ -2,7 +2,8 @@
 
 `floor` is one function that knows its only route and does core's work in core's own short ways: the kept encoder, ids
 made a row at a time, header pairs written beforehand, a query that is split and not decoded. It has no objects for
-requests and responses, no chain, no errors, no HEAD; no header of it can be replaced. `json` answers the ten rows alone.
+requests and responses, no chain, no errors, no HEAD; no header of it can be replaced. `json` answers the ten rows
+alone.
 
     python -m benchmarks.floor [--rounds 300]
 """

@@ -1,7 +1,8 @@
 """The processor time of `core openapi` beside mypy's: `python -m benchmarks.openapi [--rounds 5]`.
 
 Both read a copy of examples/users, in processes of their own that take turns: first with nothing cached, then without
-a change, then after an edit of one module. Bound: without a change at most 1.2 times mypy. Exit status 1 when it is broken.
+a change, then after an edit of one module. Bound: without a change at most 1.2 times mypy. Exit status 1 when it is
+broken.
 """
 
 from __future__ import annotations

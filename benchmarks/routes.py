@@ -190,7 +190,9 @@ print(json.dumps([built, first, resident() - before]))
 
 
 def building(peer: str, size: int) -> tuple[float, float, float]:
-    """Seconds to build, seconds to the first answer after that, and megabytes, in a fresh process; the best of three."""
+    """Seconds to build, seconds to the first answer after that, and megabytes, in a fresh process;
+    the best of three.
+    """
     best: tuple[float, float, float] | None = None
     for _ in range(3):
         try:

@@ -2,8 +2,9 @@
 
     python -m benchmarks.soak --seconds 600
 
-Prints what was acknowledged and is there, what was answered meanwhile, and how much memory each process took. The exit
-code is 1 when something acknowledged is missing, a number was given twice, or an answer was neither 200 nor 503.
+Prints what was acknowledged and is there, what was answered meanwhile, how many messages became dead letters, and how
+much memory each process took over time. The exit code is 1 when something acknowledged is missing, a number was given
+twice, or an answer was neither 200 nor 503. A message in the dead letter queue is not missing.
 """
 
 from __future__ import annotations
@@ -83,6 +84,11 @@ MAIN = dedent("""
         for message in batch.messages:
             await env.KV.put(f"job:{message.body}", "there")
 
+    @app.queue("dead")
+    async def bury(batch: MessageBatch[str], env: Env, ctx: object) -> None:
+        insert = env.DB.prepare("INSERT OR IGNORE INTO dead VALUES (?)")
+        await env.DB.batch([insert.bind(message.body) for message in batch.messages])
+
     @app.get("/kv/:id")
     async def get(req: Request[Env], res: Response) -> None:
         res.json(await req.env.KV.get(req.params["id"]) is not None)
@@ -90,6 +96,11 @@ MAIN = dedent("""
     @app.get("/rows")
     async def rows(req: Request[Env], res: Response) -> None:
         found = await req.env.DB.prepare("SELECT id FROM rows").all()
+        res.json([row["id"] for row in found.results])
+
+    @app.get("/dead")
+    async def dead(req: Request[Env], res: Response) -> None:
+        found = await req.env.DB.prepare("SELECT id FROM dead").all()
         res.json([row["id"] for row in found.results])
 """)
 CONFIGURATION: dict[str, Any] = {
@@ -100,7 +111,10 @@ CONFIGURATION: dict[str, Any] = {
     "d1_databases": [{"binding": "DB", "database_name": "db", "database_id": "db"}],
     "queues": {
         "producers": [{"binding": "JOBS", "queue": "jobs"}],
-        "consumers": [{"queue": "jobs", "max_batch_timeout": 0, "max_retries": 20}],
+        "consumers": [
+            {"queue": "jobs", "max_batch_timeout": 0, "dead_letter_queue": "dead"},
+            {"queue": "dead", "max_batch_timeout": 0, "max_retries": 100, "retry_delay": 5},
+        ],
     },
     "durable_objects": {"bindings": [{"name": "COUNTERS", "class_name": "Counter"}]},
     "migrations": [{"tag": "v1", "new_sqlite_classes": ["Counter"]}],
@@ -150,7 +164,9 @@ class Soak:
         self.acknowledged: dict[str, list[str]] = {"kv": [], "rows": [], "jobs": []}
         self.counts: dict[str, list[int]] = {}
         self.statuses: Counter[str] = Counter()
-        self.memory: dict[int, list[int]] = {}
+        # By node and process: the seconds at which it was looked at, and MiB.
+        self.memory: dict[tuple[int, int], list[tuple[float, int]]] = {}
+        self.dead: list[str] = []
         self.kills = 0
         self.ended = threading.Event()
 
@@ -170,12 +186,14 @@ class Soak:
 
     def watch(self, seconds: float, every: float) -> None:
         """Kill a process now and then, and note the memory of all."""
-        end, kill = time.monotonic() + seconds, time.monotonic() + every
+        began = time.monotonic()
+        end, kill = began + seconds, began + every
         while time.monotonic() < end:
             time.sleep(2)
             for index, node in enumerate(self.nodes):
                 if (child := node.child()) is not None:
-                    self.memory.setdefault(index, []).append(memory_of(child) >> 20)
+                    taken = memory_of(child) >> 20
+                    self.memory.setdefault((index, child), []).append((time.monotonic() - began, taken))
             # The last one is long enough ago for everything to be back when it is counted.
             if time.monotonic() > kill and time.monotonic() < end - 30:
                 kill += every
@@ -186,14 +204,18 @@ class Soak:
         self.ended.set()
 
     def missing(self) -> list[str]:
-        """Everything that was acknowledged and is not there; what a queue has still to deliver is waited for."""
+        """Everything acknowledged that is not there. Messages that have still to be delivered are waited for."""
         rows = set(json.loads(asked_until(self.nodes, "/rows")))
         lost = [f"row {name}" for name in self.acknowledged["rows"] if name not in rows]
         lost += [f"kv {name}" for name in self.acknowledged["kv"] if asked_until(self.nodes, f"/kv/{name}") != b"true"]
         end = time.monotonic() + 120
         waiting = self.acknowledged["jobs"]
         while waiting and time.monotonic() < end:
-            waiting = [name for name in waiting if asked_until(self.nodes, f"/kv/job:{name}") != b"true"]
+            self.dead = json.loads(asked_until(self.nodes, "/dead"))
+            buried = set(self.dead)
+            waiting = [
+                name for name in waiting if name not in buried and asked_until(self.nodes, f"/kv/job:{name}") != b"true"
+            ]
         lost += [f"job {name}" for name in waiting]
         return lost + [
             f"counter {name} gave a number twice" for name, all_ in self.counts.items() if len(set(all_)) != len(all_)
@@ -250,13 +272,21 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=600.0, help="how long (default: %(default)s)")
     parser.add_argument("--kill-every", type=float, default=45.0, help="seconds between kills (default: %(default)s)")
+    parser.add_argument("--retries", type=int, default=3, help="max_retries of the consumer (default: %(default)s)")
+    parser.add_argument("--retry-delay", type=int, help="retry_delay of the consumer, in seconds (default: none)")
     args = parser.parse_args()
+    consumer = CONFIGURATION["queues"]["consumers"][0]
+    consumer["max_retries"] = args.retries
+    if args.retry_delay is not None:
+        consumer["retry_delay"] = args.retry_delay
     with tempfile.TemporaryDirectory(prefix="core-soak-") as name:
         folder = Path(name)
         (folder / "main.py").write_text(MAIN)
         (folder / "wrangler.json").write_text(json.dumps(CONFIGURATION))
         (folder / "migrations").mkdir()
-        (folder / "migrations" / "0001_rows.sql").write_text("CREATE TABLE rows (id TEXT PRIMARY KEY);")
+        (folder / "migrations" / "0001_rows.sql").write_text(
+            "CREATE TABLE rows (id TEXT PRIMARY KEY); CREATE TABLE dead (id TEXT PRIMARY KEY);"
+        )
         subprocess.run([sys.executable, "-m", "core.cli", "build"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
         bucket, address = start_bucket()
         nodes: list[Node] = []
@@ -288,9 +318,11 @@ def report(nodes: list[Node], seconds: float, every: float) -> int:
     print(
         f"acknowledged {counted} and {sum(map(len, soak.counts.values()))} counts; lost or twice: {lost or 'nothing'}"
     )
-    for index, taken in soak.memory.items():
-        third = max(1, len(taken) // 3)
-        print(f"node {index}: {max(taken[:third])} MiB at most in the first third, {max(taken[-third:])} in the last")
+    print(f"{len(soak.dead)} messages became dead letters")
+    for (index, pid), taken in soak.memory.items():
+        lived = taken[-1][0] - taken[0][0]
+        shown = [mib for _, mib in taken[:: max(1, len(taken) // 10)]]
+        print(f"node {index}, process {pid}, {lived:.0f} s: MiB {' '.join(map(str, shown))}")
     strange = [
         status for status in soak.statuses if status not in ("200", "503") and not status.startswith("connection")
     ]

@@ -1,8 +1,8 @@
 """Draws the diagrams of the documentation: `python docs/diagrams.py` writes them to docs/assets.
 
-Each has a title and a description for those who do not see it. Colours are variables, so that a diagram follows the scheme
-of the page that it is part of, and the reader's own scheme where it is opened alone. The rooms are those of the import
-contract.
+Each has a title and a description for those who do not see it. Colours are variables, so that a diagram follows the
+scheme of the page that it is part of, and the reader's own scheme where it is opened alone. The rooms are those of the
+import contract.
 """
 
 from __future__ import annotations

@@ -104,7 +104,9 @@ def on_page_content(html: str, **_: Any) -> str:
 
 
 def diagram(name: str) -> str:
-    """A drawing of `diagrams.py` as a part of the page, whose colours it has; a picture of another kind stays a picture."""
+    """A drawing of `diagrams.py` as a part of the page, whose colours it has;
+    a picture of another kind stays a picture.
+    """
     svg = (HERE / "assets" / f"{name}.svg").read_text("utf-8")
     return f'<figure class="drawn" tabindex="0" markdown="0">{svg.strip()}</figure>'
 
@@ -118,7 +120,9 @@ def figures() -> str:
 
 
 def keys() -> str:
-    """Every key of the configuration model: its type, its default, whether a named environment inherits it, an example."""
+    """Every key of the configuration model: its type, its default, whether a named environment inherits it,
+    an example.
+    """
     from core.config import model
     from core.config.keys import INHERITED_KEYS
 
@@ -222,7 +226,10 @@ def imports(markdown: str) -> str:
 
 
 def import_of(module: str, names: list[str]) -> list[str]:
-    """The line or lines that import names of a module. Names of `core.http` and of a page of fixtures are not imported."""
+    """The line or lines that import names of a module.
+
+    Names of `core.http` and of a page of fixtures are not imported.
+    """
     if module == "core.http":
         return ["from core import http"]
     if module == "core.testing.plugin":

@@ -1,7 +1,8 @@
 """Completes the Python snippets of a page, so that each shows its imports and what else it uses of its file.
 
 A part of an example's file is shown with the imports that it uses, and with the short definitions that it uses and that
-the page has not shown yet. Names that an earlier snippet of the page has are named in a comment, `# As above: app, Env`.
+the page has not shown yet. Names that an earlier snippet of the page has are named in a comment,
+`# As above: app, Env`.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -13,17 +14,43 @@ from hypothesis import settings
 settings.register_profile("core", deadline=None, derandomize=os.environ.get("CI") == "true")
 settings.load_profile("core")
 
+# A shell that runs the tests in the background has them ignore Ctrl-C, and so would every program that they start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 HERE = Path(__file__).parent
 
 SLOW = ("backends", "cli", "examples", "explorer", "dev", "mypy_plugin", "newcomer", "openapi", "typing")
 """Folders whose tests start processes, servers, browsers or type checkers."""
 
+FIRST = ("newcomer",)
+"""Folders whose tests mostly wait, for a package registry: they begin first, beside what computes."""
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out slow folders where none of their tests would run: importing them takes as long as the quick tests."""
+    slow = collection_path.parent == HERE and collection_path.name in SLOW
+    return True if slow and str(config.option.markexpr).startswith("not slow") else None
+
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what takes long as `slow`. Several processes begin with that, and fill the end with what is quick."""
+    """Mark what takes long as `slow`. Several processes begin with that, and fill the end with what is quick.
+
+    The documentation is built once, by the first file of tests that reads it; the other files come late, so that no
+    process waits for it.
+    """
     folders = [HERE / folder for folder in SLOW]
+    readers = list(dict.fromkeys(item.path for item in items if "site" in getattr(item, "fixturenames", ())))
+
+    def turn(item: pytest.Item) -> int:
+        if any(HERE / folder in item.path.parents for folder in FIRST):
+            return 0
+        if item.path in readers:
+            return 1 if item.path == readers[0] else 3
+        return 2 if item.get_closest_marker("slow") else 4
+
     for item in items:
         if any(folder in item.path.parents for folder in folders):
             item.add_marker(pytest.mark.slow)
     if hasattr(config, "workerinput"):
-        items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+        items.sort(key=turn)

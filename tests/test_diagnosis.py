@@ -8,10 +8,10 @@ import re
 import pytest
 
 import core
-from core import App, CoreError, Request, Response, diagnosis, http
+from core import App, CoreError, Next, Request, Response, diagnosis, http, mistakes
 from core.testing import Client
 
-TABLES = [diagnosis._REQUEST, diagnosis._RESPONSE, diagnosis._APP, diagnosis._MODULE]
+TABLES = [mistakes.REQUEST, mistakes.RESPONSE, mistakes.APP, mistakes.MODULE]
 FIXES = sorted({fix for table in TABLES for fix in table.values()})
 
 
@@ -26,9 +26,9 @@ def test_a_fix_names_what_exists(fix: str) -> None:
 
 
 def test_a_name_of_another_framework_is_not_one_of_ours() -> None:
-    for kind, table in ((Request, diagnosis._REQUEST), (Response, diagnosis._RESPONSE), (App, diagnosis._APP)):
+    for kind, table in ((Request, mistakes.REQUEST), (Response, mistakes.RESPONSE), (App, mistakes.APP)):
         assert [name for name in table if name in dir(kind)] == []
-    assert [name for name in diagnosis._MODULE if name in core.__all__] == []
+    assert [name for name in mistakes.MODULE if name in core.__all__] == []
 
 
 async def test_the_log_has_the_fix_and_the_client_has_not(caplog: pytest.LogCaptureFixture) -> None:
@@ -43,6 +43,23 @@ async def test_the_log_has_the_fix_and_the_client_has_not(caplog: pytest.LogCapt
 
     assert await response.json() == {"error": "Internal Server Error"}
     assert "How to fix: Set the status first: `res.status(201).json(value)`." in caplog.text
+
+
+async def test_the_log_of_an_error_handler_of_ones_own_has_the_fix(caplog: pytest.LogCaptureFixture) -> None:
+    app = App()
+
+    @app.get("/")
+    async def show(req: Request, res: Response) -> None:
+        res.json({"id": 1}, 201)  # type: ignore[call-arg]  # the mistake
+
+    @app.on_error
+    async def answer(err: Exception, req: Request, res: Response, next: Next) -> None:
+        logging.getLogger("notes").error("failed", exc_info=err)
+        res.status(500).send()
+
+    await Client(app, None).get("/")
+
+    assert caplog.text.count("How to fix: Set the status first: `res.status(201).json(value)`.") == 1
 
 
 async def test_an_error_that_is_raised_twice_has_one_note() -> None:

@@ -1,4 +1,6 @@
-"""Errors and who answers them: handlers by class and by router, the default answers, and what an application may choose."""
+"""Errors and who answers them: handlers by class and by router, the default answers,
+and what an application may choose.
+"""
 
 from __future__ import annotations
 

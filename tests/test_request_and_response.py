@@ -1,4 +1,6 @@
-"""Values that `req` and `res` take and refuse: statuses of the standard library, callbacks, streams, and what cannot be changed."""
+"""Values that `req` and `res` take and refuse: statuses of the standard library, callbacks, streams,
+and what cannot be changed.
+"""
 
 # What no type checker would take is tried here, and lambdas over it have no types to know.
 # pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false, reportUnknownMemberType=false

@@ -6,8 +6,8 @@ uses, and a type checker sees it all.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING
+# Type checkers know the name. `typing` takes most of the time of `import core`, in which Ctrl-C prints a traceback.
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from core import http as http
@@ -54,13 +54,14 @@ if TYPE_CHECKING:
         R2Error,
         ValidationError,
     )
-    from core.handlers import Authenticator, ErrorHandler, Handler, Middleware, Next, public
+    from core.handlers import public
     from core.lifespan import StateKey
     from core.middleware.allow import allow
     from core.middleware.optional import optional
     from core.request import Params, Query, Request
     from core.response import Response
     from core.router import Router
+    from core.shapes import Authenticator, ErrorHandler, Handler, Middleware, Next
 
 __all__ = [
     "Ai",
@@ -144,13 +145,14 @@ _MODULES = {
     "core.errors": (
         "AuthenticationError BindingError CoreError D1Error DeveloperError KVError QueueError R2Error ValidationError"
     ),
-    "core.handlers": "Authenticator ErrorHandler Handler Middleware Next public",
+    "core.handlers": "public",
     "core.lifespan": "StateKey",
     "core.middleware.allow": "allow",
     "core.middleware.optional": "optional",
     "core.request": "Params Query Request",
     "core.response": "Response",
     "core.router": "Router",
+    "core.shapes": "Authenticator ErrorHandler Handler Middleware Next",
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}
 
@@ -159,6 +161,8 @@ if not TYPE_CHECKING:
     # Type checkers take a module with a `__getattr__` to have every name: a misspelt import would pass.
 
     def __getattr__(name: str) -> object:
+        from importlib import import_module
+
         home = _HOMES.get(name)
         if home is None:
             if name == "http":

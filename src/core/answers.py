@@ -1,21 +1,23 @@
 """The default answers: to an error, to a path without a route, to HEAD and to a status that has no body.
 
-Nothing of an unexpected error reaches the client; `core.errors.CoreError` is the one that a client is told. The statuses
-and bodies are those of RFC 9110; an application may choose the bodies of RFC 9457. Which error handler answers which
-class of errors is decided here too. This file does not know chains or routes.
+Nothing of an unexpected error reaches the client; `core.errors.CoreError` is the one that a client is told. The
+statuses and bodies are those of RFC 9110; an application may choose the bodies of RFC 9457. Which error handler answers
+which class of errors is decided here too. This file does not know chains or routes.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from core.errors import BindingError, CoreError, phrase_of, plain_status
-from core.handlers import ErrorHandler
+from core.errors import CoreError, phrase_of, plain_status
 from core.http.streams import encode
 from core.request import AnyRequest
 from core.response import Response
+
+if TYPE_CHECKING:
+    from core.shapes import ErrorHandler
 
 __all__ = [
     "DefaultAnswer",
@@ -36,7 +38,7 @@ log: logging.Logger = logging.getLogger("core")
 
 DefaultAnswer = Callable[[Exception, AnyRequest, Response], None]
 """Answers an error that no error handler answers: `answer_error` or `answer_problem`."""
-ErrorHandlers = Mapping[type[Exception], ErrorHandler[Any]]
+ErrorHandlers = Mapping[type[Exception], "ErrorHandler[Any]"]
 """The error handlers of one router, by the class of errors that each was registered for."""
 
 NOT_FOUND = '{"error":"Not Found"}'
@@ -77,6 +79,7 @@ def _told(error: Exception, req: AnyRequest) -> CoreError:
         # Only its `message` is meant for others: its text may name hosts, keys and statements.
         message = getattr(error, "message", None)
         return CoreError(status, message if isinstance(message, str) else None)
+    from core.binding_errors import BindingError
     from core.diagnosis import with_note
 
     with_note(error)
@@ -147,9 +150,9 @@ def drop_null_body(req: AnyRequest, res: Response, answer: DefaultAnswer) -> Non
     """Take the body away for a status that has none, with the headers that describe it.
 
     A 101 on a connection that opens no WebSocket becomes a 426, sent by `answer`: a client would take the bytes that
-    follow a switch of protocols for the next answer. One that hands the connection over becomes a 403 for a page of another site,
-    which a browser lets connect with the user's cookies, unless the response's `Access-Control-Allow-Origin` names the
-    site.
+    follow a switch of protocols for the next answer. One that hands the connection over becomes a 403 for a page of
+    another site, which a browser lets connect with the user's cookies, unless the response's
+    `Access-Control-Allow-Origin` names the site.
     """
     res.body = res.content_type = None
     if res.staged is not None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, Protocol, overload
+from typing import TYPE_CHECKING, Any, cast, overload
 
 from typing_extensions import TypeVar
 
@@ -19,7 +19,7 @@ from core.context import ExecutionContext, ScheduledEvent
 from core.dispatch import Dispatcher
 from core.errors import DeveloperError, HandlerError, OrderError, RegistrationError
 from core.finding import Entry
-from core.handlers import Handler, Middleware, arguments_of, info_of, name_of
+from core.handlers import arguments_of, info_of, name_of
 from core.request import Request
 from core.response import Response
 from core.router import Router as _Router  # App has a method of that name
@@ -28,22 +28,27 @@ from core.routing.pattern import Pattern, parse, require_prefix
 from core.values import frozen
 
 if TYPE_CHECKING:
+    from typing import Generic, Protocol
+
     from core.bindings.queue import MessageBatch
     from core.lifespan import Lifespans, StateKey
     from core.mounting import AsgiApp, Fetch, FetchWithEnv
+    from core.shapes import Handler, Middleware
     from core.urls import Urls
 
-__all__ = ["App", "EventInstrument", "QueueDecorator", "RouteInfo", "ScheduledDecorator", "create_app"]
+    E2 = TypeVar("E2")
+    M = TypeVar("M")
+    T = TypeVar("T")
+
+__all__ = ["App", "RouteInfo", "create_app"]
 
 E = TypeVar("E", default=Any)
-E2 = TypeVar("E2")
-M = TypeVar("M")
-T = TypeVar("T")
+
+if TYPE_CHECKING:
+    QueueConsumer = Callable[["MessageBatch[M]", E, ExecutionContext], Awaitable[None]]
+    ScheduledHandler = Callable[[ScheduledEvent, E, ExecutionContext], Awaitable[None]]
 
 _ASYNC_GENERATOR = 0x200  # inspect.CO_ASYNC_GENERATOR
-
-QueueConsumer = Callable[["MessageBatch[M]", E, ExecutionContext], Awaitable[None]]
-ScheduledHandler = Callable[[ScheduledEvent, E, ExecutionContext], Awaitable[None]]
 
 
 @frozen
@@ -65,44 +70,32 @@ class RouteInfo:
     """True if an `optional(…)` authenticator looks for a user before the handler and no other one demands one."""
 
 
-class QueueDecorator(Generic[E]):
-    """Returned by `app.queue(name)`: registers the decorated consumer of that queue."""
+if TYPE_CHECKING:  # at run time each is the function that registers
 
-    __slots__ = ("_register",)
+    class QueueDecorator(Generic[E]):
+        """Returned by `app.queue(name)`: registers the decorated consumer of that queue."""
 
-    def __init__(self, register: Callable[[Any], None]) -> None:
-        self._register = register
+        def __call__(self, consumer: QueueConsumer[M, E], /) -> QueueConsumer[M, E]:
+            """Register `consumer`, and return it. Raises HandlerError where it is no `async (batch, env, ctx)`."""
+            ...
 
-    def __call__(self, consumer: QueueConsumer[M, E], /) -> QueueConsumer[M, E]:
-        """Register `consumer`, and return it. Raises HandlerError where it is no `async (batch, env, ctx)`."""
-        self._register(consumer)
-        return consumer
+    class ScheduledDecorator(Generic[E]):
+        """Returned by `app.scheduled(cron)`: registers the decorated handler of that trigger."""
 
+        def __call__(self, handler: ScheduledHandler[E], /) -> ScheduledHandler[E]:
+            """Register `handler`, and return it. Raises HandlerError where it is no `async (event, env, ctx)`."""
+            ...
 
-class ScheduledDecorator(Generic[E]):
-    """Returned by `app.scheduled(cron)`: registers the decorated handler of that trigger."""
+    class EventInstrument(Protocol):
+        """Wraps the work of an application beside answering requests, as `core.tracing` does."""
 
-    __slots__ = ("_register",)
+        async def batch(self, batch: MessageBatch[Any], consume: Callable[[], Awaitable[None]], /) -> None:
+            """Run `consume`, which hands `batch` to its consumer."""
+            ...
 
-    def __init__(self, register: Callable[[Any], None]) -> None:
-        self._register = register
-
-    def __call__(self, handler: ScheduledHandler[E], /) -> ScheduledHandler[E]:
-        """Register `handler`, and return it. Raises HandlerError where it is no `async (event, env, ctx)`."""
-        self._register(handler)
-        return handler
-
-
-class EventInstrument(Protocol):
-    """Wraps the work of an application beside answering requests, as `core.tracing` does."""
-
-    async def batch(self, batch: MessageBatch[Any], consume: Callable[[], Awaitable[None]], /) -> None:
-        """Run `consume`, which hands `batch` to its consumer."""
-        ...
-
-    async def scheduled(self, event: ScheduledEvent, run: Callable[[], Awaitable[None]], /) -> None:
-        """Run `run`, which hands `event` to one handler."""
-        ...
+        async def scheduled(self, event: ScheduledEvent, run: Callable[[], Awaitable[None]], /) -> None:
+            """Run `run`, which hands `event` to one handler."""
+            ...
 
 
 class App(_Router[E]):
@@ -110,9 +103,9 @@ class App(_Router[E]):
 
     app = App(Env)                    # create_app(Env) is the same
 
-    `default_deny`: refuse to serve while a route, a WebSocket or a mount of `static(…)` is neither `public()` nor behind
-    an authenticator. `method_not_allowed`: a path that has routes, but none for the method, is answered with 405 and
-    `Allow` instead of 404, which lists the methods there are. `problem_details`: errors are answered as
+    `default_deny`: refuse to serve while a route, a WebSocket or a mount of `static(…)` is neither `public()` nor
+    behind an authenticator. `method_not_allowed`: a path that has routes, but none for the method, is answered with 405
+    and `Allow` instead of 404, which lists the methods there are. `problem_details`: errors are answered as
     `application/problem+json` (RFC 9457), unless an error handler answers otherwise.
     """
 
@@ -185,8 +178,8 @@ class App(_Router[E]):
         Of several routes it is the first with just these parameters; one that is optional may be left out. A path of a
         mounted router begins with its prefix. `req.url_for` adds the root that a host mounts the application at.
 
-        Raises PathError where the handler has no such route, or a value does not fit into its place; the mypy plugin and
-        `core check` find that before it runs.
+        Raises PathError where the handler has no such route, or a value does not fit into its place; the mypy plugin
+        and `core check` find that before it runs.
         """
         if self._urls is None:
             from core.urls import Urls
@@ -245,9 +238,10 @@ class App(_Router[E]):
             app.mount("/old", lambda request: fetch(request)) # or a function of http.Request
 
         An ASGI application, recognised by a first parameter called `scope`, sees its prefix as `root_path`, and its
-        lifespan runs with this one's. A function `(request)` or `(request, env, ctx)` gets a URL without the prefix, and
-        returns a `http.Response`. Middleware registered before runs before them. The WebSockets of an ASGI application are
-        sessions like those of `app.websocket`; pages of other sites are refused unless `cors` before it names them.
+        lifespan runs with this one's. A function `(request)` or `(request, env, ctx)` gets a URL without the prefix,
+        and returns a `http.Response`. Middleware registered before runs before them. The WebSockets of an ASGI
+        application are sessions like those of `app.websocket`; pages of other sites are refused unless `cors` before it
+        names them.
 
         Raises PathError for anything but a prefix, HandlerError for any other callable.
         """
@@ -275,32 +269,37 @@ class App(_Router[E]):
 
         Ending well acknowledges every message that was not retried; raising retries all that were not acknowledged.
         """
-        if not name:
+        if not name or not isinstance(name, str):
             raise RegistrationError('queue(…) takes the name of a queue. Write @app.queue("jobs")')
 
-        def register(consumer: QueueConsumer[Any, E]) -> None:
+        def register(consumer: QueueConsumer[M, E]) -> QueueConsumer[M, E]:
             if name in self._queues:
                 raise RegistrationError(
                     f'the queue "{name}" is consumed by {name_of(self._queues[name])} already. A queue has one consumer'
                 )
             require_shape(consumer, 3, f'queue("{name}")', "(batch, env, ctx)")
             self._queues[name] = consumer
+            return consumer
 
-        return QueueDecorator(register)
+        return cast("QueueDecorator[E]", register)
 
     def scheduled(self, cron: str | None = None, /) -> ScheduledDecorator[E]:
         """Run the decorated `async (event, env, ctx)` when `cron` comes up; for every trigger when it is None."""
         if cron is not None and not isinstance(cron, str):
             raise RegistrationError('scheduled(…) takes a cron expression. Write @app.scheduled("0 * * * *")')
 
-        def register(handler: ScheduledHandler[E]) -> None:
+        def register(handler: ScheduledHandler[E]) -> ScheduledHandler[E]:
             require_shape(handler, 3, "scheduled", "(event, env, ctx)")
             self._schedule.append((cron, handler))
+            return handler
 
-        return ScheduledDecorator(register)
+        return cast("ScheduledDecorator[E]", register)
 
     async def consume(self, batch: MessageBatch[Any], env: E, ctx: ExecutionContext) -> None:
-        """Hand a batch to the consumer of its queue. An error that it raises is the host's to act on: it retries the batch."""
+        """Hand a batch to the consumer of its queue.
+
+        An error that it raises is the host's to act on: it retries the batch.
+        """
         consumer = self._queues.get(batch.queue)
         if consumer is None:
             raise DeveloperError(
@@ -317,7 +316,8 @@ class App(_Router[E]):
             await self.instrument.batch(batch, lambda: consumer(messages, env, ctx))
 
     async def trigger(self, event: ScheduledEvent, env: E, ctx: ExecutionContext) -> None:
-        """Run the functions scheduled for `event.cron`, in order of registration. One that raises does not stop the rest.
+        """Run the functions scheduled for `event.cron`, in order of registration.
+        One that raises does not stop the rest.
 
         Raises their errors, as one error or an ExceptionGroup.
         """
@@ -397,7 +397,7 @@ class App(_Router[E]):
                 yield f'use("{entry.pattern.text}", {own.name}(…))'
 
     def check(self) -> None:
-        """Prove the rules that concern the whole: order, the requirements of middleware, and `default_deny`.
+        """Check the rules of the application as a whole: order, the requirements of middleware, and `default_deny`.
 
         It runs by itself before the first request. Raises a RegistrationError that names each culprit.
         """

@@ -24,8 +24,8 @@ Proceed: TypeAlias = Callable[[], Awaitable[Any]]
 class BindingCall(NamedTuple):
     """A call of a binding: `args` and `options` as the caller wrote them.
 
-    `binding` is its name on the Env, `kind` one of `core.bindings.kinds`. `target` is the object the method was called on,
-    where that is not the binding itself: `(sql, *values)` of a statement, `(key, upload_id)` of an upload in parts,
+    `binding` is its name on the Env, `kind` one of `core.bindings.kinds`. `target` is the object the method was called
+    on, where that is not the binding itself: `(sql, *values)` of a statement, `(key, upload_id)` of an upload in parts,
     `(name,)` (or the id) of a Durable Object.
     """
 

@@ -2,19 +2,23 @@
 
 A chain is a plain function that starts the first step and returns an awaitable; a middleware's `next` does the
 same for the step after it, so no coroutine stands between two steps but theirs. Decided here: how often `next` may be
-called, and the parameters that a middleware sees. This file has nothing of paths or routes, nor of the answer to an error.
+called, and the parameters that a middleware sees. This file has nothing of paths or routes, nor of the answer to an
+error.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from core.errors import NextCalledTwiceError
-from core.handlers import Middleware, Next, Step, info_of, name_of
+from core.handlers import Step, info_of, name_of
 from core.http.url import split_path
 from core.request import AnyRequest, OpenRequest, Params
 from core.response import Response
+
+if TYPE_CHECKING:
+    from core.shapes import Middleware, Next
 
 __all__ = ["Run", "build_chain", "set_own_parameters"]
 

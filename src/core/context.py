@@ -25,7 +25,6 @@ __all__ = [
     "Spans",
     "SystemClock",
     "TimerHandle",
-    "clock_of",
     "require_awaitable",
     "system_clock",
 ]
@@ -42,7 +41,7 @@ class ExecutionContext(Protocol):
     def pass_through_on_exception(self) -> None:
         """Let the runtime fall back to the origin when the worker itself fails.
 
-        It has no effect on what handlers raise: that is always answered, and never reaches the runtime.
+        It has no effect on errors of handlers: those are always answered, and never reach the runtime.
         """
         ...
 
@@ -75,7 +74,9 @@ class Spans:
 
 @frozen
 class EdgeMetadata:
-    """The location at which a request reached the edge: `colo`, a three-letter datacenter code, and `country`, ISO 3166-1 alpha-2."""
+    """The location at which a request reached the edge: `colo`, a three-letter datacenter code, and `country`,
+    ISO 3166-1 alpha-2.
+    """
 
     colo: str | None = None
     country: str | None = None
@@ -140,18 +141,17 @@ system_clock: Clock = SystemClock()
 
 
 def require_awaitable(given: object) -> None:
-    """Refuse what `wait_until` cannot wait for, a function that was not called above all. Raises TypeError."""
+    """Refuse an object that `wait_until` cannot wait for, a function that was not called above all.
+
+    Raises TypeError.
+    """
     if hasattr(type(given), "__await__"):
         return
     name = str(getattr(given, "__qualname__", type(given).__qualname__)).rpartition("<locals>.")[2]
     if callable(given):
-        raise TypeError(f"wait_until({name}): a function is not awaitable. Call it: wait_until({name}())")
+        from core.mistakes import uncalled
+
+        raise TypeError(uncalled(name))
     raise TypeError(
         f"wait_until(…) takes an awaitable, not a {name}. Give it the call of an async function: wait_until(job())"
     )
-
-
-def clock_of(ctx: object) -> Clock:
-    """The clock that an execution context carries as `clock` (the fakes' does), else the machine's."""
-    clock: Clock = getattr(ctx, "clock", system_clock)
-    return clock

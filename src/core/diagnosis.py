@@ -1,6 +1,6 @@
 """The fix for a mistake that Python reports in its own words.
 
-Loaded after a failure only, so it costs nothing before one. `explain` adds the fix as a note to what is logged, and
+Loaded after a failure only, so it costs nothing before one. `explain` adds the fix as a note to the logged error, and
 `core dev` shows the same fix on its error page, in the terminal and in JSON. Nothing of it reaches a client.
 """
 
@@ -14,98 +14,18 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, cast
 
-from core.errors import BindingError, DeveloperError
+from core.errors import BindingError, DeveloperError, NothingSentError
+from core.mistakes import APP, MODULE, REQUEST, RESPONSE
 from core.request import Params, Query, Request
 from core.response import Response
 
-__all__ = ["NOTE", "explain", "foreign_name", "with_note"]
+__all__ = ["NOTE", "explain", "foreign_name", "misses_await", "with_note"]
 
 NOTE: Final = "How to fix: "
 """The beginning of the note that `with_note` adds."""
 
 _CORE: Final = str(Path(__file__).parent)
 
-# Names of other frameworks, by the class they are looked for on. A name in backquotes is the whole expression here.
-_REQUEST: Final = {
-    "body": "`await req.bytes()`, `await req.text()` or `await req.json(T)`",
-    "data": "`await req.bytes()`, or `await req.form()`",
-    "get_json": "`await req.json(T)`",
-    "param": '`req.params["id"]`',
-    "path_params": '`req.params["id"]`',
-    "query_params": '`req.query.get("q")`',
-    "args": '`req.query.get("q")`',
-    "queries": '`req.query.get_all("tag")`',
-    "client": "`req.ip`",
-    "remote_addr": "`req.ip`",
-    "app": "a module's own name: import the application",
-    "valid": "`await req.json(T)` and `req.query.parse(T)`",
-    "get": '`req.header("X-Name")`',
-    "var": '`req.state["name"]`',
-    "scope": "`req.method`, `req.path` and `req.headers`: no ASGI scope reaches a handler",
-    "execution_ctx": "`req.ctx`",
-}
-_RESPONSE: Final = {
-    "body_text": "`res.text(…)`",
-    "set_cookie": '`res.cookie("name", "value")`',
-    "set_header": '`res.header("X-Name", "value")`',
-    "set": '`res.header("X-Name", "value")`',
-    "write": "`res.send(body)`, or `res.stream(chunks)` for several",
-    "end": "`res.send()`",
-    "render": "`res.html(text)`",
-    "not_found": '`raise CoreError(404, "Not Found")`',
-    "media": "`res.json(value)`",
-    "content": "`res.send(body)`",
-    "code": "`res.status(201)`",
-}
-_APP: Final = {
-    "route": '`@app.get("/path")` or `@app.on("PURGE", "/path")` for a handler; `app.use("/prefix", router)` for a router',
-    "add_route": '`app.get("/path", handler)`',
-    "add_api_route": '`app.get("/path", handler)`',
-    "api_route": '`@app.on("GET", "/path")`',
-    "include_router": '`app.use("/prefix", router)`',
-    "register_blueprint": '`app.use("/prefix", router)`',
-    "add_middleware": "`app.use(middleware)`",
-    "middleware": "`app.use(middleware)`, with `async def middleware(req, res, next)`",
-    "before_request": "`app.use(middleware)`: its lines before `await next()`",
-    "after_request": "`app.use(middleware)`: its lines after `await next()`",
-    "exception_handler": "`@app.on_error` over `async def handler(err, req, res, next)`",
-    "add_exception_handler": "`app.on_error(handler)`",
-    "errorhandler": "`@app.on_error` over `async def handler(err, req, res, next)`",
-    "onError": "`@app.on_error` over `async def handler(err, req, res, next)`",
-    "notFound": "`@app.not_found` over `async def handler(req, res)`",
-    "run": "`core dev` on the command line, or `asgi(app, env)` for an ASGI server",
-    "listen": "`core dev` on the command line, or `asgi(app, env)` for an ASGI server",
-    "fire": "an entry file for the runtime, which `core new` writes",
-    "request": '`await Client(app, env).get("/path")` of `core.testing`',
-    "test_client": "`Client(app, env)` of `core.testing`",
-    "basePath": '`router = app.Router()` and `app.use("/prefix", router)`',
-    "state": "a variable of your module, or a binding",
-    "dependency_overrides": "fakes in the Env of a test: `Client(app, Env(DB=FakeD1Database()))`",
-    "cors": "`app.use(cors(…))` of `core.middleware.cors`",
-    "ws": '`@app.websocket("/path")`',
-}
-_MODULE: Final = {
-    "HTTPException": '`raise CoreError(404, "Not Found")`',
-    "abort": '`raise CoreError(404, "Not Found")`',
-    "jsonify": "`res.json(value)`",
-    "JSONResponse": "`res.json(value)`",
-    "HTMLResponse": "`res.html(text)`",
-    "RedirectResponse": "`res.redirect(url)`",
-    "StreamingResponse": "`res.stream(chunks)`",
-    "APIRouter": "`Router()`",
-    "Blueprint": "`Router()`",
-    "Hono": "`create_app(Env)`",
-    "FastAPI": "`create_app(Env)`",
-    "Flask": "`create_app(Env)`",
-    "Starlette": "`create_app(Env)`",
-    "Litestar": "`create_app(Env)`",
-    "Depends": "`app.authenticated(authenticator)` for users, a middleware or a plain call for the rest",
-    "BackgroundTasks": "`req.ctx.wait_until(job())`",
-    "TestClient": "`Client` of `core.testing`",
-    "BaseModel": "an attrs class: `@attrs.frozen`",
-    "Env": "a class of your own: `class Env(Bindings)` with `@attrs.frozen`",
-    "Context": "`req: Request[Env]` and `res: Response`, two objects",
-}
 _SENDS: Final = frozenset({"json", "text", "html", "send", "redirect", "stream", "sse", "status", "file"})
 
 
@@ -116,7 +36,7 @@ def with_note(error: BaseException) -> None:
     """Add the fix to an error, once, as a note (PEP 678) that its traceback in a log ends with."""
     if not any(note.startswith(NOTE) for note in getattr(error, "__notes__", ())):
         fix = explain(error)
-        if fix is not None:
+        if fix is not None and fix.rstrip(".") not in str(error):
             error.add_note(f"{NOTE}{fix}")
 
 
@@ -130,7 +50,7 @@ def explain(error: BaseException) -> str | None:
             return _explain_binding(text)
         case SyntaxError():
             return "Correct the line: Python cannot read the file."
-        case NameError() if error.name in _MODULE:
+        case NameError() if error.name in MODULE:
             return _here(error.name)
         case ImportError() if text.startswith("cannot import name") and " from 'core" in text:
             return _here(text.split("'")[1])
@@ -146,12 +66,25 @@ def explain(error: BaseException) -> str | None:
             return None
 
 
+def misses_await(error: BaseException) -> bool:
+    """Return True if an error comes from a call that was not awaited, and its text or its fix says so."""
+    match error:
+        case NothingSentError():
+            return error.unawaited
+        case AttributeError():
+            return inspect.iscoroutine(error.obj)
+        case TypeError() | ValueError() | RuntimeError():
+            return re.search(rf"{_COROUTINE}|{_LOOP_IN_LOOP}|is a call that was not awaited", str(error)) is not None
+        case _:
+            return False
+
+
 def _last_sentence(text: str) -> str:
     return text.rstrip(".").rpartition(". ")[2] + "."
 
 
 def _here(name: str | None) -> str | None:
-    found = _MODULE.get(name or "")
+    found = MODULE.get(name or "")
     return None if found is None else f"In core this is {found}."
 
 
@@ -163,6 +96,7 @@ def _first(rules: Sequence[tuple[str, str]], text: str) -> str | None:
     return None
 
 
+_LOOP_IN_LOOP: Final = r"asyncio\.run\(\) cannot be called|event loop is already running"
 _RUNTIME: Final = (
     (
         r"bound to a different event loop|Cannot perform I/O on behalf of a different request",
@@ -171,7 +105,7 @@ _RUNTIME: Final = (
             "requests share in a Durable Object, and make the rest inside the handler."
         ),
     ),
-    (r"asyncio\.run\(\) cannot be called|event loop is already running", "A handler runs in a loop: await the call."),
+    (_LOOP_IN_LOOP, "A handler runs in a loop: await the call."),
     (
         r"no running event loop",
         "Nothing may start while a module is imported. Make tasks, clients and locks inside a handler.",
@@ -179,12 +113,8 @@ _RUNTIME: Final = (
 )
 _BINDING: Final = (
     (
-        r"KV put\(\) accepts only",
-        "A namespace stores str and bytes. Write `put(key, str(value))`, or `put_json(key, value)` for JSON.",
-    ),
-    (
         r"no such (table|column)",
-        "List the migrations with `core migrate list`, and apply them with `core migrate apply`.",
+        "Correct the name, or make it in a migration (`core migrate new`, `core migrate apply`). `core check` compares the two.",
     ),
     (r"Wrong number of parameter bindings", "Give `bind(…)` one value for each `?` of the statement."),
     (
@@ -200,6 +130,8 @@ def _explain_binding(text: str) -> str | None:
     return _first(_BINDING, text) or (_last_sentence(text) if ". " in text else None)
 
 
+_COROUTINE: Final = r"'coroutine' object|argument of type 'coroutine'"
+_NOT_AWAITED: Final = "A call was not awaited. Write `await` before it."
 _CALLS: Final = (
     (
         r"Response\.(json|text|html|send)\(\) (takes 2|got an unexpected keyword argument 'status)",
@@ -214,7 +146,7 @@ _CALLS: Final = (
         r"object \w*D1PreparedStatement can't be used in 'await'",
         "A statement runs with `.first()`, `.all()`, `.run()` or `.raw()`: await one of them.",
     ),
-    (r"'coroutine' object|argument of type 'coroutine'", "A call was not awaited. Write `await` before it."),
+    (_COROUTINE, _NOT_AWAITED),
     (r"object (\w+) can't be used in 'await'", "The call returns its result at once: remove the `await`."),
     (r"'Params' object is not callable", 'Parameters are a mapping: `req.params["id"]`.'),
     (r"'Query' object is not callable", 'The query is a mapping: `req.query.get("q")`.'),
@@ -256,10 +188,10 @@ def _explain_attribute(error: AttributeError) -> str | None:
     owner: type[Any] = given.__class__
     name = error.name or ""
     if inspect.iscoroutine(given):
-        return "A call was not awaited. Write `await` before it."
+        return _NOT_AWAITED
     if issubclass(owner, Request) and (name in _SENDS or name in ("header", "cookie")):
         return "The request comes first: `async def handler(req, res)`."
-    for kind, names in ((Request, _REQUEST), (Response, _RESPONSE)):
+    for kind, names in ((Request, REQUEST), (Response, RESPONSE)):
         if issubclass(owner, kind) and name in names:
             return f"In core this is {names[name]}."
     if issubclass(owner, Response) and hasattr(Request, name):
@@ -292,7 +224,7 @@ def _line_of(error: BaseException) -> str:
 def foreign_name(owner: object, name: str) -> AttributeError:
     """The error for an attribute that an App or a Router does not have, with our name for one of another framework."""
     text = f"{type(owner).__name__!r} object has no attribute {name!r}"
-    found = _APP.get(name)
+    found = APP.get(name)
     if found is not None:
         text = f"{type(owner).__name__} has no {name}. In core this is {found}"
     return AttributeError(text, name=name, obj=owner)

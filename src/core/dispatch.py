@@ -1,7 +1,7 @@
 """One request: its chain run, its errors answered, and its response finalized.
 
-Decided here: what an error does after something was sent, when `on_send` hooks run and when a response is final. Which
-chain a request has is decided in `core.finding`, how one is built in `core.chain`, the default answers in
+Decided here: the effect of an error after something was sent, when `on_send` hooks run and when a response is final.
+Which chain a request has is decided in `core.finding`, how one is built in `core.chain`, the default answers in
 `core.answers`. This file does not know where requests come from, nor how routes are registered.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from core.answers import (
     NOT_FOUND,
@@ -27,11 +27,14 @@ from core.answers import (
 from core.chain import Run
 from core.errors import CoreError, NothingSentError
 from core.finding import LAST, ChainFinder, Entry, build_scoped
-from core.handlers import ErrorHandler, Handler, Next, name_of
+from core.handlers import name_of
 from core.http.response import NULL_BODY_STATUSES
 from core.http.url import split_path
 from core.request import AnyRequest, OpenRequest, Params
 from core.response import Hook, NarrowingHooks, Response
+
+if TYPE_CHECKING:
+    from core.shapes import ErrorHandler, Handler, Next
 
 __all__ = ["Dispatcher"]
 
@@ -59,7 +62,7 @@ class Dispatcher(ChainFinder):
         self.problem_details = problem_details
         self.default_answer: DefaultAnswer = answer_problem if problem_details else answer_error
         self.on_failure: Callable[[Exception], object] | None = None
-        """Called with every error that is going to be answered, by `core dev`."""
+        """Called with every error that is going to be answered, by `core dev` and in tests."""
         self.not_found: Handler[Any, Any] | None = None
         # The application's error handler, where it has one for all errors and no other.
         self._only_handler: ErrorHandler[Any] | None = None
@@ -81,7 +84,7 @@ class Dispatcher(ChainFinder):
     async def respond(self, req: AnyRequest, res: Response) -> None:
         """Run one request. Afterwards `res` is finalized, and its hooks have run.
 
-        Raises only what is not an Exception: a cancelled request stays cancelled.
+        Raises only errors that are not an Exception: a cancelled request stays cancelled.
         """
         if self.stale:
             self._compile()
@@ -173,7 +176,7 @@ class Dispatcher(ChainFinder):
     # -- failing
 
     def _catch(self, levels: tuple[ErrorHandlers, ...], follow: Run) -> Run:
-        """Run `follow`, and answer what it raises by the first of the levels, where that has a handler for it."""
+        """Run `follow`, and answer its error by the first of the levels, where that has a handler for it."""
 
         async def run(req: AnyRequest, res: Response) -> None:
             try:

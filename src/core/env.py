@@ -13,7 +13,7 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast, overload
 
 import attrs
 import typing_extensions
@@ -24,9 +24,9 @@ from core.errors import EnvError
 if TYPE_CHECKING:
     from core.bindings.kinds import Kind
 
-__all__ = ["AnyEnv", "Bindings", "EnvField", "fields_of", "inject", "kind_of"]
+    E = TypeVar("E")
 
-E = TypeVar("E")
+__all__ = ["AnyEnv", "Bindings", "EnvField", "fields_of", "inject", "kind_of"]
 
 
 class Bindings:
@@ -56,8 +56,8 @@ def kind_of(annotation: Any) -> Kind | None:
     return None
 
 
-# A tuple: an attrs class takes four times as long to make, and every worker makes them as it starts.
-class EnvField(NamedTuple):
+# By hand: a NamedTuple takes ten times as long to be defined, an attrs class more, and every worker pays as it starts.
+class EnvField:
     """One attribute of an Env: the binding it asks for and the values it takes.
 
     `name` is the binding's name: the attribute's alias, which for attrs is the name without leading underscores.
@@ -66,13 +66,33 @@ class EnvField(NamedTuple):
     only it knows what it takes.
     """
 
-    name: str
-    attribute: str
-    kind: Any
-    annotation: Any
-    optional: bool = False
-    has_default: bool = False
-    converted: bool = False
+    __slots__ = ("annotation", "attribute", "converted", "has_default", "kind", "name", "optional")
+
+    def __init__(
+        self,
+        name: str,
+        attribute: str,
+        kind: Any,
+        annotation: Any,
+        optional: bool = False,
+        has_default: bool = False,
+        converted: bool = False,
+    ) -> None:
+        self.name: str = name
+        self.attribute: str = attribute
+        self.kind: Any = kind
+        self.annotation: Any = annotation
+        self.optional: bool = optional
+        self.has_default: bool = has_default
+        self.converted: bool = converted
+
+    def __repr__(self) -> str:
+        return f"EnvField({', '.join(f'{name}={getattr(self, name)!r}' for name in self.__slots__)})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, EnvField) and all(
+            getattr(self, name) == getattr(other, name) for name in self.__slots__
+        )
 
 
 class AnyEnv:
@@ -121,9 +141,9 @@ def inject(
     """Build an Env: each attribute from `lookup`, by its name, checked by its annotation.
 
     `lookup` is a mapping, or a function that returns None (or raises KeyError) for a name that it does not know.
-    `secrets` win over it. `adapt` turns a found value into one that the annotation asks for, where a runtime has objects
-    of its own. Bindings are checked by the methods that their class has; a `str` takes a string or a secret, a `Secret`
-    takes a string; other annotations describe JSON variables, and are strict: no `"1"` becomes `1`.
+    `secrets` win over it. `adapt` turns a found value into one that the annotation asks for, where a runtime has
+    objects of its own. Bindings are checked by the methods that their class has; a `str` takes a string or a secret, a
+    `Secret` takes a string; other annotations describe JSON variables, and are strict: no `"1"` becomes `1`.
 
     `env_class` is an attrs class, a dataclass or a TypedDict. With None or `Any` the result has every binding as an
     attribute, unchecked.
@@ -132,7 +152,7 @@ def inject(
     """
     find = _finder(lookup, secrets or {})
     if env_class is None or cast(Any, env_class) is Any:
-        return cast(E, AnyEnv(find))
+        return cast("E", AnyEnv(find))
     named: Mapping[str, object] = {} if callable(lookup) else lookup
     known = [*(secrets or {}), *named]
     problems: list[str] = []
@@ -176,7 +196,7 @@ def fields_of(env_class: type, /) -> Sequence[EnvField]:
     return fields
 
 
-# What to look up ----------------------------------------------------------------------------------------------------
+# Fields of an Env ---------------------------------------------------------------------------------------------------
 
 
 def _finder(
@@ -196,76 +216,64 @@ def _finder(
     return find
 
 
-class _Member(NamedTuple):
-    """An attribute as its class declares it, before the annotation is resolved."""
-
-    name: str
-    attribute: str
-    annotation: Any
-    owner: type
-    has_default: bool = False
-    converted: bool = False
-
-
 def _collect(env_class: type, problems: list[str]) -> list[EnvField]:
     """The fields, and into `problems` the attributes that cannot be one."""
     fields: list[EnvField] = []
-    for member in _members(env_class):
-        place = f"{env_class.__name__}.{member.attribute}"
+    for field, owner in _members(env_class):
+        place = f"{env_class.__name__}.{field.attribute}"
         try:
-            annotation = _resolve(member.annotation, member.owner)
+            annotation = _resolve(field.annotation, owner)
         except Exception as error:  # an annotation is code, and may raise anything
-            problems.append(f"{place}: its annotation {member.annotation!r} cannot be resolved: {error}")
+            problems.append(f"{place}: its annotation {field.annotation!r} cannot be resolved: {error}")
             continue
-        has_default = member.has_default or typing.get_origin(annotation) is typing_extensions.NotRequired
+        field.has_default |= typing.get_origin(annotation) is typing_extensions.NotRequired
         annotation, optional = _without_none(annotation)
-        kind = typing.get_origin(annotation) or annotation
         if isinstance(annotation, _Unknown):
             problems.append(
-                f"{place}: {annotation.name} is not defined in {member.owner.__module__} when the program runs. "
+                f"{place}: {annotation.name} is not defined in {owner.__module__} when the program runs. "
                 f"Import it outside `if TYPE_CHECKING:`"
             )
             continue
-        fields.append(
-            EnvField(
-                name=member.name,
-                attribute=member.attribute,
-                kind=kind,
-                annotation=annotation,
-                optional=optional or has_default,
-                has_default=has_default,
-                converted=member.converted,
-            )
-        )
+        field.annotation = annotation
+        field.kind = typing.get_origin(annotation) or annotation
+        field.optional = optional or field.has_default
+        fields.append(field)
     return fields
 
 
-def _members(env_class: type) -> list[_Member]:
+def _members(env_class: type) -> list[tuple[EnvField, type]]:
+    """The attributes as they are declared, their annotations unresolved, each with the class that declares it."""
     if attrs.has(env_class):
         if env_class.__dict__.get("__attrs_attrs__") is None and "__annotations__" in env_class.__dict__:
             raise EnvError(
                 [f"{env_class.__name__} has attributes of its own but no decorator. Put @attrs.frozen above it"]
             )
         return [
-            _Member(
-                name=a.alias or a.name.lstrip("_"),
-                attribute=a.name,
-                annotation=a.type,
-                owner=_attrs_owner(env_class, a.name),
-                has_default=a.default is not attrs.NOTHING,
-                converted=a.converter is not None,
+            (
+                EnvField(
+                    name=a.alias or a.name.lstrip("_"),
+                    attribute=a.name,
+                    kind=None,
+                    annotation=a.type,
+                    has_default=a.default is not attrs.NOTHING,
+                    converted=a.converter is not None,
+                ),
+                _attrs_owner(env_class, a.name),
             )
             for a in attrs.fields(env_class)
             if a.init
         ]
     if typing_extensions.is_typeddict(env_class):
         return [
-            _Member(
-                name=name,
-                attribute=name,
-                annotation=annotation,
-                owner=env_class,
-                has_default=name in env_class.__optional_keys__,  # type: ignore[attr-defined]  # a TypedDict has it
+            (
+                EnvField(
+                    name=name,
+                    attribute=name,
+                    kind=None,
+                    annotation=annotation,
+                    has_default=name in env_class.__optional_keys__,  # type: ignore[attr-defined]  # a TypedDict has it
+                ),
+                env_class,
             )
             for name, annotation in typing_extensions.get_annotations(
                 env_class, format=typing_extensions.Format.FORWARDREF
@@ -274,12 +282,15 @@ def _members(env_class: type) -> list[_Member]:
     if hasattr(env_class, "__dataclass_fields__"):
         dataclasses = sys.modules["dataclasses"]  # loaded, or the class would not be one
         return [
-            _Member(
-                name=f.name,
-                attribute=f.name,
-                annotation=f.type,
-                owner=_dataclass_owner(env_class, f.name),
-                has_default=f.default is not dataclasses.MISSING or f.default_factory is not dataclasses.MISSING,
+            (
+                EnvField(
+                    name=f.name,
+                    attribute=f.name,
+                    kind=None,
+                    annotation=f.type,
+                    has_default=f.default is not dataclasses.MISSING or f.default_factory is not dataclasses.MISSING,
+                ),
+                _dataclass_owner(env_class, f.name),
             )
             for f in dataclasses.fields(env_class)
             if f.init
@@ -376,7 +387,7 @@ _WRAPPERS: Final = (
 )
 
 
-# What was found -----------------------------------------------------------------------------------------------------
+# Problems found -----------------------------------------------------------------------------------------------------
 
 
 class _Mismatch(Exception):
@@ -417,7 +428,8 @@ def _checked(value: Any, field: EnvField) -> object:
 
 
 def _has(value: object, name: str) -> bool:
-    """Return True if a value has a method, by its class; the value itself is asked only where its class answers for any name.
+    """Return True if a value has a method, by its class; the value itself is asked only where its class answers
+    for any name.
 
     `isinstance` of a runtime Protocol would read every property, and cross into JavaScript for each.
     """

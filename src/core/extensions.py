@@ -1,4 +1,5 @@
-"""Declarations of a package's middleware and bindings, so that the mypy plugin and `core check` prove programs that use them.
+"""Declarations of a package's middleware and bindings,
+so that the mypy plugin and `core check` prove programs that use them.
 
 A distribution names an `Extension` by an entry point of the group `core.extensions`:
 
@@ -28,8 +29,8 @@ __all__ = ["DeclaredBinding", "DeclaredMiddleware", "Extension"]
 class DeclaredMiddleware(NamedTuple):
     """Declares a function that makes a middleware, or a class that such a function is given.
 
-    `function` is its full name, `acme_core.quota.quota`; `exported_as` are further names that programs import it by, for
-    example `acme_core.quota`. `reads` and `provides` are names such as `req.id`, as in `core.handlers.declare`: a
+    `function` is its full name, `acme_core.quota.quota`; `exported_as` are further names that programs import it by,
+    for example `acme_core.quota`. `reads` and `provides` are names such as `req.id`, as in `core.handlers.declare`: a
     middleware that reads what only a later one provides is `core-order`. One that `requires` `req.user` is `core-user`
     where there is no authenticator. One that `answers` lets nothing run after it.
 

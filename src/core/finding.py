@@ -8,19 +8,24 @@ dict. How a chain is built of its steps is in `core.chain`; this file does not r
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from core.answers import ErrorHandlers, refuse_malformed
 from core.chain import Run, build_chain, set_own_parameters
-from core.handlers import Handler, Middleware, info_of
-from core.http.url import canonical_path, find_noncanonical, split_path
+from core.handlers import info_of
+from core.http.url import CANONICAL, canonical_path, split_path
 from core.request import NO_PARAMS, AnyRequest, FoundParams, OpenRequest, Params
 from core.response import Response
 from core.routing.pattern import Pattern
 from core.routing.scopes import Scope, Scopes
 from core.routing.table import Leaf, Table
 
-__all__ = ["ALL", "ChainFinder", "Entry", "Instrument", "LAST", "build_scoped"]
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    from core.shapes import Handler, Middleware
+
+__all__ = ["ALL", "ChainFinder", "Entry", "LAST", "build_scoped"]
 
 ALL = "*"
 """The method of an entry that answers every method."""
@@ -48,7 +53,9 @@ class Entry:
         self.middleware: Sequence[Middleware[Any, Any]] = middleware
         self.handler: Handler[Any, Any] | None = handler
         self.errors: tuple[ErrorHandlers, ...] = errors
-        """The error handlers of the routers that it is registered on, the outermost first; without the application's."""
+        """The error handlers of the routers that it is registered on, the outermost first;
+        without the application's.
+        """
 
     @property
     def label(self) -> str:
@@ -93,22 +100,28 @@ class _Tables(dict[str, _Routes]):
         return self.any
 
 
-class Instrument(Protocol):
-    """Wraps the steps that a chain is built of, as `core.tracing` does. A dispatcher without one pays nothing for it."""
+if TYPE_CHECKING:
 
-    def middleware(self, middleware: Middleware[Any, Any], /) -> Middleware[Any, Any]:
-        """The middleware that runs instead of `middleware`."""
-        ...
+    class Instrument(Protocol):
+        """Wraps the steps that a chain is built of, as `core.tracing` does.
 
-    def request(self, run: Run, entry: Entry | None, /) -> Run:
-        """The chain that runs instead of a route's, or, where there is no entry, of a path without one."""
-        ...
+        A dispatcher without one pays nothing for it.
+        """
+
+        def middleware(self, middleware: Middleware[Any, Any], /) -> Middleware[Any, Any]:
+            """The middleware that runs instead of `middleware`."""
+            ...
+
+        def request(self, run: Run, entry: Entry | None, /) -> Run:
+            """The chain that runs instead of a route's, or, where there is no entry, of a path without one."""
+            ...
 
 
 class ChainFinder:
     """Finds the chains of requests among the entries that `load` gives, in their order.
 
-    A dispatcher derives from it: it decides the end of the chain behind the last step, and the answer to an error on the way.
+    A dispatcher derives from it: it decides the end of the chain behind the last step, and the answer to an error on
+    the way.
     """
 
     _end: Run
@@ -143,12 +156,12 @@ class ChainFinder:
         head, slash, last = path.rpartition("/")
         leaf = table.single_parameter_routes.get(head)
         if leaf is not None and last.isalnum() and last.isascii() and slash and path not in table.static:
-            # The path is canonical: what is before its last segment stands in the table as it is.
+            # The path is canonical: the part before its last segment is in the table as it is.
             params = req.params = FoundParams()
             params.found = {leaf.one: last}
             return leaf.value.run or self._find_route_chain(leaf, path.split("/"), req)
         # As `is_canonical` has it, without the call.
-        if find_noncanonical(path) is not None or "/." in path or path[:1] != "/":
+        if path.strip(CANONICAL) or "/." in path or path[:1] != "/":
             path = req.path = canonical_path(path)
         segments = path.split("/")
         if "%" in path:
@@ -230,7 +243,7 @@ class ChainFinder:
             scopes = scopes[:first]
         return build_scoped(scopes, run, leaf)
 
-    def _build_route(self, route: _Route, end: Run | None = None) -> Run:
+    def _build_route(self, route: _Route, end: Run | None) -> Run:
         """The chain of a route: its own middleware, then its handler or the next route that matches."""
         handler = cast("Run | None", route.entry.handler)
         order = route.order

@@ -1,7 +1,7 @@
-"""The callables that an application gives to the framework: their shapes, and how a handler is distinguished from a middleware.
+"""The callables that an application gives to the framework: what they declare,
+and how a handler is distinguished from a middleware.
 
-All are Protocols with positional-only parameters, so that any parameter names fit. They return None
-or the response they sent, so that `return res.status(401).json(…)` reads the same everywhere.
+Their types are in `shapes.py`; they are names of this module too.
 
 The kind of a callable is decided once, when it is registered, by the number of its arguments. The signature is
 read from the code object, since `inspect.signature` costs more than all the rest of a registration.
@@ -10,13 +10,18 @@ read from the code object, since `inspect.signature` costs more than all the res
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
-from typing import TYPE_CHECKING, Any, Protocol, cast
-
-from typing_extensions import TypeVar
+from typing import TYPE_CHECKING, Any, cast
 
 from core.errors import HandlerError
 from core.request import AnyRequest, Request
 from core.response import Response
+
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    from core.shapes import Authenticator, ErrorHandler, Handler, Middleware, Next, WebSocketHandler
+
+    M = TypeVar("M", bound=Callable[..., Any])
 
 __all__ = [
     "Authenticator",
@@ -36,75 +41,17 @@ __all__ = [
     "require_async",
 ]
 
-E_contra = TypeVar("E_contra", contravariant=True, default=Any)
-U_contra = TypeVar("U_contra", contravariant=True, default=object)
-A_co = TypeVar("A_co", covariant=True, default=Any)
-M = TypeVar("M", bound=Callable[..., Any])
+if not TYPE_CHECKING:  # a type checker would take the module to have every name
 
+    def __getattr__(name: str) -> object:
+        # A running worker needs no types.
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from core import shapes
 
-class Next(Protocol):
-    """The rest of the chain. `await next()` runs it; `await next(err)` goes to the error handler, as raising does."""
-
-    def __call__(self, err: BaseException | None = None, /) -> Awaitable[None]:
-        """Run the rest of the chain, once."""
-        ...
-
-
-class Handler(Protocol[E_contra, U_contra]):
-    """`async (req, res)`: answers a request."""
-
-    def __call__(self, req: Request[E_contra, U_contra, Any], res: Response, /) -> Awaitable[Response | None]:
-        """Send something on `res`."""
-        ...
-
-
-class Middleware(Protocol[E_contra, U_contra]):
-    """`async (req, res, next)`: runs before handlers."""
-
-    def __call__(
-        self, req: Request[E_contra, U_contra, Any], res: Response, next: Next, /
-    ) -> Awaitable[Response | None]:
-        """Send something on `res`, or `await next()`."""
-        ...
-
-
-if TYPE_CHECKING:
-    from core.http.websocket import WebSocket
-
-    N_co = TypeVar("N_co", bound=str, covariant=True, default=str)
-
-    class BoundMiddleware(Middleware[E_contra, U_contra], Protocol[E_contra, U_contra, N_co]):
-        """A middleware that finds a binding by the name `N`, for the mypy plugin: it carries the name to the router."""
-
-
-class ErrorHandler(Protocol[E_contra]):
-    """`async (err, req, res, next)`: answers a request that failed."""
-
-    def __call__(
-        self, err: Exception, req: Request[E_contra, object, Any], res: Response, next: Next, /
-    ) -> Awaitable[Response | None]:
-        """Send something on `res`; raising or `await next(err)` falls back to the default answer."""
-        ...
-
-
-class WebSocketHandler(Protocol[E_contra, U_contra]):
-    """`async (req, socket)`: talks on an open WebSocket, which is closed when it returns."""
-
-    def __call__(self, req: Request[E_contra, U_contra, Any], socket: WebSocket, /) -> Awaitable[None]:
-        """Receive and send until either side has enough."""
-        ...
-
-
-class Authenticator(Protocol[E_contra, A_co, U_contra]):
-    """`async (req)`: finds out who is asking, or raises CoreError to refuse.
-
-    `Authenticator[Env, User]` reads no user. `Authenticator[Env, Admin, User]` stands behind another authenticator
-    and reads the `User` that it found.
-    """
-
-    def __call__(self, req: Request[E_contra, U_contra, Any], /) -> Awaitable[A_co]:
-        """Return the user."""
-        ...
+        value: object = getattr(shapes, name)
+        globals()[name] = value
+        return value
 
 
 Step = Callable[[AnyRequest, Response], Awaitable[Any] | None]
@@ -195,7 +142,8 @@ def attach_info(middleware: Any, info: MiddlewareInfo) -> None:
 
 
 def before(step: Step, *, name: str, provides: Iterable[str] = (), reads: Iterable[str] = ()) -> Middleware[Any, Any]:
-    """A middleware that runs `step(req, res)` and then the rest of the chain, or awaits the awaitable that `step` returned instead.
+    """A middleware that runs `step(req, res)` and then the rest of the chain,
+    or awaits the awaitable that `step` returned instead.
 
     It needs no `next`, so a chain makes none for it: several of them in a row are one call each. `name`, `provides` and
     `reads` as in `declare`.
@@ -310,4 +258,6 @@ def require_async(callable_: object, where: str) -> None:
         return
     if not callable(callable_):
         raise HandlerError(f"{where}: {callable_!r} is not callable. Give an async function")
-    raise HandlerError(f"{where}: {name_of(callable_)} is not async. Write `async def {name_of(callable_)}(…)`")
+    from core.mistakes import not_async
+
+    raise HandlerError(f"{where}: {not_async(name_of(callable_))}")

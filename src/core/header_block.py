@@ -1,8 +1,8 @@
 """Headers that are the same on many responses, kept together so that they are encoded once.
 
-`secure_hdrs()` and `cors()` stage the same headers on every response. As a block they are one reference on the response,
-and a host encodes them once for each content type. `core.response.Response.put` decides how a block and the headers that
-are staged one by one combine.
+`secure_hdrs()` and `cors()` stage the same headers on every response. As a block they are one reference on the
+response, and a host encodes them once for each content type. `core.response.Response.put` decides how a block and the
+headers that are staged one by one combine.
 """
 
 from __future__ import annotations

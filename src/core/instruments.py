@@ -1,7 +1,7 @@
 """Several instruments around one application, each of which hands on to the one before it.
 
-An instrument is what `core.tracing`, `core.metrics` and others of one's own put around requests, message batches and
-scheduled events. Without one nothing here is imported.
+An instrument is a function that `core.tracing`, `core.metrics` and others of one's own put around requests, message
+batches and scheduled events. Without one nothing here is imported.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def wrap(app: App[Any], make: Callable[[Instrument | None, EventInstrument | Non
 
 
 def in_place_of(middleware: Middleware[Any, Any], instrumented: Middleware[Any, Any], /) -> Middleware[Any, Any]:
-    """Let `instrumented` run instead of `middleware`, under its name, with what it declares. Returns `instrumented`.
+    """Let `instrumented` run instead of `middleware`, under its name, with its declarations. Returns `instrumented`.
 
     Messages find the original under `__wrapped__`, where `functools.wraps` puts it.
     """

@@ -1,8 +1,8 @@
 """The resources that an application opens when it starts and closes when it ends: `app.lifespan`.
 
-A lifespan is entered once for each Env that is served on an event loop, and all of them in one task, so that task groups
-and timeouts in them work. Its value is found by that Env, and no request pays for it. A worker has no end that it is
-told of: there the first event starts them, and nothing closes them.
+A lifespan is entered once for each Env that is served on an event loop, and all of them in one task, so that task
+groups and timeouts in them work. Its value is found by that Env, and no request pays for it. A worker has no end that
+it is told of: there the first event starts them, and nothing closes them.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class StateKey(Generic[T_co]):
         async with open_pool(env.DATABASE_URL) as opened:
             yield opened
 
-    `pool.of(req)`, `pool(req)` and `req.state[pool]` are a `Pool`, and `pool.of_env(env)` is one for consumers of queues
-    and schedules. Raises DeveloperError where the lifespan is not running.
+    `pool.of(req)`, `pool(req)` and `req.state[pool]` are a `Pool`, and `pool.of_env(env)` is one for consumers of
+    queues and schedules. Raises DeveloperError where the lifespan is not running.
     """
 
     __slots__ = ("_lifespans", "_name")
@@ -90,7 +90,7 @@ class _Running:
         return self._started.is_set() and not self.task.done()
 
     async def wait(self) -> None:
-        """Wait until all of them are entered. Raises what one of them raised."""
+        """Wait until all of them are entered. Raises the error of one of them."""
         started = asyncio.ensure_future(self._started.wait())
         try:
             await asyncio.wait((started, self.task), return_when=asyncio.FIRST_COMPLETED)
@@ -100,7 +100,7 @@ class _Running:
             self.task.result()
 
     async def end(self) -> None:
-        """Leave them, the last one first. Raises what one of them raises."""
+        """Leave them, the last one first. Raises the error of one of them."""
         self._ended.set()
         await asyncio.wait((self.task,))
         if not self.task.cancelled():
@@ -135,7 +135,7 @@ class Lifespans:
         return None if running is None else running.values
 
     async def start(self, env: object) -> None:
-        """Enter all lifespans for an Env, or count one more who needs them. Raises what one of them raises."""
+        """Enter all lifespans for an Env, or count one more who needs them. Raises the error of one of them."""
         running = self._of(env)
         running.users += 1
         await running.wait()

@@ -1,8 +1,8 @@
 """Log records as one line of JSON each.
 
-A line has `time` (RFC 3339), `level`, `logger` and `message`; `request_id` inside a request that has one, `trace_id` and
-`span_id` inside a trace; `exception`, the traceback in one text; and what was given as `extra`. Nothing here is imported
-where lines are for people.
+A line has `time` (RFC 3339), `level`, `logger` and `message`; `request_id` inside a request that has one, `trace_id`
+and `span_id` inside a trace; `exception`, the traceback in one text; and the values given as `extra`. Nothing here is
+imported where lines are for people.
 """
 
 from __future__ import annotations

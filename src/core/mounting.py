@@ -1,8 +1,8 @@
 """Another application below a prefix: an ASGI application, or a function of the Fetch standard.
 
 An ASGI application (https://asgi.readthedocs.io/en/latest/specs/www.html) is given the whole path and, as `root_path`,
-what comes before its own part of it; a function gets a request whose URL has no prefix any more. Requests go through the
-middleware before them as to any route, on every host. A WebSocket of an ASGI application is a session like that of
+what comes before its own part of it; a function gets a request whose URL has no prefix any more. Requests go through
+the middleware before them as to any route, on every host. A WebSocket of an ASGI application is a session like that of
 `app.websocket`, which carries its messages. One file, since the requests, the WebSockets and the lifespan of a mounted
 application share its scope and its state.
 """
@@ -177,7 +177,10 @@ class _Exchange:
             closed.cancel()
 
     async def answer(self, serving: asyncio.Future[None], *, head: bool) -> http.Response | Upgrade:
-        """The answer: whole where it comes in one piece, else as a stream. Raises an error that the application raised before it."""
+        """The answer: whole where it comes in one piece, else as a stream.
+
+        Raises an error that the application raised before it.
+        """
         start = await self._sent.get()
         return await self._answer(start, serving, head=head)
 
@@ -251,7 +254,10 @@ class _Session(_Exchange):
         await self._put({**message, "type": kind.removeprefix("websocket.") if ".http." in kind else kind})
 
     async def answer(self, serving: asyncio.Future[None], *, head: bool) -> http.Response | Upgrade:
-        """The upgrade of an application that accepts, the answer of one that refuses. Raises an error that it raised before."""
+        """The upgrade of an application that accepts, the answer of one that refuses.
+
+        Raises an error that it raised before.
+        """
         first = await self._sent.get()
         match None if first is None else first["type"]:
             case "websocket.accept":
@@ -365,7 +371,9 @@ def _decoded(path: str) -> str:
 
 
 def asgi_lifespan(target: AsgiApp) -> Lifespan:
-    """The lifespan of an ASGI application (https://asgi.readthedocs.io/en/latest/specs/lifespan.html); yields its state."""
+    """The lifespan of an ASGI application (https://asgi.readthedocs.io/en/latest/specs/lifespan.html);
+    yields its state.
+    """
 
     async def lifespan(env: object) -> AsyncIterator[dict[str, Any]]:
         state: dict[str, Any] = {}

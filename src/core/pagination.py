@@ -1,8 +1,8 @@
 """Pages of a list: which part a client asks for, within bounds, and the links to the others (RFC 8288).
 
-Two ways: numbered pages, which count rows and may show one twice when another is written meanwhile; and cursors, which go
-on behind the last row that was seen, at the same cost however deep. A cursor is not signed: whoever makes one up gets
-values of its type, as from a query string.
+Two ways: numbered pages, which count rows and may show one twice when another is written meanwhile; and cursors, which
+go on behind the last row that was seen, at the same cost however deep. A cursor is not signed: whoever makes one up
+gets values of its type, as from a query string.
 """
 
 from __future__ import annotations
@@ -106,9 +106,8 @@ def cursor_of(req: AnyRequest, type_: TypeForm[T], /, *, limit: int = 20, most: 
             id: int
 
         cursor = cursor_of(req, Seen)
-        rows = ...                                    # of `WHERE (created_at, id) < (?, ?) … LIMIT ?`, limit + 1 of them
-        shown, after = cursor.cut(rows, lambda row: Seen(row.created_at, row.id))
-        res.header("Link", cursor.link(req, after)).json(shown)
+        rows = ... # of `WHERE (created_at, id) < (?, ?) … LIMIT ?`, limit + 1 of them shown, after = cursor.cut(rows,
+        lambda row: Seen(row.created_at, row.id)) res.header("Link", cursor.link(req, after)).json(shown)
 
     Raises ValidationError for a cursor that is none of `type_`, and for a limit as
     `page_of` does.

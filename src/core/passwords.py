@@ -2,7 +2,7 @@
 
 Decided here: the cost, the one format, and that a hash made on one host is proven on every other. `hashlib` does the
 work on CPython, in a thread; in a worker, whose Python has no scrypt, the runtime's own `node:crypto`. WebCrypto has no
-scrypt, and its PBKDF2 stops at 100,000 rounds on the hosted platform, a sixth of what is advised.
+scrypt, and its PBKDF2 stops at 100,000 rounds on the hosted platform, a sixth of the advised number.
 
 The format is the PHC string `$scrypt$ln=14,r=8,p=5$salt$hash`, both in base64 without padding.
 https://github.com/P-H-C/phc-string-format/blob/master/phc-sf-spec.md
@@ -62,7 +62,8 @@ async def verify(password: str, hash: str | None) -> bool:
 
 
 async def needs_rehash(hash: str) -> bool:
-    """Return True if `hash` was made at another cost than `hash()` has today. Ask when a sign-in has succeeded, and keep a new one.
+    """Return True if `hash` was made at another cost than `hash()` has today.
+    Ask when a sign-in has succeeded, and keep a new one.
 
     Raises ValueError for a string that is not a hash of this format.
     """
@@ -73,7 +74,8 @@ async def needs_rehash(hash: str) -> bool:
 async def _scrypt(password: str, salt: bytes, cost: tuple[int, int, int], length: int) -> bytes:
     from unicodedata import normalize
 
-    # One keyboard sends "é" as one character and another as two (RFC 8265, section 4.2). JSON may hold half a surrogate.
+    # One keyboard sends "é" as one character and another as two (RFC 8265, section 4.2). JSON may hold half a
+    # surrogate.
     secret = normalize("NFC", password).encode("utf-8", "surrogatepass")
     ln, r, p = cost
     if sys.platform == "emscripten":

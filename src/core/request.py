@@ -8,8 +8,8 @@ attributes: they are read on every request, and a property costs a call.
 Whatever costs something (URL, headers, query, body) is worked out when it is first asked for. A host
 derives from `Request` and answers for its own kind of message in the methods at the end.
 
-One file, since parameters, query and state are members of the request, made by it alone; the checks know the first two by
-their names in this module.
+One file, since parameters, query and state are members of the request, made by it alone; the checks know the first two
+by their names in this module.
 """
 
 from __future__ import annotations
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from core.lifespan import StateKey
     from core.signing import Secrets
 
+    T = TypeVar("T")
+    D = TypeVar("D")
+
 __all__ = ["AnyRequest", "MAX_JSON", "OpenRequest", "Params", "Query", "Request", "State"]
 
 MAX_JSON: Final = 1024 * 1024
@@ -40,8 +43,6 @@ MAX_JSON: Final = 1024 * 1024
 E_co = TypeVar("E_co", covariant=True, default=Any)
 U_co = TypeVar("U_co", covariant=True, default=object)
 K_contra = TypeVar("K_contra", contravariant=True, bound=str, default=str)
-T = TypeVar("T")
-D = TypeVar("D")
 
 
 class Params(Mapping[str, str], Generic[K_contra]):
@@ -121,8 +122,8 @@ NO_PARAMS: Params[Any] = Params()
 class Query(Mapping[str, str]):
     """The query string: names to their first values, percent-decoded, `+` read as a blank.
 
-    As a mapping it has each name once, in order of appearance; `get_all` and `pairs` have those that came more than once.
-    `query["page"]` is the first value of a name and raises KeyError where there is none; `get` gives None then.
+    As a mapping it has each name once, in order of appearance; `get_all` and `pairs` have those that came more than
+    once. `query["page"]` is the first value of a name and raises KeyError where there is none; `get` gives None then.
     Bad escapes stay as they are and invalid UTF-8 becomes U+FFFD, as in a browser's URLSearchParams.
     """
 
@@ -262,7 +263,8 @@ class Request(Generic[E_co, U_co, K_contra]):
         # The plain attributes behind the properties above.
         user = None
 
-    # Set on every request, as `id` is, and no defaults of the class: those take ten times as long to read and to replace.
+    # Set on every request, as `id` is, and no defaults of the class: those take ten times as long to read and to
+    # replace.
     _query: Query | None
 
     _body: builtins.bytes | None = None
@@ -289,7 +291,7 @@ class Request(Generic[E_co, U_co, K_contra]):
         own.path = message.path
         own.env = env
         own.ctx = ctx
-        clock: Clock = getattr(ctx, "clock", system_clock)  # as `clock_of` has it, without the call
+        clock: Clock = getattr(ctx, "clock", system_clock)  # the fakes' carries one
         if clock is not system_clock:
             # A clock of one's own moves by itself, so the moment of receipt is kept as it says.
             self._clock = clock
@@ -431,7 +433,9 @@ class Request(Generic[E_co, U_co, K_contra]):
 
     @property
     def state(self) -> State:
-        """A dict for the values that an application adds to its requests; with the key of a lifespan it gives that one's value."""
+        """A dict for the values that an application adds to its requests;
+        with the key of a lifespan it gives that one's value.
+        """
         if self._state is None:
             self._state = State(self)
         return self._state
@@ -449,9 +453,9 @@ class Request(Generic[E_co, U_co, K_contra]):
             res.send(await req.env.ASSETS.fetch(req.to_http()))
 
         It has the method, the URL, the body, which is read as it is sent, and the headers without those of the client's
-        connection (RFC 9110, section 7.6.1) and `Host`, which is the URL's. The opening of a WebSocket keeps its `Upgrade`,
-        for the Durable Object that accepts it. For another server make a request of its
-        parts: `http.Request(url, method=given.method, headers=given.headers, body=given.body)`.
+        connection (RFC 9110, section 7.6.1) and `Host`, which is the URL's. The opening of a WebSocket keeps its
+        `Upgrade`, for the Durable Object that accepts it. For another server make a request of its parts:
+        `http.Request(url, method=given.method, headers=given.headers, body=given.body)`.
         """
         from core.http.forwarding import end_to_end
 
@@ -501,7 +505,10 @@ class Request(Generic[E_co, U_co, K_contra]):
         return bool(self._body) or self._streamed
 
     async def _read_again(self) -> builtins.bytes:
-        """The body after it was read in pieces. Raises the error that reading it raised, and TypeError where nothing was kept."""
+        """The body after it was read in pieces.
+
+        Raises the error that reading it raised, and TypeError where nothing was kept.
+        """
         kept = self._kept
         if kept is None:
             raise TypeError("the body was read by stream(), which keeps nothing. Read it with bytes() before that")
@@ -521,9 +528,9 @@ class Request(Generic[E_co, U_co, K_contra]):
         """The body parsed as JSON (RFC 8259), and structured as a `T` when one is given.
 
         Raises CoreError(400, "Invalid JSON"), also for values nested deeper than 200 levels, CoreError(413) for more
-        than 1 MiB (`MAX_JSON`) unless a `body_limit` allows another size, and ValidationError, which is answered with 422,
-        with the path and message of every mistake, 100 at most. Nothing is converted that only looks alike: no "no" to
-        True, no 1 to "1".
+        than 1 MiB (`MAX_JSON`) unless a `body_limit` allows another size, and ValidationError, which is answered with
+        422, with the path and message of every mistake, 100 at most. Nothing is converted that only looks alike: no
+        "no" to True, no 1 to "1".
 
             order = await req.json(Order)
         """
@@ -626,7 +633,10 @@ class Request(Generic[E_co, U_co, K_contra]):
     # -- the members that a host gives for its own kind of message: url, headers, header, query_string, and these
 
     async def _read(self, most: int | None = None) -> builtins.bytes:
-        """The whole body. A host may raise CoreError(413) where it is seen early that there are more than `most` bytes."""
+        """The whole body.
+
+        A host may raise CoreError(413) where it is seen early that there are more than `most` bytes.
+        """
         return await self._message.bytes()
 
     def _chunks(self) -> AsyncIterator[builtins.bytes]:
@@ -639,7 +649,10 @@ class Request(Generic[E_co, U_co, K_contra]):
 
 
 class State(dict[str, Any]):
-    """The values that an application adds to one request. A key of `app.lifespan` gives the value of that lifespan, typed."""
+    """The values that an application adds to one request.
+
+    A key of `app.lifespan` gives the value of that lifespan, typed.
+    """
 
     __slots__ = ("_req",)
 

@@ -82,8 +82,9 @@ _SLOTS = (
 
 
 Hook = Callable[[Any, int, float], object]
-"""`(req, status, duration_ms)`: called when a response is finalized. It is given the request, so that a middleware has one
-function for all of them."""
+"""`(req, status, duration_ms)`: called when a response is finalized. It is given the request, so that a middleware has
+one function for all of them.
+"""
 
 Tokens = tuple["ContextVar[Any]", "Token[Any]", "Tokens | None"]
 """A context variable that was set, the token to give it back with, and those that were set before it."""
@@ -178,8 +179,8 @@ class Response:
         """Stage a header, replacing the one staged under `name`; None takes it back.
 
         `Set-Cookie` is added, never replaced. `Transfer-Encoding` is left out: how a body is framed is for the server
-        to say, and beside a length it would let two readers see two messages. Raises TypeError for a name or value that HTTP does not allow,
-        a line break in it above all.
+        to say, and beside a length it would let two readers see two messages. Raises TypeError for a name or value that
+        HTTP does not allow, a line break in it above all.
         """
         if self.finalized:
             raise self._gone("header")
@@ -227,13 +228,15 @@ class Response:
 
     @property
     def headers(self) -> http.Headers:
-        """The staged headers, live: a header written here is staged as `header` stages it."""
+        """The staged headers, live: a header written here is staged, or refused, as by `header`."""
         staged = self.unblocked()
         if self.set_cookies is None:
             self.set_cookies = []
         if self.content_type is not None:
             staged.setdefault("content-type", self.content_type)
-        return _StagedHeaders.trusted(staged, self.set_cookies)
+        view = _StagedHeaders.trusted(staged, self.set_cookies)
+        view.response = self
+        return view
 
     def cookie(
         self,
@@ -306,7 +309,9 @@ class Response:
         )
 
     def vary(self, name: str, /) -> None:
-        """Name a request header in `Vary` when the response is finalized, whatever a handler stages under it meanwhile."""
+        """Name a request header in `Vary` when the response is finalized,
+        whatever a handler stages under it meanwhile.
+        """
         self._vary((name,))
 
     def _vary(self, names: tuple[str, ...]) -> None:
@@ -410,9 +415,9 @@ class Response:
     def send(self, body: str | bytes | bytearray | memoryview | http.Response | None = None, /) -> Self:
         """Send a body as it is, or none. A string gets `text/plain` unless another content type is staged.
 
-        A `http.Response` is passed on: its status, its headers without those of its connection (RFC 9110, section 7.6.1),
-        and its body as it comes. Headers that are staged win over headers of its own; `Set-Cookie` and `Vary` of both
-        are kept.
+        A `http.Response` is passed on: its status, its headers without those of its connection (RFC 9110, section
+        7.6.1), and its body as it comes. Headers that are staged win over headers of its own; `Set-Cookie` and `Vary`
+        of both are kept.
 
             res.send(await req.env.ASSETS.fetch(req.to_http()))
 
@@ -445,13 +450,14 @@ class Response:
 
             res.file(report, filename="Report für 2026.pdf")
 
-        `filename`: the name that the client saves it under, in any language (RFC 6266); `inline` shows it instead, under
-        that name. `content_type`: by default that of the path's ending. `ETag`, `Last-Modified`, `If-None-Match`,
-        `If-Modified-Since`, `Range` and `If-Range` are honoured as by `static`; a status other than 200 sends the whole.
+        `filename`: the name that the client saves it under, in any language (RFC 6266); `inline` shows it instead,
+        under that name. `content_type`: by default that of the path's ending. `ETag`, `Last-Modified`, `If-None-Match`,
+        `If-Modified-Since`, `Range` and `If-Range` are honoured as by `static`; a status other than 200 sends the
+        whole.
 
-        `path` is yours: never put together of text that a client sent, for which there is `static`. On the hosted platform
-        there are no files: send an object's body with `stream`. Raises OSError where there is no such file, and ValueError
-        for a `filename` that is none.
+        `path` is yours: never put together of text that a client sent, for which there is `static`. On the hosted
+        platform there are no files: send an object's body with `stream`. Raises OSError where there is no such file,
+        and ValueError for a `filename` that is none.
         """
         if self.sent:
             raise self._gone("file")
@@ -530,14 +536,15 @@ class Response:
         The headers leave first. When the client goes away, the iterator is closed (`aclose`). An error while
         streaming is logged and cuts the response short, so that the client can tell.
 
-        Raises TypeError for what cannot be iterated over with `async for`: a list or a generator that is not async would
-        keep every other request waiting between two pieces.
+        Raises TypeError for what cannot be iterated over with `async for`: a list or a generator that is not async
+        would keep every other request waiting between two pieces.
         """
         _require_async_iterable("stream", chunks)
         return self._send("stream", http.streams.chunks_of(chunks), check_value(content_type))
 
     def sse(self, events: AsyncIterable[Any], /, *, keep_alive: float | None = 15.0) -> Self:
-        """Send server-sent events (WHATWG HTML, section 9.2): `core.http.sse.Event`s, or texts and values as their data.
+        """Send server-sent events (WHATWG HTML, section 9.2): `core.http.sse.Event`s,
+        or texts and values as their data.
 
         A mapping is data as any other value is, so that data of a client names no event. `keep_alive` is the seconds of
         silence after which a comment keeps the connection open; None for none.
@@ -685,21 +692,38 @@ class Response:
 
 
 class _StagedHeaders(http.Headers):
-    """The headers of a response, without those that `Response.header` does not keep."""
+    """The headers of a response, without those that `Response.header` does not keep; closed when it is final."""
 
-    __slots__ = ()
+    __slots__ = ("response",)
+
+    response: Response
 
     def __setitem__(self, name: str, value: str) -> None:
+        self._refuse_if_final()
         if check_name(name) != "transfer-encoding":
             super().__setitem__(name, value)
 
     def append(self, name: str, value: str) -> None:
+        self._refuse_if_final()
         if check_name(name, "append") != "transfer-encoding":
             super().append(name, value)
 
+    def delete(self, name: str) -> None:
+        self._refuse_if_final()
+        super().delete(name)
+
+    def clear(self) -> None:
+        self._refuse_if_final()
+        super().clear()
+
+    def _refuse_if_final(self) -> None:
+        if self.response.finalized:
+            raise self.response._gone("header")
+
 
 if not TYPE_CHECKING:
-    # Two names for one slot: handlers read `sent` and `status_code`, only the framework sets `_sent` and `_status_code`.
+    # Two names for one slot: handlers read `sent` and `status_code`, only the framework sets `_sent` and
+    # `_status_code`.
     Response.sent = Response._sent
     Response.status_code = Response._status_code
 

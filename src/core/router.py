@@ -7,14 +7,14 @@ provides. How a request runs through it is not decided here.
 A router keeps its own list. `entries` lays it out flat with whole paths, mounted routers in the
 place where they were mounted, so a route that is added to a router later still counts.
 
-One file, since every way to register (a route, a middleware, a mount, an error handler) adds to one list and is refused by
-the same checks.
+One file, since every way to register (a route, a middleware, a mount, an error handler) adds to one list and is refused
+by the same checks.
 """
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, cast, overload
 
 from typing_extensions import TypeVar
@@ -23,39 +23,29 @@ from core.answers import ErrorHandlers
 from core.dispatch import Dispatcher
 from core.errors import DeveloperError, HandlerError, OrderError, RegistrationError
 from core.finding import ALL, Entry
-from core.handlers import (
-    Authenticator,
-    ErrorHandler,
-    Handler,
-    Middleware,
-    MiddlewareInfo,
-    Next,
-    arguments_of,
-    declare,
-    info_of,
-    name_of,
-    require_async,
-)
+from core.handlers import MiddlewareInfo, arguments_of, declare, info_of, name_of, require_async
 from core.request import AnyRequest, Request
 from core.response import Response
 from core.routing.pattern import ROOT, Pattern, parse, require_prefix
 
 if TYPE_CHECKING:
     from core.http.websocket import WebSocket
+    from core.shapes import Authenticator, ErrorHandler, Handler, Middleware, Next
 
-__all__ = ["ErrorDecorator", "RouteDecorator", "Router", "WebSocketDecorator", "prove_order"]
+    U2 = TypeVar("U2")
+    K = TypeVar("K", bound=str)
+    R = TypeVar("R", bound="Response | None")
+    S = TypeVar("S", bound=str, default=str)
+    X = TypeVar("X", bound=Exception)
+    X2 = TypeVar("X2", bound=Exception)
+    X3 = TypeVar("X3", bound=Exception)
+    X4 = TypeVar("X4", bound=Exception)
+
+__all__ = ["Router", "prove_order"]
 
 E = TypeVar("E", default=Any)
 U = TypeVar("U", default=object)
-U2 = TypeVar("U2")
 M_contra = TypeVar("M_contra", contravariant=True, default=U)
-K = TypeVar("K", bound=str)
-S = TypeVar("S", bound=str, default=str)
-R = TypeVar("R", bound="Response | None")
-X = TypeVar("X", bound=Exception)
-X2 = TypeVar("X2", bound=Exception)
-X3 = TypeVar("X3", bound=Exception)
-X4 = TypeVar("X4", bound=Exception)
 
 
 class _Registered:
@@ -71,53 +61,34 @@ class _Registered:
         self.mounted: Router[Any, Any, Any] | None = None
 
 
-class RouteDecorator(Generic[E, U, S]):
-    """Returned by `app.get(path, …)`: appends the decorated handler to that route."""
+if TYPE_CHECKING:  # at run time each is the function that registers
 
-    __slots__ = ("_route", "_router")
+    class RouteDecorator(Generic[E, U, S]):
+        """Returned by `app.get(path, …)`: appends the decorated handler to that route."""
 
-    def __init__(self, router: Router[E, U, Any], route: _Registered) -> None:
-        self._router = router
-        self._route = route
+        def __call__(
+            self, handler: Callable[[Request[E, U, K], Response], Awaitable[R]], /
+        ) -> Callable[[Request[E, U, K], Response], Awaitable[R]]:
+            """Append `handler` to the route, and return it. Raises HandlerError where it is not a handler."""
+            ...
 
-    def __call__(
-        self, handler: Callable[[Request[E, U, K], Response], Awaitable[R]], /
-    ) -> Callable[[Request[E, U, K], Response], Awaitable[R]]:
-        """Append `handler` to the route, and return it. Raises HandlerError where it is not a handler."""
-        self._router._append(self._route, (handler,))
-        return handler
+    class ErrorDecorator(Generic[X, E]):
+        """Returned by `on_error(SomeError)`: registers the decorated handler for errors of those classes."""
 
+        def __call__(
+            self, handler: Callable[[X, Request[E, object, K], Response, Next], Awaitable[R]], /
+        ) -> Callable[[X, Request[E, object, K], Response, Next], Awaitable[R]]:
+            """Register `handler`, and return it. Raises HandlerError where it is no `async (err, req, res, next)`."""
+            ...
 
-class ErrorDecorator(Generic[X, E]):
-    """Returned by `on_error(SomeError)`: registers the decorated handler for errors of those classes."""
+    class WebSocketDecorator(Generic[E, U]):
+        """Returned by `app.websocket(path, …)`: registers the decorated handler for the connections on that path."""
 
-    __slots__ = ("_register",)
-
-    def __init__(self, register: Callable[[Any], None]) -> None:
-        self._register = register
-
-    def __call__(
-        self, handler: Callable[[X, Request[E, object, K], Response, Next], Awaitable[R]], /
-    ) -> Callable[[X, Request[E, object, K], Response, Next], Awaitable[R]]:
-        """Register `handler`, and return it. Raises HandlerError where it is no `async (err, req, res, next)`."""
-        self._register(handler)
-        return handler
-
-
-class WebSocketDecorator(Generic[E, U]):
-    """Returned by `app.websocket(path, …)`: registers the decorated handler for the connections on that path."""
-
-    __slots__ = ("_register",)
-
-    def __init__(self, register: Callable[[Any], None]) -> None:
-        self._register = register
-
-    def __call__(
-        self, handler: Callable[[Request[E, U, K], WebSocket], Awaitable[None]], /
-    ) -> Callable[[Request[E, U, K], WebSocket], Awaitable[None]]:
-        """Register `handler`, and return it. Raises HandlerError where it is no `async (req, socket)`."""
-        self._register(handler)
-        return handler
+        def __call__(
+            self, handler: Callable[[Request[E, U, K], WebSocket], Awaitable[None]], /
+        ) -> Callable[[Request[E, U, K], WebSocket], Awaitable[None]]:
+            """Register `handler`, and return it. Raises HandlerError where it is no `async (req, socket)`."""
+            ...
 
 
 class Router(Generic[E, U, M_contra]):
@@ -204,8 +175,12 @@ class Router(Generic[E, U, M_contra]):
         route = _Registered(method, parse(path), list(self._guards))
         self._append(route, handlers)
         self._registered.append(route)
-        self._changed()
-        return RouteDecorator(self, route)
+
+        def append(handler: Any) -> Any:
+            self._append(route, (handler,))
+            return handler
+
+        return cast("RouteDecorator[E, U]", append)
 
     def _append(self, route: _Registered, handlers: tuple[object, ...]) -> None:
         for handler in handlers:
@@ -219,7 +194,7 @@ class Router(Generic[E, U, M_contra]):
                 route.middleware.append(cast("Middleware[Any, Any]", handler))
             else:
                 route.handler = cast("Handler[Any, Any]", handler)
-        if any(info_of(middleware) is not None for middleware in route.middleware):
+        if any(_ordered(middleware) for middleware in route.middleware):
             prove_order([*self._traited, Entry(route.method, route.pattern, route.middleware)])
         self._changed()
 
@@ -244,8 +219,8 @@ class Router(Generic[E, U, M_contra]):
         The middleware before it runs as for any GET, and may refuse. `protocols`: the subprotocols spoken here, the
         preferred first. `origins`: pages of other origins that may connect (`"*"` for all); by default only the
         server's own may, since a browser sends cookies along. `headers`: the application's own on the answer to the
-        handshake, or a function of the request that gives them; headers that middleware stages on every response stay off it,
-        cookies excepted.
+        handshake, or a function of the request that gives them; headers that middleware stages on every response stay
+        off it, cookies excepted.
 
         A request that asks for no WebSocket goes on to the next route of the path, past the middleware given here, and
         gets 426 where there is none: `app.get(path)` behind it answers with a page. Raises as `on` does, and
@@ -255,7 +230,7 @@ class Router(Generic[E, U, M_contra]):
 
         where = f"websocket {path}"
 
-        def register(handler: Any) -> None:
+        def register(handler: Any) -> Any:
             if arguments_of(handler) != 2:
                 raise HandlerError(f"{where}: {name_of(handler)} must be `async def (req, socket)`")
             require_async(handler, where)
@@ -268,8 +243,9 @@ class Router(Generic[E, U, M_contra]):
                         f"({name_of(there.handler)}) is registered before it and takes every handshake. Register the WebSocket first"
                     )
             self.get(path, *middleware, opening)
+            return handler
 
-        return WebSocketDecorator(register)
+        return cast("WebSocketDecorator[E, U]", register)
 
     # -- middleware and routers
 
@@ -298,12 +274,10 @@ class Router(Generic[E, U, M_contra]):
             elif self._is_middleware(middleware, f"use({prefix.text})"):
                 entry.middleware.append(cast("Middleware[Any, Any]", middleware))
             else:
-                raise HandlerError(
-                    f"use({prefix.text}): {name_of(middleware)} takes (req, res) and is a handler. A middleware takes "
-                    f'(req, res, next). Register a route to answer requests: all("{prefix.text}", '
-                    f"{name_of(middleware)})"
-                )
-            scopes = [Entry(None, prefix, (step,)) for step in entry.middleware if info_of(step) is not None]
+                from core.mistakes import handler_in_use
+
+                raise HandlerError(f"use({prefix.text}): {handler_in_use(name_of(middleware), prefix.text)}")
+            scopes = [Entry(None, prefix, (step,)) for step in entry.middleware if _ordered(step)]
             if scopes:
                 prove_order([*self._traited, *scopes])
                 self._traited += scopes
@@ -373,10 +347,11 @@ class Router(Generic[E, U, M_contra]):
             @app.on_error
             async def failed(err: Exception, req: Request[Env], res: Response, next: Next) -> None: ...
 
-        The handler of the nearest class in the error's ancestry answers. A router's handlers answer the errors that its routes, and
-        the middleware before them on that router, raise; an error they do not answer goes to the router above, and then to
-        the application. `await next(err)` goes on to the next handler that fits, and behind the last to the default
-        answer. So does a handler that raises: with the CoreError that it raised, else with the first error.
+        The handler of the nearest class in the error's ancestry answers. A router's handlers answer the errors that its
+        routes, and the middleware before them on that router, raise; an error they do not answer goes to the router
+        above, and then to the application. `await next(err)` goes on to the next handler that fits, and behind the last
+        to the default answer. So does a handler that raises: with the CoreError that it raised, else with the first
+        error.
 
         Raises RegistrationError for a class that has a handler here already, HandlerError for a callable of another
         shape, or a class that is not one of exceptions.
@@ -384,10 +359,11 @@ class Router(Generic[E, U, M_contra]):
         if isinstance(first, type):
             classes: tuple[type[object], ...] = (cast("type[object]", first), *more)
 
-            def register(handler: Any) -> None:
+            def register(handler: Any) -> Any:
                 self._register_error_handler(classes, handler)
+                return handler
 
-            return ErrorDecorator[Any, E](register)
+            return register
         if more:
             raise HandlerError(f"on_error({name_of(first)}, …): give classes of exceptions, or one handler alone")
         self._register_error_handler((Exception,), first)
@@ -443,8 +419,9 @@ class Router(Generic[E, U, M_contra]):
         root = self._view_of
         if root._alone is not None:
             root._alone.stale = True
-        for above in root._above:
-            above._changed()
+        if root._above:  # asking a weak set is quicker than walking an empty one
+            for above in root._above:
+                above._changed()
 
     async def __call__(self, req: Request[E, M_contra, Any], res: Response, next: Next, /) -> None:
         """Run a request through this router as a middleware; one that matches nothing here goes on to `next`.
@@ -452,11 +429,16 @@ class Router(Generic[E, U, M_contra]):
         A mounted router is laid out instead and never called; this is for one that a middleware calls itself. Its
         paths are then whole paths.
         """
-        if isinstance(cast("object", req), dict):
-            raise DeveloperError(
+        scope: Any = req
+        if isinstance(scope, dict):
+            text = (
                 f"an ASGI server called the {type(self).__name__} itself, which has no bindings yet. Give the server "
                 "`asgi(app, env)` of core.hosts.asgi, or run `core dev`"
             )
+            if scope["type"] == "lifespan":  # a server that asks first stops here, and writes the message
+                await cast("Any", next)({"type": "lifespan.startup.failed", "message": text})
+                return
+            raise DeveloperError(text)
         root = self._view_of
         if root._alone is None:
             root._alone = Dispatcher(root.entries, {})
@@ -483,21 +465,26 @@ class Router(Generic[E, U, M_contra]):
         if demanded not in (2, 3):
             if not callable(callable_):
                 raise HandlerError(f"{where}: {callable_!r} is not callable. Give an async function")
-            if isinstance(callable_, type) or demanded is None:
-                took = "takes neither two nor three arguments by position"
-            else:
-                took = f"takes {demanded} argument{'' if demanded == 1 else 's'}"
-            hint = _hint(callable_, demanded)
-            raise HandlerError(
-                f"{where}: {name_of(callable_)} {took}. A handler takes (req, res), a middleware (req, res, next).{hint}"
-            )
+            from core.mistakes import wrong_number
+
+            code = getattr(callable_, "__code__", None)
+            first = code.co_varnames[0] if code is not None and code.co_argcount else ""
+            is_async = code is not None and bool(code.co_flags & _COROUTINE)
+            is_class = isinstance(callable_, type)
+            problem = wrong_number(name_of(callable_), demanded, first, is_class=is_class, is_async=is_async)
+            raise HandlerError(f"{where}: {problem}")
         require_async(callable_, where)
         code = getattr(callable_, "__code__", None)
-        if code is not None and code.co_varnames[: code.co_argcount] in _TURNED:
-            raise HandlerError(
-                f"{where}: {name_of(callable_)} takes {_listed(code.co_varnames[:demanded])}, in the wrong order. Write "
-                f"`async def {name_of(callable_)}{'(req, res, next)' if demanded == 3 else '(req, res)'}`"
-            )
+        names: Sequence[str] = code.co_varnames[: code.co_argcount] if code is not None else ()
+        if names and (names[0] in _NOT_FIRST or "next" in names[:2]):
+            from core.mistakes import turned
+
+            if (order := turned(name_of(callable_), names)) is not None:
+                raise HandlerError(f"{where}: {order}")
+        if demanded == 3 and len(names) == 3 and f":{names[2]}" in where:
+            from core.mistakes import path_parameter
+
+            raise HandlerError(f"{where}: {path_parameter(name_of(callable_), names[2])}")
         return demanded == 3
 
 
@@ -518,29 +505,14 @@ def require_shape(callable_: object, arguments: int, where: str, shape: str) -> 
 
 
 _COROUTINE = 0x80  # inspect.CO_COROUTINE
-_TURNED = frozenset(
-    order
-    for req, res in (("req", "res"), ("request", "response"))
-    for order in ((res, req), (res, req, "next"), ("next", req, res), (req, "next", res))
-)
+_NOT_FIRST = frozenset(["res", "response", "next"])
 """Names of parameters that show by themselves that they are in the wrong order."""
 
 
-def _hint(callable_: object, demanded: int | None) -> str:
-    """Return the likely fix for a callable that is neither a handler nor a middleware."""
-    name = name_of(callable_)
-    code = getattr(callable_, "__code__", None)
-    if demanded == 4 and code is not None and code.co_varnames[0] in ("err", "error", "exc", "e"):
-        return f" Register an error handler with on_error: app.on_error({name})"
-    if demanded is not None and demanded > 3:
-        return ' Read parameters of the path from req.params["id"]'
-    if demanded == 1 and code is not None and code.co_flags & _COROUTINE:
-        return f" Write `async def {name}(req, res)`"
-    return f" Call it to make the middleware: {name}(…)" if demanded is None or demanded <= 1 else ""
-
-
-def _listed(names: Iterable[str]) -> str:
-    return f"({', '.join(names)})"
+def _ordered(middleware: object) -> MiddlewareInfo | None:
+    """The declaration of a middleware whose place matters to others: one that provides or reads a name."""
+    info = info_of(middleware)
+    return info if info is not None and (info.provides or info.reads) else None
 
 
 def prove_order(entries: Iterable[Entry]) -> None:
@@ -550,7 +522,7 @@ def prove_order(entries: Iterable[Entry]) -> None:
     """
     scopes: list[tuple[Pattern, MiddlewareInfo]] = []
     for entry in entries:
-        own = [info for middleware in entry.middleware if (info := info_of(middleware)) is not None]
+        own = [info for middleware in entry.middleware if (info := _ordered(middleware)) is not None]
         if not own:
             continue
         waiting: list[tuple[MiddlewareInfo, frozenset[str]]] = []

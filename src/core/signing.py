@@ -1,7 +1,7 @@
 """Texts that this server signed and gets back: cookies, ids of sessions.
 
-HMAC-SHA-256 (RFC 2104). Decided here: that a signature is for one purpose, so that no signed text passes for another, and
-that of several secrets the first signs and each of them proves, so that a secret can be replaced.
+HMAC-SHA-256 (RFC 2104). Decided here: that a signature is for one purpose, so that no signed text passes for another,
+and that of several secrets the first signs and each of them proves, so that a secret can be replaced.
 """
 
 from __future__ import annotations
@@ -14,13 +14,15 @@ from core.bindings.secret import Secret
 __all__ = ["Secrets", "keys_of", "sign", "signature", "unsign"]
 
 Secrets = str | bytes | Secret | Sequence[str | bytes | Secret | None]
-"""One secret, or several while one takes over from another: the first is the newest, None among the others is left out."""
+"""One secret, or several while one takes over from another: the first is the newest,
+None among the others is left out.
+"""
 
 
 def keys_of(secrets: object) -> list[bytes]:
     """The bytes of one secret or several, the newest first.
 
-    Raises ValueError for an empty one and for none at all, TypeError for what is not a secret.
+    Raises ValueError for an empty one and for none at all, TypeError for a value that is not a secret.
     """
     given = cast("Sequence[object]", secrets) if isinstance(secrets, list | tuple) else (secrets,)
     # Of several, all but the first may be missing: an old secret is in Env only while there is one.

@@ -1,8 +1,8 @@
-"""Spans: what a part of the work is called, when it began and ended, and what it belongs to.
+"""Spans: the name of a part of the work, when it began and ended, and the span it belongs to.
 
-A `Tracer` makes spans, and whoever traces hands one in: `core.tracing` for requests and bindings, a test, OpenTelemetry.
-The span that is running is in a context variable, so that tasks started meanwhile have it as their parent. Without a
-tracer there is none, and `span` costs one look. This file knows no request and no binding.
+A `Tracer` makes spans, and whoever traces hands one in: `core.tracing` for requests and bindings, a test,
+OpenTelemetry. The span that is running is in a context variable, so that tasks started meanwhile have it as their
+parent. Without a tracer there is none, and `span` costs one look. This file knows no request and no binding.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ NO_SPAN: Final[Span] = _NoSpan()
 
 
 class RunningSpan:
-    """Returned by `span`: `with` starts it, ends it, and marks it as failed by what is raised.
+    """Returned by `span`: `with` starts it, ends it, and marks it as failed by an error.
 
     `root` is the tracer of a span that is not inside another one; without it there is none then.
     """
@@ -167,5 +167,7 @@ _TRACEPARENT = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-
 
 
 def is_traceparent(value: str) -> bool:
-    """Return True if `value` is a `traceparent` as W3C Trace Context, section 3.2, has it: of version 00, nothing follows."""
+    """Return True if `value` is a `traceparent` as W3C Trace Context, section 3.2, has it: of version 00,
+    nothing follows.
+    """
     return _TRACEPARENT.fullmatch(value) is not None and (len(value) == 55 or not value.startswith("00"))

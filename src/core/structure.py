@@ -12,8 +12,8 @@ document full of them costs little more than a good one.
 
 cattrs is imported with the first value, not before: most requests have no body.
 
-One file, since two passes read every kind of value: a quick one, and one that names the mistakes of what the quick
-one refused. A kind that only one of them knew would be refused without a word.
+One file, since two passes read every kind of value: a quick one, and one that names the mistakes of values that the
+quick one refused. A kind that only one of them knew would be refused without a word.
 """
 
 from __future__ import annotations
@@ -321,13 +321,15 @@ def _build(source: _Source, detailed: bool) -> Converter:
 
 def _refuse_shared_defaults(cls: Any) -> None:
     """Refuse a list, a dict or a set as a default: all instances would share it. Raises DeveloperError."""
+    from inspect import formatannotation
+
     for field in cls.__attrs_attrs__:
         if type(field.default) in (list, dict, set) and field.converter is None:
             kind = type(field.default).__name__
-            raise DeveloperError(
-                f"{cls.__name__}.{field.name}: all instances share its default, a {kind}. Write "
-                f"{field.name}: … = attrs.field(factory={kind})"
-            )
+            type_ = field.type if isinstance(field.type, str) else formatannotation(field.type)
+            from core.mistakes import shared_default
+
+            raise DeveloperError(shared_default(cls.__name__, field.name, type_, kind))
 
 
 def _of_json_text(inner: Callable[[Any, Any], Any], detailed: bool, wording: str, value: Any, type_: Any) -> Any:

@@ -77,7 +77,7 @@ def trace_bindings(env: object, /) -> Callable[[], None]:
     """Let every call of a binding in `env` be a child of the span that is running.
 
     `env` is an Env, or anything with the bindings as attributes. Outside a trace a call has no span. A binding that is
-    traced already stays as it is. Returns what takes the hooks away again.
+    traced already stays as it is. Returns a function that takes the hooks away again.
     """
     hooked: list[tuple[Any, object]] = []
     for name, kind, binding in bindings_of(env):
@@ -129,7 +129,7 @@ def _describe_statements(call: BindingCall, attributes: dict[str, AttributeValue
 
 
 def _describe_result(call: BindingCall, result: Any, current: Span) -> None:
-    """The rows that a statement read and wrote, which is what a database bills."""
+    """The rows that a statement read and wrote, which a database bills."""
     results: list[Any] = [*result] if isinstance(result, (list, tuple)) else [result]
     metas = [meta for each in results if (meta := getattr(each, "meta", None)) is not None]
     if call.kind == "d1" and metas:
@@ -146,7 +146,7 @@ class _Instrument:
         self.tracer = tracer
 
     def middleware(self, middleware: Middleware[Any, Any], /) -> Middleware[Any, Any]:
-        """The same middleware, in a span of its name. What is not a step of its own stays as it is."""
+        """The same middleware, in a span of its name. A middleware that is not a step of its own stays as it is."""
         info = info_of(middleware)
         if info is not None and (info.public or info.before is not None):
             return middleware

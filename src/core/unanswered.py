@@ -39,7 +39,9 @@ def nothing_sent(
     `label` is the route's; `returned` is the value of the chain, which is the handler's where nothing is before it.
     """
     if handler is not None and returned is not None and not isinstance(returned, Response):
-        return _blame(label, handler, f"returned {_kind(returned)}, which nothing sends", _sending(returned))
+        error = _blame(label, handler, f"returned {_kind(returned)}, which nothing sends", _sending(returned))
+        error.unawaited = inspect.isawaitable(returned)
+        return error
     for timed in middleware:
         step = inspect.unwrap(cast("Callable[..., object]", timed))  # an instrument may stand around it
         if info_of(step) is not None or (source := _source(step)) is None:
@@ -47,16 +49,17 @@ def nothing_sent(
         follow = _parameter(source, 2)
         called, awaited = _calls(source, follow)
         if called and not awaited:
-            return _blame(
-                label, step, f"calls {follow}() without awaiting it", f"Write `await {follow}()`", what="middleware"
-            )
+            problem = f"calls {follow}() without awaiting it"
+            error = _blame(label, step, problem, f"Write `await {follow}()`", role="middleware")
+            error.unawaited = True
+            return error
         if not called and not _uses(source, _parameter(source, 1)):
             return _blame(
                 label,
                 step,
                 f"neither sends nor calls {follow}()",
                 f"Write `await {follow}()` to go on, or send on `res` to answer",
-                what="middleware",
+                role="middleware",
             )
     if handler is not None:
         source = _source(handler)
@@ -75,10 +78,10 @@ def nothing_sent(
     )
 
 
-def _blame(label: str, step: object, problem: str, fix: str, *, what: str = "handler") -> NothingSentError:
+def _blame(label: str, step: object, problem: str, fix: str, *, role: str = "handler") -> NothingSentError:
     location = location_of(step)
     where = "" if location is None else f" ({_short(location[0])}:{location[1]})"
-    error = NothingSentError(f"{label}: the {what} {name_of(step)}{where} {problem}. {fix}")
+    error = NothingSentError(f"{label}: the {role} {name_of(step)}{where} {problem}. {fix}")
     error.location = location
     return error
 

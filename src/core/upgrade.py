@@ -1,6 +1,6 @@
 """The opening handshake of a WebSocket, as far as an application decides it (RFC 6455, section 4.2).
 
-Decided here: what a handshake is, which subprotocol is agreed on, and whose pages may connect. Opening
+Decided here: the form of a handshake, which subprotocol is agreed on, and whose pages may connect. Opening
 the connection itself is the host's business.
 """
 
@@ -35,7 +35,10 @@ def upgrade_handler(
     origins: tuple[str, ...],
     headers: Mapping[str, str] | HeaderGiver | None = None,
 ) -> Handler[Any, Any]:
-    """The handler of the GET route that a WebSocket begins with. Raises OptionError for what is not a protocol or an origin."""
+    """The handler of the GET route that a WebSocket begins with.
+
+    Raises OptionError for a value that is not a protocol or an origin.
+    """
     for protocol in protocols:
         try:
             check_name(protocol)
@@ -76,8 +79,8 @@ def upgrade_handler(
 
 
 def open_in_memory(upgrade: Upgrade, req: AnyRequest, res: Response) -> http.Response:
-    """The standard value of a 101: its `web_socket` is the client's end of a connection in memory, whose other end runs the
-    session, or the connection that was to be handed over.
+    """The standard value of a 101: its `web_socket` is the client's end of a connection in memory, whose other end runs
+    the session, or the connection that was to be handed over.
     """
     headers = http.Headers(res.own_headers())
     if upgrade.protocol is not None:

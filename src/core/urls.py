@@ -1,7 +1,7 @@
 """From a handler back to its path: `url_for`.
 
 The paths are those of the table of routes, whole, prefixes of mounted routers included. A value is percent-encoded into
-its segment; what the route would not match again is refused.
+its segment; a value that the route would not match again is refused.
 """
 
 from __future__ import annotations

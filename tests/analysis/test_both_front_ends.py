@@ -15,6 +15,7 @@ import pytest
 from mypy import api
 from tests.mypy_plugin import (
     test_apps,
+    test_awaits,
     test_bindings,
     test_env,
     test_followed,
@@ -38,6 +39,7 @@ EXAMPLE = ROOT / "examples" / "users"
 OF_THE_PLUGIN_ALONE = {
     "test_a_type_that_can_be_none_does_not_fit_a_column_that_cannot",
     "test_a_named_environment_that_lacks_a_binding_is_named",
+    "test_next_is_left_to_mypy_where_mypy_tells_it",
     "test_each_env_of_a_project_belongs_to_the_nearest_configuration",
     "test_the_daemon_takes_a_code_that_is_switched_off_in_the_configuration_file",
 }
@@ -47,7 +49,9 @@ class Checked(Project):
     """A project that `core check` looks at."""
 
     def mypy(self, *arguments: str) -> list[str]:
-        """The findings of `core check`, as mypy would print them; that these projects have no entry file is not the point."""
+        """The findings of `core check`, as mypy would print them;
+        that these projects have no entry file is not the point.
+        """
         root = self.root.resolve()
         options = read_settings(str(root / "mypy.ini"))
         findings = check_program(
@@ -63,6 +67,7 @@ class Checked(Project):
 def cases() -> Iterator[Callable[[Project], None]]:
     for module in (
         test_apps,
+        test_awaits,
         test_env,
         test_followed,
         test_params,

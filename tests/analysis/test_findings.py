@@ -212,7 +212,7 @@ def test_kinds_without_a_type_and_secrets_of_this_machine_need_no_attribute(tmp_
         (
             "[vars]\nSESSIONS = []",
             "dict[str, int]",
-            "is a dict[str, int], but wrangler.toml:2 [vars] SESSIONS is a list. Write SESSIONS: list[str]",
+            "is a dict[str, int], but wrangler.toml:2 [vars] SESSIONS is a list. Write SESSIONS: list[object]",
         ),
         (
             "[vars]\nSESSIONS = 'a'",
@@ -414,7 +414,7 @@ def test_the_words_for_parameters_and_order() -> None:
         "show reads :a and :b, which the path / does not have: it has no parameters. Register it on a path with :a and :b"
     )
     assert handler_not_last("show", 'get("/x")') == (
-        'show is a handler (req, res) and ends the chain, so what follows it in get("/x") never runs. Put it last'
+        'show is a handler (req, res) and ends the chain, so everything after it in get("/x") never runs. Put it last'
     )
     assert order_problem("logger", "request_id", "logger() reads req.id") == (
         "logger() is registered before request_id(), but logger() reads req.id. Register request_id() first"
@@ -462,6 +462,13 @@ def test_findings_are_sorted_and_told_once() -> None:
     a, b = Finding("core-env", "m", "a.py", 2), Finding("core-env", "m", "a.py", 1)
     assert sort_findings([a, b, a]) == [b, a]
     assert a.text == "a.py:2: error: m  [core-env]"
+
+
+def test_a_message_stands_once_on_a_line_at_its_first_column() -> None:
+    late, early, other = (
+        Finding("core-worker", "twice", "a.py", line, column) for line, column in ((1, 9), (1, 4), (2, 4))
+    )
+    assert sort_findings([late, other, early]) == [early, other]
 
 
 # Properties ---------------------------------------------------------------------------------------------------------

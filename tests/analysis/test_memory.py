@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import subprocess
@@ -10,12 +11,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from benchmarks.mutations import MUTATIONS, make
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from core.analysis.memory import Memory
-from core.analysis.program import Options, prove
+from core.analysis.program import Options, Proof, prove
 from core.config.load import load_all
+from core.errors import ConfigurationError
 
 ROOT = Path(__file__).resolve().parents[2]
+MISSING = "shop/m7.py"  # in projects of more modules alone
+# One for all examples of the property below: a file that two of them leave at one time would seem unchanged.
+SECONDS = itertools.count(1)
 
 
 @pytest.fixture
@@ -92,6 +100,64 @@ def test_what_another_module_registers_is_looked_at_again(users: Path) -> None:
     assert look() == []
     changed(app, "/shown/:id/x", "/shown/:ids/x")
     assert look() == ['req.params["id"]: the path /shown/:ids/x has no parameter id. Did you mean ids?']
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("shop").resolve()
+    make(root, 2)
+    return root
+
+
+@pytest.mark.slow
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(edits=st.lists(st.integers(0, len(MUTATIONS) - 1), min_size=1, max_size=6, unique=True), data=st.data())
+def test_after_any_edits_a_look_with_memory_finds_what_a_fresh_one_finds(
+    shop: Path, edits: list[int], data: st.DataObject
+) -> None:
+    """Each edit is one of the benchmark's mutations, made upon those before it; at times one file is put back."""
+    texts = {file: (shop / file).read_text() for file in {mutation.file for mutation in MUTATIONS} if file != MISSING}
+    memory = Memory()
+
+    def write(file: str, text: str) -> None:
+        (shop / file).write_text(text)
+        os.utime(shop / file, (10**9, 10**9 + next(SECONDS)))  # as an editor's files would have, on a fine clock
+
+    def look(memory: Memory) -> Proof | str:
+        try:
+            return prove(load_all(shop / "wrangler.toml"), Options(), memory)
+        except ConfigurationError as error:
+            return str(error)
+
+    try:
+        look(memory)
+        for number in edits:
+            file, old, new = MUTATIONS[number][:3]
+            text = (shop / file).read_text() if file != MISSING else ""
+            if old not in text:
+                continue
+            write(file, text.replace(old, new, 1))
+            assert look(memory) == look(Memory())
+            if data.draw(st.booleans()):
+                back = data.draw(st.sampled_from(sorted(texts)))
+                write(back, texts[back])
+                assert look(memory) == look(Memory())
+    finally:
+        for file, text in texts.items():
+            write(file, text)
+
+
+def test_a_copy_that_keeps_time_and_size_is_seen(shop: Path) -> None:
+    env, memory = shop / "shop/env.py", Memory()
+    text, stat = env.read_text(), env.stat()
+    assert not prove(load_all(shop / "wrangler.toml"), Options(), memory).findings
+    try:
+        env.write_text(text.replace("JOBS: Queue[Job]", "JOBS: Queue[str]"))
+        os.utime(env, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+        codes = [finding.code for finding in prove(load_all(shop / "wrangler.toml"), Options(), memory).findings]
+    finally:
+        env.write_text(text)
+    assert codes == ["core-queue"]
 
 
 def test_core_check_watch_answers_an_edit(users: Path) -> None:

@@ -29,7 +29,9 @@ def found(directory: Path, section: str, code: str) -> list[str]:
     return [finding.text.replace(f"{directory}/", "") for finding in findings]
 
 
-@pytest.mark.parametrize("code", CHECKS)
+@pytest.mark.parametrize(
+    "code", [pytest.param(code, marks=pytest.mark.slow if code == "core-openapi" else ()) for code in CHECKS]
+)
 def test_the_page_of_a_code_tells_the_truth(code: str, tmp_path: Path) -> None:
     path = PAGES / f"{code}.md"
     assert path.is_file(), f"write docs/reference/checks/{path.name}: what {code} finds, a wrong and a right example"

@@ -243,7 +243,7 @@ def test_the_env_of_an_unannotated_handler_is_that_of_its_router(root: Path) -> 
     assert told.startswith("src/app.py:10 core-sql: DB: no such column: nope")
 
 
-# Names that are not certain ---------------------------------------------------------------------------------------------
+# Names that are not certain -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -195,7 +195,9 @@ async def test_many_boundaries_that_almost_match_cost_linear_time() -> None:
 
 
 async def _growth(send: Any, size: int) -> float:
-    """The factor by which twice as much takes longer, in the best of some tries: 2 where the cost is linear, 4 where it is its square."""
+    """The factor by which twice as much takes longer, in the best of some tries: 2 where the cost is linear,
+    4 where it is its square.
+    """
 
     async def cost(n: int) -> float:
         best = float("inf")

@@ -1,4 +1,6 @@
-"""Malformed `Host` headers: `req.url` is a URL on every host, and says nothing that only a client claims to be a host."""
+"""Malformed `Host` headers: `req.url` is a URL on every host,
+and says nothing that only a client claims to be a host.
+"""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "core"
 OWN = [kind for kind in KINDS.values() if kind.module]
 BINDINGS = [kind for kind in OWN if kind.name != "secret"]
-NO_KINDS = {"__init__", "kinds", "numbers", "object_socket"}
+NO_KINDS = {"__init__", "absent", "kinds", "numbers", "object_socket"}
 
 
 def named(kind: Kind) -> str:
@@ -100,7 +100,7 @@ def test_every_file_of_bindings_belongs_to_a_kind() -> None:
     for folder in ("bindings", "backends/workerd"):
         known = {kind.module for kind in OWN} | NO_KINDS
         known |= (
-            {"conversion", "env", "fetch", "leaving", "migrations", "rpc", "tracing", "web_socket"}
+            {"conversion", "env", "fetch", "leaving", "migrations", "rpc", "spans", "tracing", "web_socket"}
             if folder != "bindings"
             else set()
         )
@@ -114,13 +114,14 @@ def test_no_javascript_class_tells_of_two_kinds() -> None:
 
 
 def test_a_worker_without_bindings_asks_for_nothing_that_workerd_lacks() -> None:
-    assert unsupported(Worker()) == []
+    assert unsupported(Worker()) == {}
 
 
 def test_a_database_behind_hyperdrive_is_said_to_need_cpython() -> None:
-    (sentence,) = unsupported(Worker(hyperdrive=[HyperdriveTable(binding="PG", id="pg")]))
-    assert sentence.startswith("PG: a client of a database opens sockets, which Python has not in workerd")
-    assert sentence.endswith("Run the worker on CPython: `core serve --python`")
+    ((name, reason),) = unsupported(Worker(hyperdrive=[HyperdriveTable(binding="PG", id="pg")])).items()
+    assert name == "PG"
+    assert reason.startswith("a client of a database opens sockets, which Python has not in workerd")
+    assert reason.endswith("Run the worker on CPython: `core serve --python`")
 
 
 LAMP = Kind(

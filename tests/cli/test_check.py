@@ -80,8 +80,10 @@ def test_sarif_has_what_the_standard_demands(users: Path) -> None:
     assert driver["name"] == "core check"
     assert [rule["id"] for rule in rules] == sorted(
         [
+            "core-await",
             "core-binding",
             "core-env",
+            "core-handler",
             "core-openapi",
             "core-order",
             "core-params",

@@ -52,10 +52,18 @@ def test_tests_and_core_check_pass_as_generated(tmp_path: Path, bindings: frozen
 def test_mypy_passes_as_generated_with_the_plugin_on(tmp_path: Path, bindings: frozenset[str]) -> None:
     run("new", "my-notes", "--with", ",".join(bindings), folder=tmp_path)
 
-    assert "Success" in tool(tmp_path / "my-notes", "mypy")
+    folder = tmp_path / "my-notes"
+    assert "Success" in tool(folder, "mypy")
+
+    main = folder / "src" / "my_notes" / "main.py"
+    main.write_text(
+        f"{main.read_text()}\n\nasync def hurry(req: Request[Env], res: Response, next: Next) -> None:\n    next()\n"
+    )
+    with pytest.raises(AssertionError, match=r'main\.py:\d+: error: Value of type "Awaitable\[None\]" must be used'):
+        tool(folder, "mypy")
 
 
-def test_mypy_finds_a_binding_with_a_wrong_letter(tmp_path: Path) -> None:
+def test_core_check_finds_a_binding_with_a_wrong_letter(tmp_path: Path) -> None:
     run("new", "my-notes", folder=tmp_path)
     env = tmp_path / "my-notes" / "src" / "my_notes" / "env.py"
     env.write_text(env.read_text().replace("DB:", "BD:"))

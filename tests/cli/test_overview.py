@@ -47,9 +47,13 @@ def test_an_unknown_option_is_a_usage_error(name: str, capsys: pytest.CaptureFix
         (["dev", "--prot", "1"], "--port"),
         (["check", "--formt=json"], "--format"),
         (["new", "a", "--wiht", "kv"], "--with"),
+        (["dev", "--runtime", "workred"], "workerd"),
+        (["migrate", "aply"], "apply"),
+        (["completion", "bsh"], "bash"),
+        (["openapi", "--format", "ymal"], "yaml"),
     ],
 )
-def test_a_misspelt_option_is_answered_with_the_one_that_may_be_meant(
+def test_a_misspelt_option_or_value_is_answered_with_the_one_that_may_be_meant(
     arguments: list[str], near: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:
@@ -58,6 +62,52 @@ def test_a_misspelt_option_is_answered_with_the_one_that_may_be_meant(
     shown = capsys.readouterr().err
     assert f"Did you mean {near}?" in shown
     assert f"See `core {arguments[0]} --help`." in shown
+
+
+def test_an_option_that_is_like_none_is_answered_with_none(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["routes", "--jsn"])
+    assert "Did you mean" not in capsys.readouterr().err
+
+
+def test_a_misspelt_option_before_the_command_is_no_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--verison"]) == 2
+    assert "there is no option `--verison`. Did you mean `core --version`?" in capsys.readouterr().err
+
+
+def test_help_of_a_command_is_found_both_ways(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["help", "routes"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.startswith("usage: core routes")
+
+
+@pytest.mark.parametrize("redirection", [">&-", "2>&-", ">&- 2>&-", ">/dev/full"])
+def test_output_that_cannot_be_written_ends_without_a_traceback(redirection: str) -> None:
+    command = f"{sys.executable} -m core.cli completion bash {redirection}"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=60)
+    assert "Traceback" not in done.stderr
+    assert done.returncode == (1 if "full" in redirection else 0)
+    if "full" in redirection:
+        assert (
+            done.stderr
+            == "error: the output cannot be written: No space left on device. Make room there, or write elsewhere\n"
+        )
+
+
+@pytest.mark.parametrize("name", ["", *COMMANDS])
+def test_help_can_be_written_where_there_is_ascii_alone(name: str) -> None:
+    done = run(*[name][: bool(name)], "--help", LC_ALL="C", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_letter_that_the_output_does_not_have_is_written_as_its_number(tmp_path: Path) -> None:
+    (tmp_path / "wrangler.toml").write_text('name = "a"\nmain = "main.py"\ncompatibility_date = "2026-04-01"\n')
+    program = "from core import create_app\napp = create_app()\n@app.get('/café')\nasync def show(req, res): ...\n"
+    (tmp_path / "main.py").write_text(program, "utf-8")
+    done = run("routes", folder=tmp_path, PYTHONIOENCODING="ascii")
+    assert done.returncode == 0, done.stderr
+    assert "/caf\\xe9" in done.stdout
 
 
 class Terminal(StringIO):
@@ -154,16 +204,6 @@ def test_a_configuration_file_that_is_not_there_is_2_too(name: str, tmp_path: Pa
 def test_a_wrong_argument_is_2(tmp_path: Path) -> None:
     assert run("new", "No Name", folder=tmp_path).returncode == 2
     assert run("serve", "--health", "nowhere", folder=tmp_path).returncode == 2
-
-
-def test_an_interruption_is_130(monkeypatch: pytest.MonkeyPatch) -> None:
-    import core.cli.completion
-
-    def interrupted(args: object) -> int:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(core.cli.completion, "run", interrupted)
-    assert main(["completion", "bash"]) == 130
 
 
 @pytest.mark.parametrize("arguments", [["--version"], ["completion", "bash"]], ids=["short", "long"])

@@ -1,4 +1,6 @@
-"""`core sql` and `core seed`: statements from an argument, a file, a pipe, on the state of `core dev` and of workerd."""
+"""`core sql` and `core seed`: statements from an argument, a file, a pipe,
+on the state of `core dev` and of workerd.
+"""
 
 from __future__ import annotations
 

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.bindings.secret import Secret
-from core.config.load import load
-from core.config.secrets import missing_secrets, parse_dotenv, read_local_secrets
+from core.config.secrets import parse_dotenv, read_local_secrets
 from core.errors import ConfigurationError
 
 
@@ -151,16 +150,3 @@ def test_a_file_that_is_not_utf_8_is_a_clear_error(tmp_path: Path) -> None:
     (tmp_path / ".dev.vars").write_bytes(b"A=\xff")
     with pytest.raises(ConfigurationError, match=r"^\.dev\.vars: this is not UTF-8\. Save the file as UTF-8$"):
         read_local_secrets(tmp_path)
-
-
-def test_a_required_secret_without_value_is_told_with_its_place_and_the_file_to_write(tmp_path: Path) -> None:
-    (tmp_path / "wrangler.toml").write_text('[secrets]\nrequired = ["A", "B"]')
-    configuration = load(tmp_path / "wrangler.toml")
-    assert missing_secrets(configuration, read_local_secrets(tmp_path)) == [
-        ".dev.vars: A has no value, and wrangler.toml:2 [secrets] requires it. Write A=… in .dev.vars",
-        ".dev.vars: B has no value, and wrangler.toml:2 [secrets] requires it. Write B=… in .dev.vars",
-    ]
-    write(tmp_path, env="A=1")
-    assert missing_secrets(configuration, read_local_secrets(tmp_path)) == [
-        ".env: B has no value, and wrangler.toml:2 [secrets] requires it. Write B=… in .env"
-    ]

@@ -1,4 +1,6 @@
-"""A call that blocks the event loop is reported with its line: the clock is moved by hand, and the thread's look is called."""
+"""A call that blocks the event loop is reported with its line: the clock is moved by hand,
+and the thread's look is called.
+"""
 
 from __future__ import annotations
 
@@ -59,6 +61,25 @@ def test_a_loop_that_beats_is_not_reported(tmp_path: Path) -> None:
         program(tmp_path)(lambda seconds: watch.look())
         watch.beat()
     assert said == []
+
+
+def test_the_time_in_which_other_programs_had_the_processor_is_not_the_codes(tmp_path: Path) -> None:
+    said: list[str] = []
+    clock, others = FakeClock(), FakeClock()
+    watch = LoopWatch(tmp_path, write=said.append, clock=clock, waited=others.monotonic)
+
+    def block(seconds: float) -> None:
+        clock.advance(seconds)
+        others.advance(1.75)
+        watch.look()
+
+    program(tmp_path)(block)
+    watch.beat()
+    assert said == []
+    program(tmp_path)(lambda seconds: block(seconds + 1))
+    watch.beat()
+    [told] = said
+    assert told.startswith("the loop stood still for 1.2 s in main.py:2 (show)")
 
 
 def test_what_blocks_outside_of_the_application_is_not_reported(tmp_path: Path) -> None:

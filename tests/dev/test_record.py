@@ -141,8 +141,37 @@ async def test_the_same_statement_again_and_again_is_marked_and_rows_are_counted
 
     assert exchange.repeated == {"what": "DB.all SELECT ? AS n", "times": 6}
     assert exchange.calls[0].statements == ["SELECT ? AS n"]
-    assert exchange.calls[0].rows_read == 0  # it is in no table
+    assert (exchange.calls[0].rows_read, exchange.calls[0].rows_returned) == (0, 1)  # it is in no table
     assert exchange.summary()["repeated"]
+
+
+async def test_the_rows_that_a_request_reads_are_those_that_its_database_counts(recorder: Recorder) -> None:
+    db = FakeD1Database()
+    await db.exec("CREATE TABLE cats (id INTEGER PRIMARY KEY, name TEXT)")
+    await db.batch([db.prepare("INSERT INTO cats (name) VALUES (?)").bind(name) for name in "abcdefgh"])
+    add_hook(db, recorder.hook, name="DB", kind="d1")
+    before, exchange, other = db.rows_read, recorder.begin("request", "GET", "/"), recorder.begin("request", "GET", "/")
+
+    async def ask() -> None:
+        await db.prepare("SELECT * FROM cats ORDER BY name LIMIT 1").first()
+        await db.batch([db.prepare("SELECT * FROM cats WHERE id = 1"), db.prepare("DELETE FROM cats WHERE id < 3")])
+        for _ in range(MOST_CALLS):
+            await db.prepare("SELECT name FROM cats WHERE id = 5").raw()
+
+    async def look() -> None:
+        current.set(other)
+        await db.prepare("SELECT * FROM cats WHERE id = 4").one()
+        await db.prepare("PRAGMA table_info(cats)").all()
+
+    current.set(exchange)
+    await asyncio.gather(asyncio.create_task(ask()), asyncio.create_task(look()))
+    assert [call.rows_read for call in exchange.calls[:3]] == [16, 3, 1]
+    assert [call.rows_returned for call in exchange.calls[:3]] == [1, 1, 1]
+    assert exchange.left_out == 2
+    assert (exchange.rows.rows, other.rows.rows) == (16 + 3 + MOST_CALLS, 1 + 2)
+    assert db.rows_read - before == exchange.rows.rows + other.rows.rows
+    assert (exchange.as_json()["rowsRead"], exchange.as_json()["rowsExact"]) == (519, True)
+    assert (other.calls[1].rows_read, other.calls[1].rows_exact, other.rows.exact) == (2, False, False)
 
 
 async def test_an_exchange_outlives_its_process_in_the_journal(tmp_path: Path, env: Env) -> None:

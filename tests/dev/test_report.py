@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import logging
 import textwrap
+from io import StringIO
 from pathlib import Path
 from types import CodeType
 
+import attrs
 import pytest
 
-from core.dev.application import printable
+from core.dev.application import LineHandler, printable
 from core.dev.report import facts_of, report, to_html, to_json, to_text
+from core.dev.terminal import Style
 from core.errors import ConfigurationError, D1Error, EnvError, MissingExtraError, NothingSentError
 
 
@@ -50,6 +54,13 @@ def test_the_last_step_comes_first_and_libraries_come_after(tmp_path: Path) -> N
     assert "json.loads(&quot;{&quot;)" in html
 
 
+def test_one_step_inside_a_library_is_one(tmp_path: Path) -> None:
+    error = raised(tmp_path, "import json\njson.dumps(object(), default=lambda value: 1 / 0)\n")
+    steps = [frame for frame in report(error, root=tmp_path).frames if not frame.own]
+    html = to_html(attrs.evolve(report(error, root=tmp_path), frames=tuple(steps[:1])))
+    assert "1 more step, inside libraries" in html
+
+
 def test_nothing_of_an_error_is_markup(tmp_path: Path) -> None:
     html = to_html(report(ValueError("<script>alert(1)</script>"), root=tmp_path, facts=[("<b>", "<i>")]))
     assert "<script>" not in html
@@ -81,9 +92,12 @@ def test_the_way_out_is_told(tmp_path: Path, error: Exception, fix: str) -> None
 
 
 def test_a_name_that_env_lacks_is_told_with_those_it_has(tmp_path: Path) -> None:
-    error = raised(tmp_path, "class Env: pass\nEnv().SESSIONS\n")
+    error = raised(
+        tmp_path,
+        "import attrs\nfrom core import Bindings\n@attrs.frozen\nclass Env(Bindings):\n    DB: str\nEnv('').SESSIONS\n",
+    )
     assert isinstance(error, AttributeError)
-    found = report(error, root=tmp_path, names={"DB": "d1"})
+    found = report(error, root=tmp_path)
     assert found.fix is not None
     assert "Add the attribute SESSIONS to the Env class" in found.fix
     assert "DB" in found.fix
@@ -120,3 +134,10 @@ def test_the_answer_to_a_program_begins_as_in_production(tmp_path: Path) -> None
 
 def test_a_line_of_the_log_stays_one_line() -> None:
     assert printable("GET /\r\n\x1b[31mfake") == "GET /\\x0d\\x0a\\x1b[31mfake"
+
+
+def test_the_line_end_of_a_servers_message_is_not_shown(tmp_path: Path) -> None:
+    lines: list[str] = []
+    handler = LineHandler(tmp_path, write=lines.append, style=Style(StringIO()))
+    handler.emit(logging.makeLogRecord({"msg": "Exception in ASGI application\n", "levelno": 40, "levelname": "ERROR"}))
+    assert lines == ["error Exception in ASGI application"]

@@ -6,25 +6,12 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from tests.support.rooms import everyone_hears_everything
+from tests.support.rooms import TOML, everyone_hears_everything
 from tests.support.running import RunningDev
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "chatting.py"
-TOML = """\
-name = "chat"
-main = "main.py"
-compatibility_date = "2026-04-01"
-
-[[durable_objects.bindings]]
-name = "ROOMS"
-class_name = "Room"
-
-[[migrations]]
-tag = "v1"
-new_sqlite_classes = ["Room"]
-"""
 
 
 def test_a_room_of_200_sockets_and_who_may_not_enter(tmp_path: Path) -> None:

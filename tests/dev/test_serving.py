@@ -320,6 +320,78 @@ def test_an_unexpected_error_shows_the_developers_own_frame(project: Path, state
         assert answer["development"]["frames"][0]["function"] == "broken"
 
 
+def test_the_json_of_an_own_error_handler_keeps_all_and_gets_the_reason_beside_it(project: Path, state: Path) -> None:
+    main = project / "src" / "main.py"
+    main.write_text(
+        MAIN
+        + textwrap.dedent("""\
+            @app.on_error
+            async def answer(err, req, res, next):
+                if req.path == "/broken":
+                    res.status(500).header("ETag", '"1"').json({"error": "Sorry", "requestId": "7"})
+                else:
+                    res.status(502).json(["Sorry"])
+
+            @app.get("/list")
+            async def fails(req, res):
+                raise RuntimeError("no")
+        """)
+    )
+    with RunningDev(project, state, "--no-reload") as dev:
+        answer = dev.fetch("/broken")
+        assert answer.status == 500
+        told = json.loads(answer.body)
+        assert (told["error"], told["requestId"]) == ("Sorry", "7")
+        assert told["development"]["frames"][0]["function"] == "broken"
+        assert "etag" not in answer.headers  # which was that of another body
+
+        assert json.loads(dev.fetch("/list").body) == ["Sorry"]
+        assert dev.fetch("/broken", method="HEAD").body == b""
+
+
+def test_a_call_that_nobody_awaited_is_told_with_its_line(project: Path, state: Path) -> None:
+    main = project / "src" / "main.py"
+    main.write_text(
+        MAIN
+        + textwrap.dedent("""\
+            import asyncio
+
+            @app.get("/forgotten")
+            async def forgotten(req, res):
+                asyncio.sleep(1)
+                res.send()
+        """)
+    )
+    with RunningDev(project, state, "--no-reload") as dev:
+        for _ in range(2):
+            seen = len(dev.lines)
+            assert dev.fetch("/forgotten").status == 200
+            dev.until("(forgotten): a call was not awaited, so it did nothing: asyncio.sleep(1)", since=seen)
+        assert "RuntimeWarning" not in dev.output
+
+
+def test_a_call_that_the_error_of_a_request_holds_is_not_told_again_at_the_end(project: Path, state: Path) -> None:
+    main = project / "src" / "main.py"
+    # Behind a middleware, as in the project that `core new` makes: the recorded error keeps the coroutine.
+    main.write_text(
+        MAIN
+        + textwrap.dedent("""
+        from core.middleware.rate_limit import rate_limit
+
+        @app.post("/unread", rate_limit(kv_binding="NOTES", limit=60, window=60))
+        async def unread(req: Request[Env], res: Response) -> None:
+            body = req.json()
+            res.json(body["text"])
+        """)
+    )
+    with RunningDev(project, state, "--no-reload") as dev:
+        assert dev.fetch("/unread", method="POST", body=b"{}").status == 500
+        dev.until("A call was not awaited")
+        dev.interrupt()
+        assert dev.wait() == 0
+    assert "RuntimeWarning" not in dev.output
+
+
 def test_without_an_application_and_without_reload_it_ends_with_the_reason(project: Path, state: Path) -> None:
     (project / "src" / "main.py").write_text("x = 1\n")
     with RunningDev(project, state, "--no-reload") as dev:

@@ -1,4 +1,6 @@
-"""The diagrams are those that the script draws, can be read by those who do not see them, and no word leaves its box."""
+"""The diagrams are those that the script draws, can be read by those who do not see them,
+and no word leaves its box.
+"""
 
 from __future__ import annotations
 

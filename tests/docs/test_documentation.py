@@ -61,7 +61,11 @@ def expected() -> dict[str, object]:
     return found
 
 
-FOR_OTHER_ROOMS = {"core.bindings.durable_object.object_class", "core.bindings.object_socket.SocketCarrier"}
+FOR_OTHER_ROOMS = {
+    "core.bindings.absent.AbsentBinding",
+    "core.bindings.durable_object.object_class",
+    "core.bindings.object_socket.SocketCarrier",
+}
 """Public in `core.bindings` for backends and hosts, and of no use to a program."""
 
 

@@ -1,12 +1,16 @@
-"""Every kind of page in a real Chromium: no fault for those who do not see or use a mouse, nothing wider than a phone."""
+"""Every kind of page in a real Chromium: no fault for those who do not see or use a mouse,
+nothing wider than a phone.
+"""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from tests.explorer.browser import AXE, needs_axe, needs_chromium
 from tests.support.site import KINDS, browser, served
+from tests.support.tutorial import CHAPTERS
 
 pytestmark = [pytest.mark.slow, needs_chromium]
 
@@ -51,3 +55,12 @@ def test_a_copy_of_a_console_is_its_commands_and_a_copy_of_code_is_the_code(site
 
         page.goto(f"{address}reference/api/app/")
         assert copied(".language-python").strip() == "from core import create_app, App, RouteInfo"
+
+
+def test_the_menu_of_a_desktop_has_every_chapter_of_the_tutorial_by_name(site: Path) -> None:
+    with served(site) as address, browser() as chromium:
+        page = chromium.new_page(viewport={"width": 1280, "height": 900})
+        page.goto(f"{address}tutorial/queue/")
+        shown = [text.strip() for text in page.locator(".md-sidebar--primary a:visible").all_inner_texts()]
+    chapters = [text for text in shown if re.match(r"\d+\. ", text)]
+    assert [int(text.partition(".")[0]) for text in chapters] == list(range(1, len(CHAPTERS) + 1))

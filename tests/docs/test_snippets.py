@@ -1,4 +1,6 @@
-"""Every Python snippet of a page shows its imports: a name is imported, defined, or marked as one of a snippet above."""
+"""Every Python snippet of a page shows its imports: a name is imported, defined,
+or marked as one of a snippet above.
+"""
 
 from __future__ import annotations
 

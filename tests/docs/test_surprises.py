@@ -1,4 +1,6 @@
-"""Cases that surprise, as the reference describes them: each sentence of `docs/reference/routing.md` and its like, held."""
+"""Cases that surprise, as the reference describes them: each sentence of `docs/reference/routing.md` and its like,
+held.
+"""
 
 from __future__ import annotations
 

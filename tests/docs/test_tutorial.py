@@ -1,4 +1,6 @@
-"""Every chapter of the tutorial ends green: its tests pass, mypy and `core check` agree, and no file is made for nothing."""
+"""Every chapter of the tutorial ends green: its tests pass, mypy and `core check` agree,
+and no file is made for nothing.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.nested import PLAIN
-from tests.support.tutorial import CHAPTERS, EXAMPLES, ROOT, TUTORIAL, Command, Text, steps, write
+from tests.support.tutorial import CHAPTERS, EXAMPLES, TUTORIAL, Command, Text, steps, write
 
 from core.cli.new import render
 
@@ -95,5 +97,6 @@ def test_a_chapter_says_how_long_it_takes_and_where_it_ends(chapter: str) -> Non
 
 
 def test_every_page_of_the_tutorial_is_a_chapter() -> None:
-    assert {page.stem for page in TUTORIAL.glob("*.md")} == set(CHAPTERS)
-    assert (ROOT / "docs" / "tutorial" / "index.md").exists()
+    assert {page.stem for page in TUTORIAL.glob("*.md")} == {"index", *CHAPTERS}
+    links = re.findall(r"^\d+\. \[.+\]\((.+)\.md\)", (TUTORIAL / "index.md").read_text("utf-8"), re.MULTILINE)
+    assert links == list(CHAPTERS)

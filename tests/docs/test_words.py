@@ -1,4 +1,6 @@
-"""The words of the pages: no sentence of the tutorial and the how-to pages is longer than 35 words, and words are spelt right."""
+"""The words of the pages: no sentence of the tutorial and the how-to pages is longer than 35 words,
+words are spelt right, and no table is torn apart.
+"""
 
 from __future__ import annotations
 
@@ -34,6 +36,17 @@ def test_no_sentence_is_longer_than_a_breath(page: Path) -> None:
 def test_a_sentence_is_found_by_its_end_and_code_is_one_word() -> None:
     page = "# A heading\n\nOne `a b c` two. Three\nfour!\n\n```python\nno sentence here\n```\n\n- five\n- six\n\n| a | table |\n"
     assert sentences(page) == ["One code two.", "Three\nfour!", "- five", "- six"]
+
+
+def test_every_table_begins_with_its_head() -> None:
+    """An empty line between two rows makes the second half a paragraph of bars."""
+    torn: list[str] = []
+    for page in [*DOCS.rglob("*.md"), *ROOT.glob("*.md")]:
+        text = re.sub(r"^( *)```.*?^\1```$", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+        for table in re.findall(r"(?:^\|.*\n?)+", text, re.MULTILINE):
+            if re.match(r".+\n\|[-:| ]+\|", table) is None:
+                torn.append(f"{page.relative_to(ROOT)}: {table[:60]}")
+    assert torn == []
 
 
 def test_words_are_spelt_right() -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import os
 import re
 import shutil
+from collections.abc import Generator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +25,7 @@ __all__ = [
     "PANELS",
     "call",
     "forgive",
+    "leaving",
     "needs_axe",
     "needs_chromium",
     "open_panel",
@@ -58,11 +61,20 @@ def forgive(page: Page) -> None:
     ERRORS[page].clear()
 
 
+@contextlib.contextmanager
+def leaving(page: Page) -> Generator[None]:
+    """Leave the explorer before its server ends: it would go on asking, and each refusal is an error in the console."""
+    yield
+    page.goto("about:blank")
+
+
 def open_panel(page: Page, dev: RunningDev, name: str) -> None:
     """Load the explorer anew, at an address."""
     page.goto("about:blank")
     page.goto(f"{dev.address}/_core/#{name}")
-    page.wait_for_selector("#panel-title")
+    page.wait_for_selector(
+        "#panel-title", timeout=90_000
+    )  # its scripts take a second of a processor, which may be busy
 
 
 def saying(page: Page, text: str) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.explorer.browser import forgive, needs_chromium
+from tests.explorer.browser import forgive, leaving, needs_chromium
 from tests.support.running import RunningDev
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def test_a_hundred_routes_are_filtered_and_walked_by_keyboard(page: Page, tmp_pa
     folder.mkdir()
     (folder / "wrangler.toml").write_text('name = "many"\nmain = "main.py"\ncompatibility_date = "2026-04-01"\n')
     (folder / "main.py").write_text(_MANY + "".join(_ROUTE.format(number=number) for number in range(120)))
-    with RunningDev(folder, tmp_path / "state", "--no-reload") as dev:
+    with RunningDev(folder, tmp_path / "state", "--no-reload") as dev, leaving(page):
         dev.until("Ctrl-C stops")
         open_api(page, dev)
         links = page.locator(".operations a")
@@ -144,7 +144,7 @@ def test_text_survives_a_save_and_a_new_route_shows_up_or_why_there_is_none(page
     route = (
         '\n\n@app.get("/new")\nasync def new(req: Request[Env], res: Response) -> None:\n    res.json({"new": True})\n'
     )
-    with RunningDev(folder, tmp_path / "state") as dev:
+    with RunningDev(folder, tmp_path / "state") as dev, leaving(page):
         dev.until("Ctrl-C stops")
         open_api(page, dev, "create_user")
         body = page.get_by_label("Body, application/json")

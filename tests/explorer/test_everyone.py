@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.explorer.browser import AXE, PANELS, call, forgive, needs_axe, needs_chromium, open_panel, rows
+from tests.explorer.browser import AXE, PANELS, call, forgive, leaving, needs_axe, needs_chromium, open_panel, rows
 from tests.support.running import RunningDev
 
 from core.dev.journal import Journal
@@ -24,7 +24,9 @@ SQL = "SQL (Ctrl-Enter runs it)"
 MANY = 100_000
 MOST_ELEMENTS = 1500
 MOST_BLOCKED = 1000
-"""Milliseconds in long tasks: the start of the page takes 80 to 170 on a busy machine, drawing every row many seconds."""
+"""Milliseconds in long tasks: the start of the page takes 80 to 170 on a busy machine,
+drawing every row many seconds.
+"""
 
 
 def test_the_keyboard_reaches_every_panel_and_every_row(page: Page, dev: RunningDev) -> None:
@@ -83,7 +85,7 @@ def test_a_save_takes_nothing_that_was_typed_or_recorded(page: Page, tmp_path: P
     shutil.copytree(HERE / "workshop", folder, ignore=shutil.ignore_patterns(".core", "__pycache__"))
     main = folder / "src" / "main.py"
     text = main.read_text()
-    with RunningDev(folder, tmp_path / "state") as dev:
+    with RunningDev(folder, tmp_path / "state") as dev, leaving(page):
         open_panel(page, dev, "sql")
         page.wait_for_function("() => document.getElementById('live').textContent === 'live'")
         dev.fetch("/notes/before-the-save")
@@ -178,7 +180,7 @@ def test_large_lists_are_scrolled_sorted_and_searched_without_standing_still(
     page: Page, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     state = tmp_path / "state"
-    with RunningDev(HERE / "workshop", state, "--no-reload") as dev:
+    with RunningDev(HERE / "workshop", state, "--no-reload") as dev, leaving(page):
         dev.until("Ctrl-C stops")
         fill(state)
         page.add_init_script(_WATCH)

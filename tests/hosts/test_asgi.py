@@ -106,6 +106,17 @@ async def test_a_name_that_only_begins_like_the_root_is_no_part_of_it() -> None:
     assert await seen(lambda req: req.path, scope_of("/apis/x", root_path="/api")) == "/apis/x"
 
 
+async def test_a_server_that_is_given_the_app_itself_stops_with_the_way_out(caplog: pytest.LogCaptureFixture) -> None:
+    import uvicorn
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = uvicorn.Server(uvicorn.Config(create_app(), log_config=None))
+        with pytest.raises(SystemExit):
+            await server.serve([listener])
+
+    assert "Give the server `asgi(app, env)` of core.hosts.asgi, or run `core dev`" in caplog.text
+
+
 @pytest.mark.parametrize("root", ["", "/api"])
 async def test_behind_the_root_path_of_a_server(root: str) -> None:
     import uvicorn

@@ -1,4 +1,6 @@
-"""Every host has its tests, the attacks that name every host, and its page: a forgotten step names the file to write."""
+"""Every host has its tests, the attacks that name every host, and its page:
+a forgotten step names the file to write.
+"""
 
 from __future__ import annotations
 

@@ -340,7 +340,9 @@ def test_reading_agrees_with_the_standard_library_but_for_what_json_has_not(data
 
 
 def depth_of(text: str) -> int:
-    """The depth that a reader reaches, one character after the other: up to the first mistake that the library reports."""
+    """The depth that a reader reaches, one character after the other:
+    up to the first mistake that the library reports.
+    """
     try:
         stdlib.loads(text)
         end = len(text)

@@ -387,8 +387,8 @@ def test_the_quick_way_and_the_long_way_read_the_same(text: str) -> None:
     assert parse_query(text + "&%41") == [*parse_query(text), ("A", "")]
 
 
-# From the URL standard's own tests (web-platform-tests, url/resources/setters_tests.json): what is set, to what, and the
-# URL afterwards.
+# From the URL standard's own tests (web-platform-tests, url/resources/setters_tests.json): what is set, to what, and
+# the URL afterwards.
 @pytest.mark.parametrize(
     ("href", "part", "value", "changed"),
     [

@@ -1,4 +1,5 @@
-"""Sixty mistakes of beginners, each with the whole text that answers it: the problem, the line, and the fix.
+"""The mistakes of beginners (`README.md` lists them), each with the whole text that answers it: the problem, the line,
+and the fix.
 
 A file of `mistakes/` is one mistake: a program, the request that meets it (`http`), and what `core dev` writes to the
 terminal, or what `core check` finds before anything runs. `CORE_MESSAGES=write pytest tests/messages` writes the texts
@@ -15,7 +16,7 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -33,6 +34,7 @@ from core.dev.options import Options
 from core.dev.record import Exchange, Recorder
 from core.dev.report import report, to_html, to_json, to_text
 from core.dev.terminal import Style
+from core.dev.unawaited import Unawaited
 from core.hosts.process import BackgroundContext
 
 FILES = sorted(Path(__file__).parent.joinpath("mistakes").glob("*.md"))
@@ -40,15 +42,15 @@ BLOCK = re.compile(r"^```(\w+)(?: ([^\n]+))?\n(.*?)^```$", re.MULTILINE | re.DOT
 WRANGLER = 'name = "notes"\nmain = "main.py"\ncompatibility_date = "2026-04-01"\n'
 WHERE = re.compile(r"(?:main\.py|test\.py|wrangler\.toml|migrations/\w+\.sql):")
 HOW = re.compile(
-    r"How to fix: |must be |[.?:!] (?:Did you mean|In core this is|(?:In a worker, )?(?:Add|Await|Bind|Call|Correct|Declare|Delete|Give|Keep|Make|Mount|Name|"
+    r"How to fix: |must be |[.?:!] (?:Did you mean|In core this is|(?:In a worker, )?(?:Add|Await|Bind|Call|Correct|Declare|Delete|Fix|Give|Keep|Make|Mount|Name|"
     r"Put|Raise|Read|Register|Remove|Rename|Return|Run|Send|Set|Start|Take|Use|Write)\b)"
 )
 
 
 @attrs.frozen
 class Mistake:
-    """One file of `mistakes/`: the files of the program, those that are added when it ran once (`later NAME`), the request,
-    and the texts by the name of their tool.
+    """One file of `mistakes/`: the files of the program, those that are added when it ran once (`later NAME`), the
+    request, and the texts by the name of their tool.
     """
 
     files: dict[str, str]
@@ -128,8 +130,22 @@ class ErrorRecorder(Recorder):
 
 
 async def core_dev(mistake: Mistake, folder: Path) -> str:
-    """The text of the terminal, which agrees with the answer in JSON and with the page."""
+    """The text of the terminal, calls included that nobody awaited: Python adds nothing in words of its own."""
     lines: list[str] = []
+    unawaited = Unawaited(folder, write=lambda line: lines.append(f"warning {line}"))
+    unawaited.start()
+    logging.getLogger("core").propagate = False  # to pytest, which keeps the records, their errors and their coroutines
+    try:
+        notices = await serve(mistake, folder, lines, unawaited)
+        gc.collect()  # what is left of the request is thrown away, and Python's warnings with it
+    finally:
+        logging.getLogger("core").propagate = True
+        unawaited.stop()
+    return "\n".join([*notices, *lines]) + "\n"
+
+
+async def serve(mistake: Mistake, folder: Path, lines: list[str], unawaited: Unawaited) -> Sequence[str]:
+    """Load the program and answer its request, with the same message in JSON and on the page. Returns its notices."""
     plain = Style(StringIO())
     handler = LineHandler(folder, write=lines.append, style=plain)
     logger = logging.getLogger("core")
@@ -151,9 +167,9 @@ async def core_dev(mistake: Mistake, folder: Path) -> str:
             root=folder,
             recorder=recorder,
             context=context,
-            names={} if loaded is None else loaded.kinds,
             write=lambda line: None,
             style=plain,
+            unawaited=unawaited,
         )
         answer = b""
         for request in mistake.request.split("\n---\n"):
@@ -166,14 +182,15 @@ async def core_dev(mistake: Mistake, folder: Path) -> str:
             await loaded.close()
     noted = failed or (recorder.errors[-1] if recorder.errors else None)
     if noted is not None:
-        found = report(noted, root=folder, names={} if loaded is None else loaded.kinds)
+        found = report(noted, root=folder)
         told = json.loads(answer)["development"]
         assert told == to_json(found)["development"]
         page = to_html(found)
         assert "How to fix" in page or found.problems
         if failed is not None:
             lines.append(to_text(found, plain))
-    return "\n".join([*(loaded.notices if loaded is not None else ()), *lines]) + "\n"
+    recorder.errors.clear()  # the application holds the recorder
+    return loaded.notices if loaded is not None else ()
 
 
 async def pytest_run(folder: Path) -> str:
@@ -218,8 +235,6 @@ def texts(mistake: Mistake, folder: Path) -> dict[str, str]:
     return {tool: text.replace(str(folder), "…").replace(source, "core") for tool, text in said.items()}
 
 
-@pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_the_text_of_a_mistake(file: Path, tmp_path: Path) -> None:
     written = file.read_text("utf-8")
@@ -245,5 +260,15 @@ def test_every_text_has_the_problem_the_line_and_the_fix(file: Path) -> None:
         assert HOW.search(text), (tool, text)
 
 
-def test_there_are_sixty_mistakes() -> None:
-    assert len(FILES) >= 60
+def test_sixty_mistakes_are_answered_each_by_a_file_of_its_own() -> None:
+    """`README.md` says which, and each file stands there once."""
+    rows = re.findall(
+        r"^\| (\d+) \| .+ \| (.+) \| (.+) \|$", Path(__file__).with_name("README.md").read_text("utf-8"), re.MULTILINE
+    )
+    assert [int(number) for number, _, _ in rows] == list(range(1, len(rows) + 1))
+    assert len(rows) >= 60
+    named = [name for _, _, files in rows for name in re.findall(r"\[(\w+)\]\(mistakes/\1\.md\)", files)]
+    assert sorted(named) == [file.stem for file in FILES]
+    for number, before, files in rows:
+        told = ["```text core check" in file.read_text("utf-8") for file in FILES if f"/{file.name})" in files]
+        assert before == ("`core check`" if all(told) else "`core check`, in part" if any(told) else "–"), number

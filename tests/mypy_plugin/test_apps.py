@@ -1,4 +1,6 @@
-"""`core-env`: which class is the Env, and that there is one: a proof that looks at nothing must not look like a proof."""
+"""`core-env`: which class is the Env, and that there is one:
+a proof that looks at nothing must not look like a proof.
+"""
 
 from __future__ import annotations
 

@@ -231,7 +231,7 @@ def test_only_public_async_methods_are_called_on_a_stub(project: Project) -> Non
             #^ core-binding: Counter.total cannot be called on a stub: it is not a method. Write an async method that returns total in Counter
             req.env.OTHERS.get_by_name("a").reset()
             Counter.incremented(Counter(stub.ctx, req.env))
-            #^ core-binding: Counter.ctx cannot be called on a stub: it is the object's own. Write an async method that does what is needed
+            #^ core-binding: Counter.ctx cannot be called on a stub: it is the object's own. Write an async method for the task
         """,
     )
     project.check()

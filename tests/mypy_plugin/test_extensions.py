@@ -138,7 +138,7 @@ def test_its_middleware_and_its_binding_are_checked(
         app.use(limit)
         #^ core-binding: quota(files="DB"): Env.DB is a D1Database, not an R2Bucket. Env has no R2Bucket
         app.get("/a", answers(), show)
-        #^ core-params: answers() answers every request, so what follows it in get("/a") never runs. Put it last
+        #^ core-params: answers() answers every request, so everything after it in get("/a") never runs. Put it last
         app.use("/b", audit())
         app.use("/b", traced())
         #^ core-order: audit() is registered before traced(), but audit() reads req.trace. Register traced() first

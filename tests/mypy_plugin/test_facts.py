@@ -82,7 +82,7 @@ class Tree:
 
     name: str
     """What it is called."""
-    children: "list[Tree]" = []
+    children: "list[Tree]" = attrs.field(factory=list)
     parent: "Tree | None" = None
     _hidden: int = 0
     kind_: str = attrs.field(default="oak", alias="kind")
@@ -483,7 +483,7 @@ class Search:
     words: str
     page: int = 1
     sort: Literal["new", "old"] = "new"
-    tag: list[str] = []
+    tag: list[str] = attrs.field(factory=list)
 
 
 async def parts(req: Req, res: Response) -> None:
@@ -787,7 +787,7 @@ def test_exceptions_that_are_no_core_errors_are_kept_for_the_error_handler(
     assert (first.status, first.classes[0]) == ((), "app.OutOfStock")
     assert (second.status, second.message, second.classes[0]) == ((429,), {"const": "Slow down"}, "app.Throttled")
     (failing,) = [each for each in functions["tested_for_none"].effects if isinstance(each, Raise) and not each.status]
-    assert failing.classes[:2] == ("core.errors.D1Error", "core.errors.BindingError")
+    assert failing.classes[:2] == ("core.binding_errors.D1Error", "core.binding_errors.BindingError")
 
 
 def test_what_is_caught_stands_beside_the_call(functions: Mapping[str, FunctionFacts]) -> None:
@@ -800,7 +800,7 @@ def test_what_is_caught_stands_beside_the_call(functions: Mapping[str, FunctionF
 
 @knows_type_form
 def test_bodies_are_read_into_types(functions: Mapping[str, FunctionFacts]) -> None:
-    reads = [(each.what, each.name, each.schema) for each in functions["bodies"].effects if isinstance(each, Read)]
+    reads = [(each.part, each.name, each.schema) for each in functions["bodies"].effects if isinstance(each, Read)]
     assert reads == [
         ("json", None, {"$class": "app.Checked"}),
         ("json", None, None),
@@ -814,7 +814,7 @@ def test_bodies_are_read_into_types(functions: Mapping[str, FunctionFacts]) -> N
 
 
 def test_names_of_queries_headers_and_cookies_are_found(functions: Mapping[str, FunctionFacts]) -> None:
-    reads = [(each.what, each.name, each.required) for each in functions["parts"].effects if isinstance(each, Read)]
+    reads = [(each.part, each.name, each.required) for each in functions["parts"].effects if isinstance(each, Read)]
     assert reads == [
         ("query", None, False),
         ("query-name", "order", True),

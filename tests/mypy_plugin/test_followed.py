@@ -252,7 +252,7 @@ class Handlers:
     def __init__(self) -> None:
         app.get("/x/:id", self.show)
         app.get("/y/:id", self.show, self.last)
-        #^ core-params: show is a handler (req, res) and ends the chain, so what follows it in get("/y/:id") never runs. Put it last
+        #^ core-params: show is a handler (req, res) and ends the chain, so everything after it in get("/y/:id") never runs. Put it last
 
     async def show(self, req: Request[Env], res: Response) -> None:
         res.json([req.params["id"], req.params["idd"]])

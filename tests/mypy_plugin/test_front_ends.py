@@ -1,4 +1,6 @@
-"""One program with a mistake of every code, reported alike by every front end: mypy cold and warm, `-n 2`, dmypy and `core check`."""
+"""One program with a mistake of every code, reported alike by every front end: mypy cold and warm, `-n 2`,
+dmypy and `core check`.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import time
 from pathlib import Path
 
 import mypy.build  # first, or mypy's modules import each other in a circle  # noqa: F401  # pyright: ignore[reportUnusedImport]
@@ -63,6 +65,16 @@ def test_facts_follow_what_changes_and_stay_where_nothing_does(root: Path) -> No
     assert body(root) == {"type": "string"}, "an interface that changed under a module that did not"
 
 
+def test_two_edits_of_one_size_in_one_second_are_both_seen(root: Path) -> None:
+    """mypy compares whole seconds, and a run takes less than one."""
+    file, now = root / "app.py", time.time()
+    for status in (201, 202):
+        file.write_text(MAIN.replace("res.json", f"res.status({status}).json"))
+        os.utime(file, (now, now))
+        (answer,) = [each for each in facts(root)["app"].functions[0].effects if isinstance(each, Answer)]
+        assert answer.status == (status,)
+
+
 def test_facts_that_are_gone_or_broken_are_read_anew(root: Path) -> None:
     first = facts(root)
     folder = root / ".mypy_cache" / "core-openapi" / "facts"
@@ -75,7 +87,7 @@ def test_facts_that_are_gone_or_broken_are_read_anew(root: Path) -> None:
 def test_facts_of_a_run_that_was_cut_short_are_read_anew(root: Path) -> None:
     first = facts(root)
     folder = root / ".mypy_cache" / "core-openapi" / "facts"
-    (folder / "finished").unlink()
+    (folder / "finished.json").unlink()
     (folder / "app.json").write_text((folder / "below.json").read_text())
     assert facts(root) == first
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import mypy.version
 import pytest
+from mypy import api
 from tests.mypy_plugin.conftest import Project
 
 APP = """\
@@ -236,3 +237,27 @@ def test_the_daemon_sees_what_lies_beside_the_python(daemon: Project) -> None:
     ]
     edit("users.py", '"/:user"', '"/:id"')
     assert run() == []
+
+
+def test_modules_from_elsewhere_are_not_checked_again_without_a_change(project: Project, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    for name, other in (("links_a", "links_b"), ("links_b", "links_c"), ("links_c", "core")):
+        text = (
+            f"from collections.abc import Callable\n\nimport {other}\nfrom core import Request\n\n\n"
+            "def link(req: Request, route: Callable[..., object]) -> str:\n"
+        )
+        (elsewhere / f"{name}.py").write_text(f'{text}    return req.url_for(route) + {other}.__name__ + "/:id"\n')
+    project = Project(tmp_path / "project", project.cache)
+    project.write("mypy.ini", f"[mypy]\nplugins = core.mypy_plugin\nmypy_path = {elsewhere}\n")
+    project.usual()
+    project.write(
+        "app.py", "import links_a\nfrom core import create_app\nfrom env import Env\n\napp = create_app(Env)\n"
+    )
+    arguments = ["--config-file", str(project.root / "mypy.ini"), "--cache-dir", str(tmp_path / "cache"), "-v"]
+    _, first, _ = api.run([*arguments, str(project.root / "app.py")])
+    assert "Could not load cache for links_a" in first
+    said, again, _ = api.run([*arguments, str(project.root / "app.py")])
+    assert said.startswith("Success"), said
+    assert "Metadata fresh for links_a" in again
+    assert [line for line in again.splitlines() if "abandoned" in line] == []

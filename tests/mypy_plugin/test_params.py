@@ -265,15 +265,15 @@ class Shower:
 
 app.get("/a", guard, show)
 app.get("/b", show, guard)
-#^ core-params: show is a handler (req, res) and ends the chain, so what follows it in get("/b") never runs. Put it last
+#^ core-params: show is a handler (req, res) and ends the chain, so everything after it in get("/b") never runs. Put it last
 app.get("/c", Shower(), show)
-#^ core-params: Shower() is a handler (req, res) and ends the chain, so what follows it in get("/c") never runs. Put it last
+#^ core-params: Shower() is a handler (req, res) and ends the chain, so everything after it in get("/c") never runs. Put it last
 
 @app.post("/d", guard)
 async def d(req: Request[Env], res: Response) -> None: ...
 
 @app.post("/e", guard, show)
-#^ core-params: show is a handler (req, res) and ends the chain, so what follows it in post("/e") never runs. Put it last
+#^ core-params: show is a handler (req, res) and ends the chain, so everything after it in post("/e") never runs. Put it last
 async def e(req: Request[Env], res: Response) -> None: ...
 """,
     )
@@ -349,6 +349,36 @@ top.use("/inner", inner)
 #^ core-order: logger() is registered before request_id(), but logger() reads req.id. Register request_id() first
 """,
     )
+    project.check()
+
+
+PREFIXED = """
+from core import Request, Response, Router, create_app
+from core.middleware.logger import logger
+from env import Env
+
+app = create_app(Env)
+app.use(logger())
+router: Router[Env] = Router()
+
+@router.get("/x/:id")
+async def show(req: Request[Env], res: Response) -> None:
+    res.text(req.params["shop"])
+"""
+
+
+def test_a_prefix_that_a_function_returns_may_have_any_parameter(project: Project) -> None:
+    project.usual()
+    made = 'def prefix(name: str) -> str:\n    return "/" + ":" + name\n\napp.use(prefix("shop"), router)\n'
+    project.write("app.py", PREFIXED + made)
+    project.check()
+
+
+def test_a_string_anywhere_may_be_the_prefix_of_a_parameter_of_that_name_alone(project: Project) -> None:
+    project.usual()
+    wrong = 'res.text(req.params["stop"])\n    #^ core-params: req.params["stop"]: the path /x/:id has no parameter stop. It has id\n'
+    written = PREFIXED + f"    {wrong}"
+    project.write("app.py", written + '\nPREFIXES = {"shop": "/:shop"}\napp.use(PREFIXES["shop"], router)\n')
     project.check()
 
 

@@ -57,6 +57,11 @@ def test_a_route_behind_one_that_answers_is_never_reached(project: Project) -> N
         app.on("PURGE", "/files/x", plain)
         #^ core-route: purge("/files/x") is never reached: all("/files/*") is registered before it, and answers. Register purge("/files/x") first
 
+        app.get("/orders/:order{[0-9]+}", plain)
+        app.get("/orders/:order{[0-9]+}", plain)
+        #^ core-route: get("/orders/:order{[0-9]+}") is registered twice, and the first one answers: this one is never reached. Leave one of them out
+        app.get("/orders/:order{[a-z]+}", plain)
+
         app.use("/nothing", Router())
         #^ core-route: use("/nothing", Router()) mounts nothing: the router has neither routes nor middleware. Register them on it, or leave it out
         """,
@@ -116,6 +121,30 @@ def test_routes_that_may_be_reached_are_silent(project: Project) -> None:
             made = create_app(Env)
             made.get("/me", plain)
             return made
+        """,
+    )
+    project.check()
+
+
+def test_a_route_behind_a_method_that_answers_is_never_reached(project: Project) -> None:
+    project.usual()
+    project.write(
+        "app.py",
+        """
+        from core import Next, Request, Response, create_app
+        from env import Env
+
+        app = create_app(Env)
+
+        class Pages:
+            async def show(self, req: Request[Env], res: Response) -> None: ...
+
+            async def timed(self, req: Request[Env], res: Response, next: Next) -> None: ...
+
+        pages = Pages()
+        app.get("/notes/:id", pages.show)
+        app.get("/notes/new", pages.show)
+        #^ core-route: get("/notes/new") is never reached: get("/notes/:id") is registered before it, and answers. Register get("/notes/new") first
         """,
     )
     project.check()

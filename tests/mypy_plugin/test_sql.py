@@ -362,3 +362,29 @@ class Other:
 """,
     )
     project.check()
+
+
+def test_the_rows_of_returning_behind_with_are_judged(project: Project) -> None:
+    project.usual()
+    project.write(
+        "app.py",
+        """
+        import attrs
+        from core import Request, Response
+        from env import Env
+
+        @attrs.frozen
+        class Post:
+            id: int
+            title: str
+
+        async def save(req: Request[Env], res: Response) -> None:
+            await req.env.DB.prepare("WITH n AS (SELECT 1 AS i) UPDATE posts SET title = 'a' RETURNING id").all(Post)
+            #^ core-sql: DB: Post.title is not in the result. It has id: select it, or give the field a default
+            await req.env.DB.prepare("WITH n AS (SELECT 1 AS i) DELETE FROM posts RETURNING id, title").all(Post)
+            await req.env.DB.prepare(
+                "WITH n AS (SELECT 1 AS i) INSERT INTO posts (user_id, title) SELECT i, 'a' FROM n RETURNING *"
+            ).all(Post)
+        """,
+    )
+    project.check()

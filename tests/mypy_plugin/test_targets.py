@@ -15,7 +15,8 @@ from mypy.options import Options
 from core.analysis import routes
 from core.middleware.declared import EXTENSION
 from core.mypy_plugin.codes import ERROR_CODES
-from core.mypy_plugin.hooks import METHODS, TARGETS
+from core.mypy_plugin.hooks import METHODS
+from core.mypy_plugin.targets import TARGETS
 
 MODULES = sorted({middleware.function.rpartition(".")[0] for middleware in EXTENSION.middleware})
 SOURCE = "import core\n" + "".join(f"import {name}\n" for name in MODULES)

@@ -356,3 +356,30 @@ def factory(path: str) -> None:
 """,
     )
     project.check()
+
+
+def test_a_value_that_no_path_matches_is_found_through_the_names_that_have_it(project: Project) -> None:
+    project.usual().write(
+        "app.py",
+        HEAD
+        + """
+
+NOTHING = ""
+
+@app.get("/users/:id")
+async def show(req: Request[Env], res: Response) -> None:
+    empty, name = "", req.params["id"]
+    nothing = ""
+    again = nothing
+    app.url_for(show, id=name), app.url_for(show, id=req.params["id"]), app.url_for(show, id=str(1))
+    app.url_for(show, id="")
+    #^ core-params: url_for(show, id=""): the route /users/:id does not match this value. Give another one
+    app.url_for(show, id=again)
+    #^ core-params: url_for(show, id=""): the route /users/:id does not match this value. Give another one
+    app.url_for(show, id=NOTHING)
+    #^ core-params: url_for(show, id=""): the route /users/:id does not match this value. Give another one
+    app.url_for(show, id=f"{NOTHING}")
+    #^ core-params: url_for(show, id=""): the route /users/:id does not match this value. Give another one
+""",
+    )
+    project.check()

@@ -1,4 +1,6 @@
-"""`first("name")`: mypy has the type of the column, and `core check` holds an annotation against it, at the same lines."""
+"""`first("name")`: mypy has the type of the column, and `core check` holds an annotation against it,
+at the same lines.
+"""
 
 from __future__ import annotations
 

@@ -165,7 +165,7 @@ def newcomer(tmp_path: Path, wheel: Path) -> Iterator[Newcomer]:
 def test_the_tutorial_holds_word_by_word(newcomer: Newcomer) -> None:
     for chapter in CHAPTERS:
         newcomer.follow(chapter)
-        if chapter == "index":
+        if chapter == "begin":
             what_the_page_says_of_a_wrong_name_is_so(newcomer)
     newcomer.stop()
 

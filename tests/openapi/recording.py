@@ -1,4 +1,6 @@
-"""A plugin of pytest that writes down what an application answers: `pytest -p tests.openapi.recording`, into `RECORDED`."""
+"""A plugin of pytest that writes down what an application answers: `pytest -p tests.openapi.recording`,
+into `RECORDED`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A whole application described: what stands before a route counts, and errors look as its error handler writes them."""
+"""A whole application described: what stands before a route counts,
+and errors look as its error handler writes them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A document that is taken up: in next to no time while nothing has changed, and never after an edit of anything it is made of."""
+"""A document that is taken up: in next to no time while nothing has changed,
+and never after an edit of anything it is made of.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Each answer of a program with rows, parsed parameters, passed-on responses, mounts and authenticators that are called, held
-against its own document: what is served is declared, and declared as it is served.
+"""Each answer of a program with rows, parsed parameters, passed-on responses, mounts and authenticators that are
+called, held against its own document: what is served is declared, and declared as it is served.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ import pytest
 from tests.support.commands import Answer
 
 from core.runtime.bundle import Bundle
-from core.runtime.capnp import Consumer, Plan, Socket
+from core.runtime.capnp import Cluster, Consumer, Plan, Socket
 from core.runtime.make import make_bundle
 from core.runtime.node import Node, start_node
 from core.runtime.toolchain import Toolchain, missing_reason, toolchain
@@ -39,6 +39,7 @@ PLAN = Plan(
     secrets=["TOKEN"],
     kv={"KV": "kv"},
     d1={"DB": "db"},
+    r2={"FILES": "files"},
     queues={"JOBS": "jobs"},
     consumers=[Consumer("jobs", {"maxBatchTimeout": 0, "maxBatchSize": 5, "maxRetries": 2})],
     durable_objects={"COUNTER": "Counter"},
@@ -66,7 +67,7 @@ class Background:
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
 
-    def run(self, work: Coroutine[Any, Any, T], seconds: float = 120) -> T:
+    def run(self, work: Coroutine[Any, Any, T], seconds: float = 600) -> T:
         """Run a coroutine there and give its result here."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(seconds)
 
@@ -155,7 +156,6 @@ def bundle(tools: Toolchain, background: Background, tmp_path_factory: pytest.Te
             plan=PLAN,
             out=out,
             toolchain=tools,
-            env={**os.environ, "TOKEN": "secret"},
         )
     )
 
@@ -220,6 +220,19 @@ def bucket(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         server.terminate()
         server.wait(10)
         log.close()
+
+
+def member_of(bucket: str, prefix: str) -> Cluster:
+    """The settings of one more node of the cluster that has `prefix` in a bucket."""
+    os.environ.setdefault("AWS_EC2_METADATA_DISABLED", "true")
+    options = ["aws_region=us-east-1", "aws_access_key_id=a", "aws_secret_access_key=bbbbbbbbbbbbbbbbbbbb"]
+    return Cluster(
+        bucket=f"s3://cluster/{prefix}",
+        key="0123456789abcdef0123456789abcdef",
+        address="127.0.0.1:0",
+        options=[f"aws_endpoint={bucket}", *options],
+        stop_timeout_ms=4000,
+    )
 
 
 def start_running(tools: Toolchain, bundle: Bundle, background: Background, state: Path, **given: Any) -> Running:

@@ -47,6 +47,7 @@ def test_a_node_is_restored_from_a_backup_that_was_made_while_it_wrote(
     large = "x" * 100_000  # a file beside the database
     for number in range(20):
         assert ask(port, f"/kv/before:{number}", "PUT", large if number == 0 else str(number)).status == 204
+        assert ask(port, f"/files/before:{number}", "PUT", 3 * large if number == 0 else str(number)).status == 200
     assert ask(port, "/counters/own", "POST").json()["count"] == 2
     writing = threading.Event()
 
@@ -54,6 +55,7 @@ def test_a_node_is_restored_from_a_backup_that_was_made_while_it_wrote(
         number = 0
         while not writing.is_set():
             assert ask(port, f"/kv/during:{number % 5}", "PUT", large).status == 204
+            assert ask(port, f"/files/during:{number % 5}", "PUT", 3 * large).status == 200
             number += 1
 
     writer = threading.Thread(target=write)
@@ -63,8 +65,12 @@ def test_a_node_is_restored_from_a_backup_that_was_made_while_it_wrote(
     finally:
         writing.set()
         writer.join()
+    assert ask(port, "/files/last", "PUT", 3 * large).status == 200
     served.process.send_signal(signal.SIGKILL)
     served.finish(by_itself=True)
+    assert not [path for path in (tmp_path / "state" / "r2").rglob("*") if path.stat().st_mode & 0o077]
+    port, _ = serve("state").ports()
+    assert ask(port, "/files/last").text == 3 * large
 
     core(tmp_path, "restore", "copy.tar.gz", "again")
     port, _ = serve("again").ports()
@@ -73,3 +79,9 @@ def test_a_node_is_restored_from_a_backup_that_was_made_while_it_wrote(
     assert ask(port, "/counters/own", "POST").json()["count"] == 4
     during = [ask(port, f"/kv/during:{number}").json() for number in range(5)]
     assert set(during) <= {large, None}
+    assert ask(port, "/files/before:0").text == 3 * large
+    assert [ask(port, f"/files/before:{number}").text for number in range(1, 20)] == [str(n) for n in range(1, 20)]
+    files = [ask(port, f"/files/during:{number}") for number in range(5)]
+    assert {answer.status for answer in files} <= {200, 404}
+    assert {answer.text for answer in files if answer.status == 200} <= {3 * large}
+    assert ask(port, "/files/last").status == 404

@@ -9,22 +9,24 @@ from textwrap import dedent
 from typing import Any
 
 import pytest
-from tests.runtime.conftest import Background
+from tests.runtime.conftest import Background, start_running
 
+from core.cli.new import BINDINGS, render
 from core.runtime.bundle import Bundle, BundleError
 from core.runtime.capnp import Plan
 from core.runtime.make import make_bundle, size_report
+from core.runtime.project import open_project
+from core.runtime.service import apply_migrations
 from core.runtime.toolchain import Toolchain
 
 Build = Callable[..., Bundle]
 
 
-@pytest.fixture
-def build(tools: Toolchain, background: Background, tmp_path: Path) -> Build:
-    """Build an application of the files given, without a snapshot."""
+def builder(tools: Toolchain, background: Background, folder: Path) -> Build:
+    """Builds an application of the files given in a folder, without a snapshot."""
 
     def build(plan: Plan | None = None, **files: str) -> Bundle:
-        project = tmp_path / "project"
+        project = folder / "project"
         project.mkdir(exist_ok=True)
         for name, text in files.items():
             (project / f"{name}.py").write_text(dedent(text))
@@ -33,13 +35,27 @@ def build(tools: Toolchain, background: Background, tmp_path: Path) -> Build:
                 project / "main.py",
                 project=project,
                 plan=plan or Plan(),
-                out=tmp_path / "dist",
+                out=folder / "dist",
                 toolchain=tools,
                 snapshot=False,
             )
         )
 
     return build
+
+
+@pytest.fixture
+def build(tools: Toolchain, background: Background, tmp_path: Path) -> Build:
+    return builder(tools, background, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def good(tools: Toolchain, background: Background, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
+    """A bundle that was built. Names of the global scope are imported at the top of its application."""
+    return builder(tools, background, tmp_path_factory.mktemp("good"))(
+        main=f"import helper\nimport js\nfrom js import Object, Response\n{dedent(GOOD)}",
+        helper="def unused():\n    import json.tool\n",
+    )
 
 
 def told(build: Build, *args: Any, **files: str) -> str:
@@ -101,10 +117,63 @@ def test_a_missing_binding_is_told_with_the_table_to_write(build: Build) -> None
     assert '[[d1_databases]] binding = "DB"' in message
 
 
-def test_a_dependency_that_is_not_pure_python_is_told_with_its_native_file(build: Build) -> None:
-    message = told(build, main=f"import mypy.types\n{dedent(GOOD)}")
-    assert "is not pure Python: it has" in message
-    assert "--without mypy" in message
+def test_a_build_needs_no_value_of_a_secret(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("API_KEY", raising=False)
+    main = """
+        import attrs
+        from core import Bindings, Secret, create_app
+
+        def long(env, attribute, value):
+            if len(value.reveal()) < 32:
+                raise ValueError("a key has 32 characters")
+
+        @attrs.frozen
+        class Env(Bindings):
+            API_KEY: Secret = attrs.field(validator=long)
+            TOKEN: str
+
+        app = create_app(Env)
+    """
+    build(Plan(secrets=["API_KEY", "TOKEN"]), main=main)
+    message = told(build, Plan(secrets=["API_KEY"]), main=main)
+    assert message.startswith("Env.TOKEN: no binding of that name")
+    assert "API_KEY" not in message
+
+
+def test_a_dependency_that_is_not_pure_python_is_told_with_its_compiled_module(build: Build) -> None:
+    message = told(build, main=f"import pydantic\n{dedent(GOOD)}")
+    assert message.startswith("pydantic_core 2.")
+    assert (
+        " (needed by pydantic) is not pure Python: its module pydantic_core._pydantic_core is compiled (_pydantic_core."
+        in message
+    )
+    assert "and pydantic_core needs it. A worker loads pure Python only." in message
+    assert message.endswith("core build --without pydantic_core")
+
+
+def test_a_package_that_works_without_its_compiled_module_is_bundled_without_it(
+    build: Build, tools: Toolchain, background: Background, tmp_path: Path
+) -> None:
+    bundle = build(
+        main="""
+        import jinja2
+        import markupsafe
+        from core import Request, Response, create_app
+
+        app = create_app()
+        PAGE = jinja2.Environment(autoescape=True).from_string("<p>{{ name }}</p>")
+
+        @app.get("/")
+        async def page(req: Request[object], res: Response) -> None:
+            res.html(PAGE.render(name="<Ada>") + markupsafe.escape.__module__)
+        """
+    )
+    assert ".so" not in (bundle.folder / "modules" / "bundle.mjs").read_text()
+    running = start_running(tools, bundle, background, tmp_path / "state", plan=Plan())
+    try:
+        assert running.get("/").text.startswith("<p>&lt;Ada&gt;</p>markupsafe")
+    finally:
+        running.stop()
 
 
 def test_a_module_that_is_missing_is_told_with_who_imports_it(build: Build) -> None:
@@ -114,9 +183,8 @@ def test_a_module_that_is_missing_is_told_with_who_imports_it(build: Build) -> N
     assert message.endswith("Install it: pip install nowhere_to_be_found")
 
 
-def test_a_bundle_without_a_snapshot_has_the_bytecode_of_what_is_loaded(build: Build) -> None:
-    bundle = build(main=f"import helper\n{dedent(GOOD)}", helper="def unused():\n    import json.tool\n")
-    described = (bundle.folder / "modules" / "bundle.mjs").read_text()
+def test_a_bundle_without_a_snapshot_has_the_bytecode_of_what_is_loaded(good: Bundle) -> None:
+    described = (good.folder / "modules" / "bundle.mjs").read_text()
     compiled = {path.rsplit(".cpython-", 1)[0] for path in re.findall(r'"([^"]+\.pyc)"', described)}
     assert {"__pycache__/main", "__pycache__/helper", "core/__pycache__/app"} <= compiled
     assert "core/testing/__pycache__/__init__" not in compiled
@@ -158,10 +226,6 @@ def test_randomness_files_and_javascript_at_import_are_told_with_the_import_chai
     ]
 
 
-def test_names_of_the_global_scope_may_be_imported_at_the_top(build: Build) -> None:
-    build(main=f"import js\nfrom js import Object, Response\n{dedent(GOOD)}")
-
-
 def test_a_class_that_the_configuration_binds_and_nobody_wrote_is_told(build: Build) -> None:
     message = told(build, Plan(durable_objects={"COUNTER": "Counter"}), main=dedent(GOOD))
     assert "the Durable Object class Counter, which the main module has not" in message
@@ -179,9 +243,8 @@ def test_a_folder_with_files_of_its_own_is_never_emptied(build: Build, tmp_path:
     assert (tmp_path / "dist" / "thesis.txt").read_text() == "years of work"
 
 
-def test_the_report_has_a_line_for_every_package_and_sizes(build: Build) -> None:
-    bundle = build(main=dedent(GOOD))
-    rows = size_report(bundle).splitlines()
+def test_the_report_has_a_line_for_every_package_and_sizes(good: Bundle) -> None:
+    rows = size_report(good).splitlines()
     assert [row.split("  ")[0] for row in rows[1:6]] == [
         "application",
         "core-edge",
@@ -189,9 +252,57 @@ def test_the_report_has_a_line_for_every_package_and_sizes(build: Build) -> None
         "cattrs",
         "typing_extensions",
     ]
-    again = Bundle.read(bundle.folder)
-    assert (again.packages, again.modules) == (bundle.packages, bundle.modules)
+    again = Bundle.read(good.folder)
+    assert (again.packages, again.modules) == (good.packages, good.modules)
     assert again.plan.compatibility_date == Plan().compatibility_date
-    text = (bundle.folder / "modules" / "bundle.mjs").read_text()
+    text = (good.folder / "modules" / "bundle.mjs").read_text()
     for left_out in ("core/cli/", "core/testing/", "core/config/", "core/backends/embedded/", "core/mypy_plugin/"):
         assert left_out not in text
+
+
+def test_all_that_core_new_knows_is_built_and_works(tools: Toolchain, background: Background, tmp_path: Path) -> None:
+    folder = tmp_path / "shop"
+    for name, text in render("shop", frozenset(BINDINGS)).items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    project = open_project(folder)
+    bundle = background.run(
+        make_bundle(
+            project.main,
+            project=folder,
+            plan=project.plan,
+            out=folder / "dist",
+            toolchain=tools,
+            attribute=project.attribute,
+            migrations=project.migrations,
+        )
+    )
+    running = start_running(tools, bundle, background, tmp_path / "state", plan=Bundle.read(folder / "dist").plan)
+    try:
+        background.run(apply_migrations(running.node, bundle))
+        assert running.request("POST", "/notes", b'{"text": "Built"}').json() == {"id": 1}
+        assert running.request("PUT", "/notes/1/file", b"x").status == 204
+        assert running.get("/notes/1/file").body == b"x"
+    finally:
+        running.stop()
+
+
+def test_a_binding_that_workerd_lacks_is_none_where_the_env_can_do_without(build: Build) -> None:
+    main = """
+        import attrs
+        from core import Bindings, R2Bucket, create_app
+
+        def none(env, attribute, value):
+            assert value is None
+
+        @attrs.frozen
+        class Env(Bindings):
+            FILES: R2Bucket | None = attrs.field(validator=none)
+            OTHER: R2Bucket
+
+        app = create_app(Env)
+    """
+    absent = {"FILES": "there is none", "OTHER": "there is none"}
+    build(Plan(absent=absent), main=main)
+    message = told(build, Plan(absent={"FILES": absent["FILES"]}), main=main)
+    assert message == 'Env.OTHER: no binding of that name. Write [[r2_buckets]] binding = "OTHER"'

@@ -1,7 +1,7 @@
 """Three nodes over one bucket: what one wrote the others read, and what was acknowledged survives a node's death.
 
-The bucket is moto's, and the lease the cluster's own 20 s. It could be divided for tests, but so are the times in which a
-lease has to be renewed: on busy machines nodes missed them, and left, as they should.
+The bucket is moto's, and the lease the cluster's own 20 s. It could be divided for tests, but so are the times in which
+a lease has to be renewed: on busy machines nodes missed them, and left, as they should.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.runtime.conftest import PLAN, Background, Running, start_running
+from tests.runtime.conftest import PLAN, Background, Running, member_of, start_running
 from tests.runtime.test_rooms import MAIN
 from tests.runtime.test_rooms import PLAN as ROOMS
 from tests.support.rooms import everyone_hears_everything
@@ -26,7 +26,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from core.runtime.bundle import Bundle
-from core.runtime.capnp import Cluster, Plan
+from core.runtime.capnp import Plan
 from core.runtime.make import make_bundle
 from core.runtime.node import ask_to_leave
 from core.runtime.toolchain import Toolchain
@@ -53,21 +53,9 @@ def rooms(tools: Toolchain, background: Background, bucket: str, tmp_path: Path)
 def _nodes(
     tools: Toolchain, bundle: Bundle, background: Background, bucket: str, tmp_path: Path, plan: Plan
 ) -> Iterator[list[Running]]:
-    os.environ.setdefault("AWS_EC2_METADATA_DISABLED", "true")
     started: list[Running] = []
     for index in range(3):
-        cluster = Cluster(
-            bucket=f"s3://cluster/{tmp_path.name}",
-            key="0123456789abcdef0123456789abcdef",
-            address="127.0.0.1:0",
-            options=[
-                f"aws_endpoint={bucket}",
-                "aws_region=us-east-1",
-                "aws_access_key_id=a",
-                "aws_secret_access_key=bbbbbbbbbbbbbbbbbbbb",
-            ],
-            stop_timeout_ms=4000,
-        )
+        cluster = member_of(bucket, tmp_path.name)
         started.append(start_running(tools, bundle, background, tmp_path / f"node{index}", plan=plan, cluster=cluster))
         assert started[-1].get("/").status in (200, 404)
     yield started

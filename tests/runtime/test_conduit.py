@@ -45,7 +45,6 @@ def begin(
             toolchain=tools,
             attribute=project.attribute,
             migrations=project.migrations,
-            env=project.environment,
         )
     )
     started: list[Running] = []

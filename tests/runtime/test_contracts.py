@@ -1,4 +1,4 @@
-"""The contract of every kind of binding that workerd has a service for, inside workerd.
+"""The contract of every kind of binding wherever an application is served: CPython, workerd and its cluster, miniflare.
 
 The same text that holds the fakes and the embedded bindings. What the real runtime does otherwise is listed, each with
 its reason, and has to fail: a difference that is gone is taken off the list.
@@ -8,32 +8,46 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
-from tests.runtime.conftest import Background, Running, start_running
+from tests.runtime.conftest import Background, Running, member_of, start_running
 from tests.runtime.contracts.queues import QUEUES
+from tests.support.commands import Answer, Command, ask
 from tests.support.npm import npm_folder
 
 import core
+from core.runtime.bundle import Bundle
 from core.runtime.capnp import Consumer, Plan
 from core.runtime.make import make_bundle
 from core.runtime.toolchain import Toolchain
 from core.testing.contracts.contract import Case
 
 MAIN = Path(__file__).parent / "contracts" / "main.py"
-KINDS = ("kv", "d1", "durable_object", "queue")
-PLACES: Mapping[str, str] = {**dict.fromkeys(KINDS, "workerd"), "r2": "miniflare"}
-# By kind and case: whether it passed in this run.
-OUTCOMES: dict[tuple[str, str], bool] = {}
+KINDS = ("kv", "d1", "r2", "durable_object", "queue")
+# The places in which an application is served, and the kinds tried there. A consumer of `core serve --python` is
+# in another process than the case that would look at it.
+PLACES: Mapping[str, Sequence[str]] = {
+    "CPython served": ("kv", "d1", "r2", "durable_object"),
+    "workerd": KINDS,
+    "cluster": ("kv", "d1", "durable_object", "queue"),
+    "miniflare": ("r2",),
+}
+# By place, kind and case: whether it passed in this run.
+OUTCOMES: dict[tuple[str, str, str], bool] = {}
 PLAN = Plan(
     name="contracts",
     kv={"KV": "one", "OTHER_KV": "two"},
     d1={"DB": "one", "OTHER_DB": "two"},
+    r2={"BUCKET": "one", "OTHER_BUCKET": "two"},
     queues={name.replace("-", "_").upper(): name for name in QUEUES},
     consumers=[Consumer(name, settings) for name, settings in QUEUES.items()],
     durable_objects={"OBJECTS": "Subject", "OTHER_OBJECTS": "OtherSubject"},
@@ -77,35 +91,43 @@ UNTRIED: Mapping[tuple[str, str], str] = dict.fromkeys(
     "it needs a clock that stands still, and workerd's runs on",
 )
 
-
-def cases(kind: str) -> Iterator[Any]:
-    # The alarms of objects and the dates of a bucket follow the machine's clock, which a test cannot move.
-    for case in import_module(f"core.testing.contracts.{kind}").contract.select(timed=kind in ("kv", "queue")):
-        reason = DIFFERENCES.get((kind, case.name))
-        if (kind, case.name) in UNTRIED:
-            continue
-        marks = [] if reason is None else [pytest.mark.xfail(reason=reason, strict=True)]
-        yield pytest.param(case, id=f"{kind}-{case.name}", marks=marks)
+# A thousand writes one after the other, and a cluster keeps each in its bucket before it acknowledges it.
+TOO_MANY_WRITES = ("cluster", "kv", "a_page_has_at_most_1000_keys")
 
 
-def cases_of(*kinds: str) -> Iterator[Any]:
-    for kind in kinds:
-        for case in cases(kind):
-            yield pytest.param(kind, *case.values, id=case.id, marks=case.marks)
+def cases(place: str) -> Iterator[Any]:
+    """The cases that are tried in a place. Where no clock can be moved, cases about time are left out."""
+    for kind in PLACES[place]:
+        # The alarms of objects and the dates of a bucket follow the machine's clock, which a test cannot move.
+        # Nor are the seconds of a queue's test clock those of a cluster, which waits for its bucket in real ones.
+        timed = (place, kind) in (("workerd", "kv"), ("workerd", "queue"), ("cluster", "kv"))
+        for case in import_module(f"core.testing.contracts.{kind}").contract.select(timed=timed):
+            if (kind, case.name) in UNTRIED or (place, kind, case.name) == TOO_MANY_WRITES:
+                continue
+            reason = difference(place, kind, case.name)
+            marks = [] if reason is None else [pytest.mark.xfail(reason=reason, strict=True)]
+            yield pytest.param(kind, case, id=f"{kind}-{case.name}", marks=marks)
+
+
+def difference(place: str, kind: str, name: str) -> str | None:
+    """The reason why a case fails in a place. CPython and workerd have the embedded buckets."""
+    embedded = place == "CPython served" or (place, kind) == ("workerd", "r2")
+    return None if embedded else DIFFERENCES.get((kind, name))
 
 
 @pytest.fixture(scope="module")
-def contracts(tools: Toolchain, background: Background, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """A worker with the contracts in it."""
-    place = tmp_path_factory.mktemp("contracts")
-    bundle = background.run(
-        make_bundle(MAIN, project=MAIN.parent, plan=PLAN, out=place / "dist", toolchain=tools, files=contract_files())
+def contracts(tools: Toolchain, background: Background, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
+    """The bundle of a worker with the contracts in it."""
+    return background.run(
+        make_bundle(
+            MAIN,
+            project=MAIN.parent,
+            plan=PLAN,
+            out=tmp_path_factory.mktemp("contracts") / "dist",
+            toolchain=tools,
+            files=contract_files(),
+        )
     )
-    running = start_running(
-        tools, bundle, background, place / "state", plan=PLAN, bindings=[CLOCK, QUEUE_CLOCK], test_clock=True
-    )
-    yield running
-    running.stop()
 
 
 def contract_files() -> dict[str, bytes]:
@@ -115,15 +137,66 @@ def contract_files() -> dict[str, bytes]:
     return {f"core/{place.relative_to(root).as_posix()}": place.read_bytes() for place in places}
 
 
-@pytest.mark.parametrize(("kind", "case"), list(cases_of(*KINDS)))
-def test_the_real_runtime_keeps_the_contract(contracts: Running, kind: str, case: Case[Any]) -> None:
-    keeps(contracts, kind, case)
+@pytest.fixture(scope="module")
+def worker(
+    tools: Toolchain, contracts: Bundle, background: Background, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Running]:
+    """A node of its own."""
+    state = tmp_path_factory.mktemp("worker")
+    bindings = [CLOCK, QUEUE_CLOCK]
+    running = start_running(tools, contracts, background, state, plan=PLAN, bindings=bindings, test_clock=True)
+    yield running
+    running.stop()
 
 
-def keeps(worker: Running, kind: str, case: Case[Any]) -> None:
-    """Run one case in a worker."""
-    answer = worker.request("POST", f"/run/{kind}/{case.name}")
-    OUTCOMES[kind, case.name] = answer.status == 204
+@pytest.fixture(scope="module")
+def members(
+    tools: Toolchain, contracts: Bundle, background: Background, bucket: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[list[Running]]:
+    """Two nodes of a cluster."""
+    started: list[Running] = []
+    for _ in range(2):
+        cluster = member_of(bucket, "contracts")
+        plan = attrs.evolve(PLAN, r2={})
+        given: dict[str, Any] = {"plan": plan, "bindings": [CLOCK, QUEUE_CLOCK], "test_clock": True, "cluster": cluster}
+        started.append(start_running(tools, contracts, background, tmp_path_factory.mktemp("member"), **given))
+        assert started[-1].get("/").status == 404
+    yield started
+    for running in started:
+        background.run(running.node.workerd.stop(seconds=8))
+
+
+@pytest.mark.parametrize(("kind", "case"), list(cases("workerd")))
+def test_the_real_runtime_keeps_the_contract(worker: Running, kind: str, case: Case[Any]) -> None:
+    keeps("workerd", partial(worker.request, "POST"), kind, case)
+
+
+@pytest.mark.parametrize(("kind", "case"), list(cases("cluster")))
+def test_a_cluster_keeps_the_contract(members: list[Running], kind: str, case: Case[Any]) -> None:
+    """The nodes take turns, but for the services that have a clock to be moved: each node has one of its own."""
+    turn = 0 if kind in ("kv", "queue") else len(OUTCOMES) % 2
+    keeps("cluster", partial(members[turn].request, "POST"), kind, case)
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """The port of `core serve --python`, two processes that answer and one that has the objects."""
+    folder = Path(shutil.copytree(MAIN.parent, tmp_path_factory.mktemp("served") / "contracts"))
+    command = Command("serve", "--python", "--port", "0", "--health", "127.0.0.1:0", "--workers", "2", folder=folder)
+    yield command.ports()[0]
+    command.finish()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes as Linux has them")
+@pytest.mark.parametrize(("kind", "case"), list(cases("CPython served")))
+def test_processes_of_cpython_keep_the_contract(served: int, kind: str, case: Case[Any]) -> None:
+    keeps("CPython served", lambda path: ask(served, path, "POST"), kind, case)
+
+
+def keeps(place: str, post: Callable[[str], Answer], kind: str, case: Case[Any]) -> None:
+    """Run one case in a place."""
+    answer = post(f"/run/{kind}/{case.name}")
+    OUTCOMES[place, kind, case.name] = answer.status == 204
     if answer.status != 204:
         told = answer.json()
         raise AssertionError(f"{told['error']}\n{told['where']}\n{told['trace']}")
@@ -180,9 +253,9 @@ class Remote(Running):
         return self._port
 
 
-@pytest.mark.parametrize("case", list(cases("r2")))
-def test_the_real_object_bucket_keeps_the_contract(under_miniflare: Running, case: Case[Any]) -> None:
-    keeps(under_miniflare, "r2", case)
+@pytest.mark.parametrize(("kind", "case"), list(cases("miniflare")))
+def test_the_real_object_bucket_keeps_the_contract(under_miniflare: Running, kind: str, case: Case[Any]) -> None:
+    keeps("miniflare", partial(under_miniflare.request, "POST"), kind, case)
 
 
 TABLE = Path(__file__).parents[2] / "docs" / "reference" / "workerd.md"
@@ -190,7 +263,12 @@ TABLE = Path(__file__).parents[2] / "docs" / "reference" / "workerd.md"
 
 def test_the_documentation_has_the_table_of_this_run() -> None:
     """A whole run writes what it saw with `CORE_WRITE_DOCS=1`. A partial one knows only what the lists above expect."""
-    expected = {(kind, case.name): (kind, case.name) not in DIFFERENCES for kind in PLACES for case in tried(kind)}
+    expected = {
+        (place, kind, case.name): not param.marks
+        for place in PLACES
+        for param in cases(place)
+        for kind, case in [param.values]
+    }
     seen = {**expected, **OUTCOMES}
     if os.environ.get("CORE_WRITE_DOCS") == "1":
         assert set(OUTCOMES) == set(expected), "a table is written by a run of every case: leave out -k"
@@ -200,35 +278,47 @@ def test_the_documentation_has_the_table_of_this_run() -> None:
     )
 
 
-def tried(kind: str) -> list[Case[Any]]:
-    """The cases of a kind that are run here."""
-    return [case.values[0] for case in cases(kind)]
-
-
-def table(seen: Mapping[tuple[str, str], bool]) -> str:
+def table(seen: Mapping[tuple[str, str, str], bool]) -> str:
     """The table of what passes and what differs, by kind and place; `seen` has whether each case passed."""
     lines = [
         "# The contracts, in every place",
         "",
-        "One text of promises for each kind of binding holds the fakes, the embedded bindings and the real runtime. The",
-        "first two keep all of them (`tests/contracts/`). The real runtime is CPython in workerd, and for R2, which",
-        "workerd alone has no service for, the same under miniflare. Its columns are written by a run of",
-        "`tests/runtime/test_contracts.py`, from what passed in it.",
+        "One text of promises for each kind of binding holds every place. The fakes and the embedded bindings keep all of",
+        "them (`tests/contracts/`). The other columns are written by a run of `tests/runtime/test_contracts.py`, from what",
+        "passed in it: `core serve --python` with two processes, CPython in workerd, two nodes of a cluster, and for R2 the",
+        "same under miniflare. In workerd R2 is the embedded buckets, which `core serve` and `core dev` serve to it. Rooms,",
+        "which are Durable Objects with WebSockets, are tried with 200 members as well (`test_rooms.py`, `test_cluster.py`).",
         "",
-        "| Kind | Fakes passed | Embedded passed | Real runtime | Passed | Differs | Needs a clock that stands still |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
+        f"| Kind | Fakes | Embedded | {' | '.join(PLACES)} |",
+        f"| --- | --- | --- |{' --- |' * len(PLACES)}",
     ]
-    for kind, place in PLACES.items():
+    for kind in KINDS:
         every = len(import_module(f"core.testing.contracts.{kind}").contract.cases)
-        outcomes = [passed for (of, _), passed in seen.items() if of == kind]
-        passed = sum(outcomes)
-        lines.append(
-            f"| {kind} | {every} | {every} | {place} | {passed} | {len(outcomes) - passed} | {every - len(outcomes)} |"
-        )
-    lines += ["", "## What differs in the real runtime", ""]
+        cells = [
+            cell(every, [passed for (at, of, _), passed in seen.items() if (at, of) == (place, kind)])
+            for place in PLACES
+        ]
+        lines.append(f"| {kind} | {every} | {every} | {' | '.join(cells)} |")
+    lines += [
+        "",
+        "A number is that of the promises kept. *Untried* ones need a clock that a test can move, and one in a cluster a",
+        "thousand writes in a row; its queues are tried under load (`benchmarks/soak.py`). A dash: no service there,",
+        "and for queues on CPython, that the consumer is in another process (`tests/runtime/tools/test_cpython.py` tries it).",
+        "",
+        "## What differs in the real runtime",
+        "",
+    ]
+    differing = sorted({(kind, name) for (_, kind, name), passed in seen.items() if not passed})
     lines += [
         f"- **{kind}**: {name.replace('_', ' ')}. Here {DIFFERENCES.get((kind, name), 'it fails, and is not listed')}."
-        for (kind, name), passed in sorted(seen.items())
-        if not passed
+        for kind, name in differing
     ]
     return "\n".join(lines) + "\n"
+
+
+def cell(every: int, outcomes: Sequence[bool]) -> str:
+    """The numbers of one kind in one place."""
+    if not outcomes:
+        return "–"
+    counts = [(len(outcomes) - sum(outcomes), "differ"), (every - len(outcomes), "untried")]
+    return ", ".join([str(sum(outcomes)), *(f"{count} {word}" for count, word in counts if count)])

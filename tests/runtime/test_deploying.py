@@ -116,11 +116,11 @@ def test_a_build_is_replaced_when_it_is_asked_for_and_under_load(
         assert ask(port, "/kept").text == "first"
     assert len(served.children()) == 1
 
-    # One that cannot be served does not take over, and what is there goes on, also after a process has ended.
+    # One that cannot be served does not take over, and the old one goes on, also after a process has ended.
     (dist / "modules" / "site.bin").write_bytes(b"")
     since = len(served.lines)
     served.process.send_signal(signal.SIGHUP)
-    served.until("the new build does not serve; what is there goes on", since=since)
+    served.until("the new build does not serve; the old one goes on", since=since)
     (dist / "manifest.json").unlink()
     (child,) = served.children()
     os.kill(child, signal.SIGKILL)

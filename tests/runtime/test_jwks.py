@@ -1,4 +1,6 @@
-"""An application in workerd that fetches its issuer's keys over the runtime's own `fetch`, and proves tokens with them."""
+"""An application in workerd that fetches its issuer's keys over the runtime's own `fetch`,
+and proves tokens with them.
+"""
 
 from __future__ import annotations
 
@@ -162,7 +164,6 @@ def signed_in(
             plan=PLAN,
             out=tmp_path_factory.mktemp("jwks") / "dist",
             toolchain=tools,
-            env=dict(os.environ),
             files={"issuer.py": settings.encode()},
         )
     )
@@ -175,7 +176,9 @@ Start = Callable[[], Running]
 def node(
     tools: Toolchain, signed_in: Bundle, background: Background, server: KeyServer, tmp_path: Path
 ) -> Iterator[Start]:
-    """Start a worker that has asked for no keys yet, and trusts the server's certificate as it trusts those of the web."""
+    """Start a worker that has asked for no keys yet, and trusts the server's certificate as it trusts those
+    of the web.
+    """
     server.keys, server.asked = [public(algorithm, key) for algorithm, key in KEYS.items()], 0
     server.elsewhere, server.pause = None, 0.0
     started: list[Running] = []

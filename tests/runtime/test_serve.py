@@ -222,7 +222,7 @@ def test_workerd_ends_with_its_supervisor_and_two_never_share_a_state_folder(ser
     port, _ = first.ports()
     assert ask(port, "/kv/kept", "PUT", "yes").status == 204
     second = serve()
-    second.until(f"in use by process {first.process.pid}. Two would damage what is kept there")
+    second.until(f"in use by process {first.process.pid}. Two would damage the state there")
     assert second.finish(by_itself=True) == 1
 
     children = first.children()
@@ -299,6 +299,16 @@ def test_a_secret_that_is_missing_is_told_before_anything_starts(bundle: Bundle,
     assert done.returncode == 1
     assert "the environment lacks TOKEN" in done.stderr
     assert not (tmp_path / ".core").exists()
+
+
+def test_a_secret_may_be_a_file(serve: Callable[..., Command], tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("a longer one\n")
+    file.chmod(0o600)
+    served = serve(env={"TOKEN": None, "TOKEN_FILE": str(file)})
+    port, _ = served.ports()
+    assert ask(port, "/env").json()["token"] == len("a longer one")
+    assert not [line for line in served.lines if "longer" in line]
 
 
 CLUSTER = {

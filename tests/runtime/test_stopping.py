@@ -1,4 +1,6 @@
-"""A stop of `core serve`, as every kind of connection sees it: WebSockets, streams that never end, requests, silent ones."""
+"""A stop of `core serve`, as every kind of connection sees it: WebSockets, streams that never end, requests,
+silent ones.
+"""
 
 from __future__ import annotations
 

@@ -142,7 +142,6 @@ def built(
             toolchain=tools,
             attribute=project.attribute,
             migrations=project.migrations,
-            env=project.environment,
         )
     )
 

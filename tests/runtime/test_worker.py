@@ -9,11 +9,14 @@ import os
 import socket
 import struct
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from tests.runtime.conftest import Running, advance
+
+from core.hosts.workers.isolate import RETRY_DELAYS_BINDING
 
 
 def test_a_plain_request_is_answered(worker: Running) -> None:
@@ -221,6 +224,14 @@ def test_a_queue_delivers_to_its_consumer_and_again_what_was_sent_back(worker: R
     year = time.strftime("%Y", time.gmtime())
     worker.until("/kv/job:2", lambda value: value == f"sent 1 {year}")
     worker.until("/kv/job:13", lambda value: value == f"sent 2 {year}")
+
+
+def test_in_a_cluster_a_batch_waits_for_a_binding_that_is_away(start: Callable[..., Running]) -> None:
+    running = start(bindings=[{"name": RETRY_DELAYS_BINDING, "text": '{"jobs": 0}'}])
+    assert running.request("POST", "/jobs/503").status == 202
+    running.until("/kv/job:503", lambda value: value is not None, seconds=60)
+    # Without the wait its two retries would follow at once.
+    assert float(running.get("/kv/waited").json()) >= 5
 
 
 def test_a_durable_object_keeps_its_count_by_name(worker: Running) -> None:

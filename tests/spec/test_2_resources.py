@@ -315,6 +315,14 @@ class TestResponse:
         assert (response.headers["x-a"], response.headers["x-b"]) == ("1", "2, 3")
         assert response.headers.get_set_cookie() == ["a=1"]
 
+    async def test_clearing_the_headers_takes_the_cookies_back(self) -> None:
+        def make(res: Response) -> None:
+            res.headers.append("Set-Cookie", "a=1")
+            res.headers.clear()
+            res.json({})
+
+        assert (await self.reply(make)).headers.get_set_cookie() == []
+
     async def test_a_stream_is_sent_in_pieces(self) -> None:
         async def pieces() -> AsyncIterator[bytes]:
             yield b"a"
@@ -339,6 +347,20 @@ class TestResponse:
         await self.reply(lambda res: kept.append(res.json(1)))
         with pytest.raises(AlreadySentError, match="was already finalized"):
             kept[0].header("x-late", "1")
+
+    async def test_nor_can_its_headers_by_a_view_from_before_or_after(self) -> None:
+        kept: list[tuple[Response, http.Headers]] = []
+        await self.reply(lambda res: kept.append((res, res.json(1).headers)))
+        [(res, before)] = kept
+        for headers in (before, res.headers):
+            with pytest.raises(AlreadySentError, match="was already finalized"):
+                headers["x-late"] = "1"
+            with pytest.raises(AlreadySentError, match="was already finalized"):
+                headers.append("x-late", "1")
+            with pytest.raises(AlreadySentError, match="was already finalized"):
+                del headers["content-type"]
+            with pytest.raises(AlreadySentError, match="was already finalized"):
+                headers.clear()
 
     async def test_head_is_answered_by_get_without_the_body_and_with_its_length(self) -> None:
         response = await self.reply(lambda res: res.json({"a": 1}), method="HEAD")

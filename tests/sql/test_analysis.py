@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from core.errors import D1Error
-from core.sql.analysis import Statement
 from core.sql.migrations import migration_files
 from core.sql.rows import RowField, check_column, check_row, check_scalar, check_values
 from core.sql.schema import Schema, schema_of
+from core.sql.statement import Statement
 from core.testing import FakeD1Database
 
 MIGRATION = """\
@@ -55,6 +55,21 @@ def shape(statement: Statement) -> dict[str, tuple[str, str]]:
     assert statement.problems == ()
     assert statement.columns is not None
     return {column.name: (column.source, column.null) for column in statement.columns}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "EXISTS (SELECT 1 FROM posts WHERE user_id = ?)",
+        "(SELECT count(*) FROM posts p)",
+        "name || ?",
+        "coalesce( email,NULL, ?2 )",
+    ],
+)
+def test_an_expression_without_a_name_is_named_as_it_is_written(schema: Schema, name: str) -> None:
+    statement = schema.analyse(f"SELECT id, {name}, score FROM users")
+    assert list(shape(statement)) == ["id", name, "score"]
+    assert check_column(statement, name) is None
 
 
 # Mistakes
@@ -115,7 +130,7 @@ def shape(statement: Statement) -> dict[str, tuple[str, str]]:
         (
             "SELECT 1; -- done",
             (
-                "D1 takes what follows a semicolon for another statement, and finds none there. Leave out the comment or "
+                "D1 takes the text after a semicolon for another statement, and finds none there. Leave out the comment or "
                 "the second semicolon"
             ),
         ),

@@ -97,6 +97,7 @@ def test_core_check_tells_what_bind_refuses(tmp_path: Path) -> None:
         + """
 import datetime
 import enum
+from collections.abc import Sequence
 
 class Kind(enum.Enum):
     ADMIN = 1
@@ -104,15 +105,29 @@ class Kind(enum.Enum):
 class Level(enum.IntEnum):
     HIGH = 1
 
-async def f(env: Env, day: datetime.date) -> None:
+async def f(env: Env, day: datetime.date, kind: Kind, level: Level, ids: list[int], parts: Sequence[int], either: list[int] | str) -> None:
     by = env.DB.prepare("SELECT id FROM users WHERE score > ?")
     await by.bind(Kind.ADMIN).all()
     await by.bind(Level.HIGH).all()
     await by.bind(day).all()
+    await by.bind(kind).all()
+    await by.bind(level).all()
+    several = env.DB.prepare("SELECT id FROM users WHERE id IN (?)")
+    await several.bind(ids).all()
+    await several.bind(parts).all()
+    await several.bind(either).all()
 """
     )
     findings = check_program(load_all(tmp_path / "wrangler.toml"))
     assert [(finding.line, finding.message) for finding in findings if finding.code == "core-sql"] == [
-        (23, "DB: bind() takes no Kind. Bind its value: .value"),
-        (25, "DB: bind() takes no dates, times and UUIDs. Bind their text: str()"),
+        (24, "DB: bind() takes no Kind. Bind its value: .value"),
+        (26, "DB: bind() takes no dates, times and UUIDs. Bind their text: str()"),
+        (27, "DB: bind() takes no Kind. Bind its value: .value"),
+        (
+            30,
+            (
+                "DB: a list is bound as one blob. Write a ? for each of its values, or IN (SELECT value FROM json_each(?)) and "
+                "bind json.dumps() of it"
+            ),
+        ),
     ]

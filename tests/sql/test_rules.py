@@ -1,4 +1,7 @@
-"""The checks and the embedded engine judge a statement alike. `tests/runtime/test_sql_rules.py` asks workerd as well."""
+"""The checks and the embedded engine judge a statement alike.
+
+`tests/runtime/test_sql_rules.py` asks workerd as well.
+"""
 
 from __future__ import annotations
 

@@ -170,6 +170,7 @@ def statements(draw: st.DrawFn) -> str:
 @given(sql=statements())
 @example("SELECT p.title FROM users u LEFT JOIN posts p ON p.user_id = u.id AND p.title = ? WHERE u.id = 1")
 @example("SELECT u.email end FROM users u")
+@example("SELECT id FROM users u WHERE u.id = ? AND p.title IS .")
 @example("SELECT u.email AS Email, * FROM users u")
 def test_both_ways_say_the_same_of_every_statement(schema: Schema, sql: str) -> None:
     read = schema.analyse_simple(sql)

@@ -38,18 +38,18 @@ class Answer:
         return f"<Answer {self.status} {self.body[:500]!r}>"
 
 
-PATIENCE = 60.0
+PATIENCE = 120.0
 
 
 class Recorded:
     """A process of the command line, with its lines kept while it runs."""
 
-    def __init__(self, *arguments: str, folder: Path, env: dict[str, str] | None = None) -> None:
+    def __init__(self, *arguments: str, folder: Path, env: Mapping[str, str | None] | None = None) -> None:
         self.lines: list[str] = []
         self.process = subprocess.Popen(
             [sys.executable, "-u", "-m", "core.cli", *arguments],
             cwd=folder,
-            env={**os.environ, **(env or {})},
+            env={name: value for name, value in {**os.environ, **(env or {})}.items() if value is not None},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -72,7 +72,7 @@ class Recorded:
 class Command(Recorded):
     """A `core` command that runs until it is told to stop."""
 
-    def __init__(self, *arguments: str, folder: Path, env: dict[str, str] | None = None) -> None:
+    def __init__(self, *arguments: str, folder: Path, env: Mapping[str, str | None] | None = None) -> None:
         own = {"TOKEN": "secret", "AWS_EC2_METADATA_DISABLED": "true"}
         super().__init__(*arguments, folder=folder, env={**own, **(env or {})})
 

@@ -1,4 +1,6 @@
-"""The links of the built documentation: those within it are followed, those to elsewhere are asked for by `make links`."""
+"""The links of the built documentation: those within it are followed,
+those to elsewhere are asked for by `make links`.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +75,9 @@ def external_links(site: Path) -> dict[str, list[str]]:
 
 
 def plausible(link: str) -> bool:
-    """True if an address elsewhere may be one: https, a host with a dot, nothing that belongs to a sentence at its end."""
+    """True if an address elsewhere may be one: https, a host with a dot,
+    nothing that belongs to a sentence at its end.
+    """
     parts = urlsplit(link)
     host = parts.hostname or ""
     return parts.scheme == "https" and "." in host and " " not in link and link[-1] not in ".,;:)" and ".." not in host

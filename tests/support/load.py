@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import threading
 import time
+from itertools import count
 from types import TracebackType
 from typing import Self
 
@@ -13,20 +14,28 @@ __all__ = ["SteadyLoad"]
 
 
 class SteadyLoad:
-    """Sends `rate` GET requests a second to `port`, on `connections`, from a thread of its own, until its block ends.
+    """Sends `rate` requests a second to `port`, on `connections`, from a thread of its own, until its block ends.
 
-    A request on a connection that was used before, and that ended without a byte of an answer, is sent once more on a new
-    one, as RFC 9112 (section 9.3.1) has it and browsers and proxies do.
+    `request` is the method and the path, with the request's number for `{}`.
+
+    A request on a connection that was used before, and that ended without a byte of an answer, is sent once more on a
+    new one, as RFC 9112 (section 9.3.1) has it and browsers and proxies do. Only a GET is.
     """
 
-    def __init__(self, port: int, *, rate: float = 200.0, connections: int = 20) -> None:
+    def __init__(self, port: int, *, rate: float = 200.0, connections: int = 20, request: str = "GET /") -> None:
         self._port = port
+        self._request = request
+        self._numbers = count()
         self._connections = connections
         self._every = connections / rate
         self.answers: list[tuple[float, int, bytes]] = []
         """The answers: the time by `time.monotonic`, the status, the body."""
+        self.acknowledged: list[int] = []
+        """The numbers of the requests that were answered well."""
         self.failed: list[str] = []
         self.sent_again = 0
+        self.announced = 0
+        """The connections that ended with an answer that said so."""
         self.longest = 0.0
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run()))
@@ -55,7 +64,8 @@ class SteadyLoad:
                     try:
                         connection = await self._ask(connection)
                     except (asyncio.IncompleteReadError, OSError) as error:
-                        if not used or (isinstance(error, asyncio.IncompleteReadError) and error.partial):
+                        begun = isinstance(error, asyncio.IncompleteReadError) and error.partial
+                        if not used or begun or not self._request.startswith("GET "):
                             raise
                         self.sent_again += 1
                         connection = await self._ask(None)
@@ -70,8 +80,10 @@ class SteadyLoad:
         self, connection: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None
     ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | None:
         reader, writer = connection or await asyncio.open_connection("127.0.0.1", self._port)
+        number = next(self._numbers)
         try:
-            writer.write(b"GET / HTTP/1.1\r\nHost: load\r\n\r\n")
+            request = f"{self._request.format(number)} HTTP/1.1\r\nHost: load\r\nContent-Length: 0\r\n\r\n"
+            writer.write(request.encode())
             head = (await reader.readuntil(b"\r\n\r\n")).lower()
             length = int(head.partition(b"content-length: ")[2].split(b"\r\n", 1)[0])
             body = await reader.readexactly(length)
@@ -80,9 +92,12 @@ class SteadyLoad:
             raise
         status = int(head.split(b" ", 2)[1])
         self.answers.append((time.monotonic(), status, body))
-        if status != 200:
+        if status == 200:
+            self.acknowledged.append(number)
+        else:
             self.failed.append(f"{status} {body!r}")
         if b"\r\nconnection: close\r\n" in head:
+            self.announced += 1
             writer.close()
             with contextlib.suppress(OSError):
                 await writer.wait_closed()

@@ -1,4 +1,6 @@
-"""A pytest that a test starts: without the plugins that only this project has installed, which take two seconds to load."""
+"""A pytest that a test starts: without the plugins that only this project has installed,
+which take two seconds to load.
+"""
 
 from __future__ import annotations
 

@@ -25,7 +25,10 @@ def programs() -> Path | None:
 
 @contextmanager
 def postgres() -> Generator[str]:
-    """Start a server, and yield the connection string of an empty database. Skips the test where there is no PostgreSQL."""
+    """Start a server, and yield the connection string of an empty database.
+
+    Skips the test where there is no PostgreSQL.
+    """
     where = programs()
     if where is None:
         if os.environ.get("CI") == "true":

@@ -8,11 +8,29 @@ from contextlib import AsyncExitStack
 
 from websockets.asyncio.client import ClientConnection, connect
 
-__all__ = ["everyone_hears_everything"]
+__all__ = ["TOML", "everyone_hears_everything"]
+
+TOML = """\
+name = "chat"
+main = "main.py"
+compatibility_date = "2026-04-01"
+
+[[durable_objects.bindings]]
+name = "ROOMS"
+class_name = "Room"
+
+[[migrations]]
+tag = "v1"
+new_sqlite_classes = ["Room"]
+"""
+"""The configuration of `docs/examples/chatting.py`."""
 
 
 async def everyone_hears_everything(url: Callable[[int], str], members: int, rounds: int) -> None:
-    """Connect `members`; one in ten speaks in each of the rounds. Everyone hears every message, in one and the same order."""
+    """Connect `members`; one in ten speaks in each of the rounds.
+
+    Everyone hears every message, in one and the same order.
+    """
     async with AsyncExitStack() as stack:
         sockets: list[ClientConnection] = []
         for first in range(0, members, 20):

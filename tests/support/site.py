@@ -1,6 +1,7 @@
 """The built documentation behind a server of its own, and a browser that looks at it.
 
-`python -m tests.support.site SITE FOLDER` keeps a picture of every kind of page, light and dark, wide and narrow.
+`python -m tests.support.site SITE FOLDER` keeps a picture of every kind of page and every chapter, and
+`python -m tests.support.tour FOLDER` one of every panel of the explorer: light and dark, on a desktop and on a phone.
 """
 
 from __future__ import annotations
@@ -8,16 +9,16 @@ from __future__ import annotations
 import functools
 import sys
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Page
 
-__all__ = ["KINDS", "browser", "keep_pictures", "served"]
+__all__ = ["KINDS", "browser", "keep_pictures", "looks", "served"]
 
 KINDS = {
     "front": "",
@@ -73,23 +74,31 @@ def browser() -> Generator[Browser]:
 
 def keep_pictures(site: Path, folder: Path) -> None:
     """Keep a picture of every kind of page in both schemes, on a desktop and on a phone."""
-    folder.mkdir(parents=True, exist_ok=True)
+    from tests.support.tutorial import CHAPTERS
+
+    chapters = {f"chapter-{number}-{name}": f"tutorial/{name}/" for number, name in enumerate(CHAPTERS, 1)}
     with served(site) as address, browser() as chromium:
-        for scheme in ("light", "dark"):
-            for device, width, height in (("desktop", 1280, 900), ("phone", 390, 844)):
-                page = chromium.new_page(
-                    viewport={"width": width, "height": height}, color_scheme="dark" if scheme == "dark" else "light"
-                )
-                for kind, path in KINDS.items():
-                    page.goto(address + path)
-                    page.screenshot(path=folder / f"{kind}-{scheme}-{device}.png", full_page=kind == "front")
-                page.goto(address)
-                if device == "phone":
-                    page.locator("label[for=__search]").first.click()
-                page.locator(".md-search__input").first.press_sequentially("kv_binding")
-                page.wait_for_selector(".md-search-result__item")
-                page.screenshot(path=folder / f"search-{scheme}-{device}.png")
-                page.close()
+        for look, device, page in looks(chromium, folder):
+            for kind, path in {**KINDS, **chapters}.items():
+                page.goto(address + path)
+                page.screenshot(path=folder / f"{kind}-{look}.png", full_page=kind == "front" or kind in chapters)
+            page.goto(address)
+            if device == "phone":
+                page.locator("label[for=__search]").first.click()
+            page.locator(".md-search__input").first.press_sequentially("kv_binding")
+            page.wait_for_selector(".md-search-result__item")
+            page.screenshot(path=folder / f"search-{look}.png")
+
+
+def looks(chromium: Browser, folder: Path) -> Iterator[tuple[str, str, Page]]:
+    """A page of each look, for pictures that go into a folder: its name, its device and the page."""
+    folder.mkdir(parents=True, exist_ok=True)
+    schemes: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+    for scheme in schemes:
+        for device, width, height in (("desktop", 1280, 900), ("phone", 390, 844)):
+            page = chromium.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
+            yield f"{scheme}-{device}", device, page
+            page.close()
 
 
 if __name__ == "__main__":

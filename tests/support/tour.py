@@ -1,6 +1,7 @@
 """The moving picture of the README and the picture of the explorer, made anew: `python -m tests.support.tour`.
 
 Its frames are a wrong letter and what `core check` prints about it, then panels of the explorer over `examples/users`.
+`python -m tests.support.tour FOLDER` keeps pictures of every panel instead, over the workshop of the explorer's tests.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.explorer.browser import PANELS, call, open_panel
 from tests.support.running import RunningDev
-from tests.support.site import browser
+from tests.support.site import browser, looks
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -85,6 +87,28 @@ def explorer_frames(page: Page) -> list[tuple[bytes, int]]:
             return frames
 
 
+def keep_panels(folder: Path) -> None:
+    """Keep a picture of every panel of the explorer in both schemes, on a desktop and on a phone."""
+    workshop = ROOT / "tests" / "explorer" / "workshop"
+    with tempfile.TemporaryDirectory() as state, RunningDev(workshop, Path(state), "--no-reload") as dev:
+        for path in ("/slow-list", "/notes/first", "/fail", "/nowhere"):
+            dev.fetch(path)
+        call(dev, "PUT", "/kv/NOTES/value", {"key": "first", "value": '{"text": "Remember the milk"}'})
+        with browser() as chromium:
+            for look, _, page in looks(chromium, folder):
+                for panel in (*PANELS, "api/read_note", "kv/NOTES/first", "sql/DB/table/jobs", "queues/jobs/send"):
+                    open_panel(page, dev, panel)
+                    if panel == "requests":
+                        page.wait_for_timeout(1000)  # the page listens for events, so its network never rests
+                        page.screenshot(path=folder / f"requests-list-{look}.png")
+                        page.locator(".rows > .row", has_text="/slow-list").first.click()
+                    page.wait_for_timeout(1000)
+                    page.get_by_text(re.compile("Loading …|Reading the code")).wait_for(
+                        state="detached", timeout=120_000
+                    )
+                    page.screenshot(path=folder / f"{panel.replace('/', '-')}-{look}.png")
+
+
 def main() -> None:
     """Write both pictures."""
     from PIL import Image
@@ -111,4 +135,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    keep_panels(Path(sys.argv[1])) if sys.argv[1:] else main()

@@ -18,7 +18,7 @@ ROOT: Final = Path(__file__).parents[2]
 TUTORIAL: Final = ROOT / "docs" / "tutorial"
 EXAMPLES: Final = ROOT / "docs" / "examples"
 CHAPTERS: Final = (
-    "index",
+    "begin",
     "bindings",
     "accounts",
     "queue",

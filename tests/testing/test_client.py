@@ -122,6 +122,29 @@ async def test_it(core_client, core_env, core_ctx, core_clock):
     pytester.runpytest_subprocess(*PLAIN).assert_outcomes(passed=1)
 
 
+def test_pytest_tells_the_fix_for_a_mistake_of_the_test_itself(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+from core import create_app
+from core.testing import Client
+
+async def test_it():
+    response = Client(create_app(), None).get("/")
+    assert response.status == 404
+
+def test_other():
+    assert 1 == 2
+"""
+    )
+    pytester.makeini("[pytest]\nasyncio_mode = auto\nasyncio_default_fixture_loop_scope = function\n")
+    result = pytester.runpytest_subprocess(*PLAIN)
+    result.assert_outcomes(failed=2)
+    result.stdout.fnmatch_lines(
+        ["E * 'coroutine' object has no attribute 'status'", "E * How to fix: A call was not awaited*"]
+    )
+    assert result.stdout.str().count("E       How to fix") == 1  # in CI pytest has all of it in its summary too
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

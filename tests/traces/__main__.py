@@ -1,7 +1,8 @@
 """`python -m tests.traces DIR`: replay a folder of traces and say how many fit. Behind `make traces DIR=…`.
 
 Only `exact` programs bind: they make the count and the exit status. The others are for choosing by, and their
-matches are only told. A program that cannot be run is named and not counted, and the exit status is 1 then. `--strict` compares advisory values and SQLite's offsets too.
+matches are only told. A program that cannot be run is named and not counted, and the exit status is 1 then. `--strict`
+compares advisory values and SQLite's offsets too.
 """
 
 from __future__ import annotations

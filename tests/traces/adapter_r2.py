@@ -46,7 +46,8 @@ class R2Adapter(Adapter):
         return super().arguments(op, args)
 
     def options(self, op: str, given: Any) -> dict[str, Any]:
-        # JavaScript passes over options that it does not know; Python has no such custom (docs/reference/differences.md).
+        # JavaScript passes over options that it does not know; Python has no such custom
+        # (docs/reference/differences.md).
         method = getattr(EmbeddedR2Bucket, {"createMultipartUpload": "create_multipart_upload"}.get(op, op))
         known = inspect.signature(method).parameters
         return {name: value for name, value in super().options(op, given).items() if name in known}

@@ -23,5 +23,6 @@ def test_every_program_that_does_not_fit_is_explained_on_the_page() -> None:
             except NotRunError:
                 misses.add(program["id"])  # what cannot be run is a difference too
     assert misses - named == set()
-    # These two hang on the version of SQLite: a newer one has what an older one has not, and counts its plans otherwise.
+    # These two hang on the version of SQLite: a newer one has what an older one has not, and counts its plans
+    # otherwise.
     assert named - misses <= {"d1-053", "d1-225"}

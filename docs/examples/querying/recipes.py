@@ -1,4 +1,7 @@
-"""Recipes of SQL for D1. `core check` and the mypy plugin prove each statement against the migrations beside this file."""
+"""Recipes of SQL for D1.
+
+`core check` and the mypy plugin prove each statement against the migrations beside this file.
+"""
 
 from __future__ import annotations
 

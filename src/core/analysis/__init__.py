@@ -1,1 +1,1 @@
-"""A program read from its text, and what may be said of it."""
+"""A program read from its text, and the findings about it."""

@@ -1,7 +1,7 @@
 """Annotations read from plain syntax trees: the kind of binding that an attribute asks for.
 
-The twin of `core.mypy_plugin.types`, for programs that no type checker has read. What is not understood has the kind
-`""`, and nothing is said about it.
+The twin of `core.mypy_plugin.types`, for programs that no type checker has read. An annotation that is not understood
+has the kind `""`, and nothing is said about it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from core.config.model import KINDS
 
 __all__ = ["Annotation", "Annotations", "WRAPPERS", "arms"]
 
-# What the framework has a type for; an alias is a Protocol by another name: `Assets` is a `Fetcher`.
+# The kinds that the framework has a type for; an alias is a Protocol by another name: `Assets` is a `Fetcher`.
 _KINDS: Final[Mapping[str, str]] = {
     **{kind.protocol: kind.protocol for kind in KINDS.values() if kind.protocol is not None},
     **{kind.alias: kind.protocol for kind in KINDS.values() if kind.alias and kind.protocol},
@@ -54,19 +54,24 @@ class Annotation:
     not_required: bool = False
     class_var: bool = False
 
+    @property
+    def written(self) -> str:
+        """It as messages show it, with `| None` where None is allowed."""
+        return f"{self.shown} | None" if self.optional else self.shown
+
 
 class Annotations(Classes):
     """The annotations of one program."""
 
     def annotation(self, expression: ast.expr, scope: Scope, *, depth: int = 0) -> Annotation:
         """The possible meanings of an annotation."""
-        nothing = Annotation("", _text(expression))
-        if depth > _DEEPEST:
-            return nothing
         match expression:
+            case _ if depth > _DEEPEST:
+                pass
             case ast.Constant(value=str() as text):
                 parsed = parsed_string(text)
-                return self.annotation(parsed, scope, depth=depth + 1) if parsed is not None else nothing
+                if parsed is not None:
+                    return self.annotation(parsed, scope, depth=depth + 1)
             case ast.BinOp(op=ast.BitOr()):
                 return self._union(list(arms(expression)), scope, depth)
             case ast.Subscript(value=value, slice=inside):
@@ -74,7 +79,8 @@ class Annotations(Classes):
             case ast.Name() | ast.Attribute():
                 return self._named(expression, scope, depth)
             case _:
-                return nothing
+                pass
+        return Annotation("", _text(expression))
 
     def _union(self, members: Sequence[ast.expr], scope: Scope, depth: int) -> Annotation:
         rest = [member for member in members if not _is_none(member)]
@@ -118,7 +124,7 @@ class Annotations(Classes):
         values = [argument.value for argument in arguments if isinstance(argument, ast.Constant)]
         literals = [value for value in values if isinstance(value, str | int | bool)]
         words = ", ".join(f'"{value}"' if isinstance(value, str) else repr(value) for value in literals)
-        # A member of an enum is not JSON; what has one is not judged.
+        # A member of an enum is not JSON; a type that has one is not judged.
         kind = "Literal" if len(values) == len(arguments) else ""
         return Annotation(kind, f"Literal[{words}]", None in values, literals=literals)
 
@@ -162,8 +168,7 @@ class Annotations(Classes):
 
     def shown(self, expression: ast.expr, scope: Scope, depth: int) -> str:
         """Return an annotation as messages show it, with `| None` where None is allowed."""
-        annotation = self.annotation(expression, scope, depth=depth)
-        return f"{annotation.shown} | None" if annotation.optional else annotation.shown
+        return self.annotation(expression, scope, depth=depth).written
 
     def full_name(self, expression: ast.expr, scope: Scope) -> str:
         """The full name of a class with its arguments, to tell whether two annotations are one; nothing if unknown."""
@@ -190,7 +195,7 @@ class Annotations(Classes):
 
 
 def _text(expression: ast.expr) -> str:
-    return ast.unparse(expression)
+    return expression.id if isinstance(expression, ast.Name) else ast.unparse(expression)
 
 
 def arms(expression: ast.expr) -> Iterator[ast.expr]:

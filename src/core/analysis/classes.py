@@ -1,4 +1,6 @@
-"""The classes of a program as plain syntax trees: which class a name is, its bases, its fields, whether it is an Env."""
+"""The classes of a program as plain syntax trees: which class a name is, its bases, its fields,
+whether it is an Env.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ _NOT_IN_INIT: Final = ast.Constant(value=None)
 
 @attrs.frozen
 class ClassRef:
-    """A class of the program. `scope` is where it stands, `body` what is inside it."""
+    """A class of the program. `scope` has its statement, `body` is the scope inside it."""
 
     node: ast.ClassDef = attrs.field(eq=id)
     scope: Scope = attrs.field(eq=False, repr=False)
@@ -97,7 +99,9 @@ class Classes:
         return found
 
     def written_out(self, annotation: ast.expr, scope: Scope) -> tuple[ast.expr, Scope]:
-        """An annotation without quotes and aliases: `"Req"` of `Req = Request[Env]`, and what is inside `Annotated`."""
+        """An annotation without quotes and aliases: `"Req"` of `Req = Request[Env]`,
+        and the first argument of `Annotated`.
+        """
         for _ in range(_DEEPEST):
             match annotation:
                 case ast.Constant(value=str() as text):
@@ -177,7 +181,7 @@ class Classes:
     def is_structured(self, class_: ClassRef) -> bool:
         """Return True if a class is an attrs class, a dataclass or a TypedDict."""
         return any(
-            (name := self._maker(decorator, ancestor.scope)) in _MAKERS or name == "dataclasses.dataclass"
+            (name := self.maker(decorator, ancestor.scope)) in _MAKERS or name == "dataclasses.dataclass"
             for ancestor in self.ancestors(class_)
             for decorator in ancestor.node.decorator_list
         ) or self.is_typed_dict(class_)
@@ -186,7 +190,8 @@ class Classes:
         """Return True if a class is a TypedDict."""
         return bool(self.outside(class_) & {"typing.TypedDict", "typing_extensions.TypedDict"})
 
-    def _maker(self, decorator: ast.expr, scope: Scope) -> str:
+    def maker(self, decorator: ast.expr, scope: Scope) -> str:
+        """The full name of a decorator from outside of the program, called or not; nothing for others."""
         if isinstance(decorator, ast.Call):
             decorator = decorator.func
         resolved = self.modules.resolve(decorator, scope)

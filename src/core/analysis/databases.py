@@ -1,6 +1,6 @@
 """Database expressions in plain syntax trees: the binding each one names, and the statements given to it.
 
-Followed through annotations, `req.env`, names and what objects keep; the rules are in `core.analysis.queries`.
+Followed through annotations, `req.env`, names and the attributes of objects; the rules are in `core.analysis.queries`.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from core.analysis.rows import given_value, row_fields, row_kinds
 from core.analysis.sources import Sources
 from core.analysis.syntax import REQUESTS, Node, SyntaxTrees
 from core.config.model import Binding, Configuration
-from core.sql.analysis import Statement
 from core.sql.parameters import Given
 from core.sql.rows import Kind, RowField, check_value
 from core.sql.schema import Schema, blank_schema, schema_of
+from core.sql.statement import Statement
 
 __all__ = ["Databases"]
 
@@ -75,7 +75,9 @@ class Databases:
                 pass
 
     def value_problem(self, statement: Node) -> Problem[Node] | None:
-        """`name: int = await statement.first("name")`, and the same behind `return`: the column against the annotation."""
+        """`name: int = await statement.first("name")`, and the same behind `return`:
+        the column against the annotation.
+        """
         match statement.node:
             case ast.AnnAssign(annotation=annotation, value=ast.Await(value=call)):
                 pass

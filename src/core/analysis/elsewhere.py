@@ -1,7 +1,7 @@
 """The routes that other modules register a handler on, for a front end that sees one module at a time (`core-params`).
 
-The files that give a handler's name to a route are read as text, with `core.analysis.syntax`, and for `url_for` those that
-mount routers.
+The files that give a handler's name to a route are read as text, with `core.analysis.syntax`, and for `url_for` those
+that mount routers.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ class Elsewhere:
         self._sources = sources
         self._read: dict[tuple[str, str], tuple[SyntaxTrees, Module] | None] = {}
         self._urls: dict[tuple[Path, ...], Urls] = {}
+        self._urls_for: dict[str, Urls] = {}
+        self._around: list[Path] | None = None
 
     def unknown_read(self, parameter: str, handler: str, line: int, path: str, parsed: str) -> str | None:
         """`req.params["idd"]` in the handler of that name at that line of a file, over all its routes."""
@@ -51,19 +53,25 @@ class Elsewhere:
 
     def wrong_url(self, path: str, line: int, column: int) -> tuple[str, int, int] | None:
         """The mistake in the `url_for` at a place of a file, and the place that it is at."""
-        around = sorted(
-            {path, *self._sources.mounting, *(file for files in self._sources.handlers.values() for file, _ in files)}
-        )
-        own = import_roots(self._root, Path(path))
-        roots = [*self._folders, *own, *(root for file in around for root in import_roots(self._root, Path(file)))]
-        key = tuple(dict.fromkeys(root.resolve() for root in roots if root.is_dir()))
-        urls = self._urls.get(key)
+        urls = self._urls_for.get(path)
         if urls is None:
-            modules = Modules(key)
-            urls = self._urls[key] = Urls(SyntaxTrees(modules, Reader(modules)), self._sources, self._root)
+            urls = self._urls_for[path] = self._make_urls(path)
         module = urls.modules.add(Path(path))
         found = urls.at(module, line, column) if module is not None else None
         return (found[0], found[1].lineno, found[1].col_offset) if found is not None else None
+
+    def _make_urls(self, path: str) -> Urls:
+        """The paths of handlers as a file sees them: those of another file that imports start from the same folders."""
+        if self._around is None:
+            handlers = (file for files in self._sources.handlers.values() for file, _ in files)
+            around = sorted({*self._sources.mounting, *handlers})
+            self._around = [root for file in around for root in import_roots(self._root, Path(file))]
+        roots = [*self._folders, *import_roots(self._root, Path(path)), *self._around]
+        key = tuple(dict.fromkeys(root.resolve() for root in dict.fromkeys(roots) if root.is_dir()))
+        if key not in self._urls:
+            modules = Modules(key)
+            self._urls[key] = Urls(SyntaxTrees(modules, Reader(modules)), self._sources, self._root)
+        return self._urls[key]
 
     def _files(self, handler: str, path: str) -> list[Path]:
         return sorted(Path(file) for file in self._sources.files_of(handler, path))

@@ -11,7 +11,7 @@ __all__ = ["entry_file", "import_roots", "python_files"]
 
 
 def entry_file(configuration: Configuration) -> tuple[Path | None, Finding | None]:
-    """The Python file that `main` names, or what is wrong with it."""
+    """The Python file that `main` names, or the mistake in that name."""
     main = configuration.worker.main
     path = configuration.directory.resolve() / main if main is not None else None
     if path is None or path.suffix != ".py":

@@ -1,15 +1,15 @@
 """An Env against the environments of a configuration file, in both directions (`core-env`).
 
 Plain functions over plain values. The mypy plugin and `core check` read Env classes, each in its own way, and ask here;
-so both say the same thing at the same place. Nothing is a finding that is not proven: a front end passes as unknown what
-it does not understand, and unknown is never reported.
+so both say the same thing at the same place. Nothing is a finding that is not proven: a front end passes as unknown
+everything that it does not understand, and unknown is never reported.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from core.analysis.extensions import declared, protocol_of
 from core.analysis.findings import Finding, Location
@@ -17,6 +17,9 @@ from core.analysis.variables import UNKNOWN, JsonType, inside_problem
 from core.analysis.wording import annotation_for, in_file, json_type, listed, required_secret, variable, with_article
 from core.config.model import KINDS, Binding, Configuration, DurableObjectTable
 from core.values import frozen
+
+if TYPE_CHECKING:
+    from core.sql.schema import Schema
 
 __all__ = [
     "ANYTHING",
@@ -28,6 +31,7 @@ __all__ = [
     "declared_bindings",
     "declares_bindings",
     "deployed",
+    "migration_problems",
 ]
 
 Scalar: TypeAlias = str | int | bool | None
@@ -43,8 +47,8 @@ class EnvAttribute:
     front end does not understand, which fits everything. `shown` is the annotation for messages, without `None`.
     `arguments` are the full names of its type arguments; `literals` the values of a `Literal`. `optional` says that the
     binding may be absent: the annotation allows None, or there is a default. `converted`: a converter of its own.
-    `inherited`: a base class that is an Env itself has it, and it is reported there. `json` is what a list, a dict or a
-    table has inside.
+    `inherited`: a base class that is an Env itself has it, and it is reported there. `json` is the type inside a list,
+    a dict or a table.
     """
 
     name: str
@@ -62,7 +66,10 @@ class EnvAttribute:
 
 @frozen
 class EnvShape:
-    """An Env class, as a front end reads it. `partial`: another Env derives from it, so it need not have every binding."""
+    """An Env class, as a front end reads it.
+
+    `partial`: another Env derives from it, so it need not have every binding.
+    """
 
     name: str
     location: Location
@@ -113,6 +120,23 @@ def check_env(
     return findings
 
 
+def migration_problems(
+    shape: EnvShape, configurations: Sequence[Configuration], schema: Callable[[Configuration, Binding], Schema]
+) -> Iterator[tuple[Location, str]]:
+    """The migrations that fail, each at the attribute of Env that has the database."""
+    for attribute in shape.attributes:
+        if attribute.kind != "D1Database" or attribute.inherited:
+            continue
+        for configuration in configurations:
+            binding = configuration.bindings.get(attribute.name)
+            if binding is not None and binding.kind == "d1":
+                from core.sql.catalog import problem_text
+
+                for problem in schema(configuration, binding).problems:
+                    text = problem_text(problem, configuration.directory)
+                    yield attribute.location, f"{shape.name}.{attribute.attribute}: {text}"
+
+
 def contradicted(shape: EnvShape, attribute: EnvAttribute, configurations: Sequence[Configuration]) -> bool:
     """Return True if an attribute has a binding of another kind than its annotation says."""
     return any(
@@ -123,7 +147,9 @@ def contradicted(shape: EnvShape, attribute: EnvAttribute, configurations: Seque
 
 
 def deployed(configurations: Sequence[Configuration]) -> list[Configuration]:
-    """The environments that are meant to run: a top level without any binding only holds what others inherit."""
+    """The environments that are meant to run: a top level without any binding only holds settings
+    that others inherit.
+    """
     named = [c for c in configurations if c.environment is not None]
     if not any(_declares(c) for c in named):
         return list(configurations)
@@ -182,14 +208,19 @@ def _compare(shape: EnvShape, configuration: Configuration, entry_names: frozens
 
 
 def declared_bindings(configuration: Configuration) -> Mapping[str, Binding]:
-    """The bindings that count. Where `[secrets]` names the secrets, what else lies in `.dev.vars` is this machine's."""
+    """The bindings that count.
+
+    Where `[secrets]` names the secrets, the other names in `.dev.vars` are this machine's.
+    """
     if configuration.worker.secrets is None:
         return configuration.bindings
     return {name: b for name, b in configuration.bindings.items() if b.kind != "secret" or b.table}
 
 
 def _wanted(binding: Binding) -> bool:
-    """Return True if an Env must have an attribute for it: what has a type here, and is not only on this machine."""
+    """Return True if an Env must have an attribute for it:
+    a binding with a type here that is not only on this machine.
+    """
     if binding.kind == "secret":
         return binding.table != ""
     return binding.kind == "var" or protocol_of(binding) is not None

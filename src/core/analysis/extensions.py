@@ -26,9 +26,9 @@ _GROUP: Final = "core.extensions"
 class Declared(NamedTuple):
     """Everything that is declared.
 
-    `middleware` is by every full name, `named` the functions that take a binding's name. `kinds` are the kinds of bindings
-    that a package has a type for, with the full name of the type; `types` every name of such a type, with that full name.
-    `problems` say what could not be loaded, and `sources` what was read, for digests.
+    `middleware` is by every full name, `named` the functions that take a binding's name. `kinds` are the kinds of
+    bindings that a package has a type for, with the full name of the type; `types` every name of such a type, with that
+    full name. `problems` name those that could not be loaded, and `sources` the files read, for digests.
     """
 
     middleware: Mapping[str, DeclaredMiddleware]
@@ -41,7 +41,7 @@ class Declared(NamedTuple):
 
 @lru_cache(1)
 def declared() -> Declared:
-    """Return what the framework declares, and every package that this Python finds. Raises nothing."""
+    """Return the declarations of the framework and of every package that this Python finds. Raises nothing."""
     extensions: list[Extension] = [EXTENSION]
     problems: list[str] = []
     sources: list[str] = []
@@ -73,7 +73,9 @@ def declared() -> Declared:
 
 
 def protocol_of(binding: Binding) -> str | None:
-    """The Protocol that an attribute for a binding is of, by the framework or by a package; None where there is none."""
+    """The Protocol that an attribute for a binding is of, by the framework or by a package;
+    None where there is none.
+    """
     return binding.protocol or declared().kinds.get(binding.kind)
 
 

@@ -47,14 +47,18 @@ class Finding:
 
 
 def sort_findings(findings: Iterable[Finding]) -> list[Finding]:
-    """Without repetitions, by file, line, column, code and text."""
-    return sorted(set(findings), key=lambda f: (f.file, f.line, f.column, f.code, f.message))
+    """By file, line, column, code and text; a message stands once on a line, at its first column."""
+    ordered = sorted(set(findings), key=lambda f: (f.file, f.line, f.column, f.code, f.message, f.environment or ""))
+    once: dict[object, Finding] = {}
+    for finding in ordered:
+        once.setdefault(attrs.evolve(finding, column=0), finding)
+    return [*once.values()]
 
 
 def level_of(code: Code, configurations: Sequence[Configuration], file: str = "") -> str:
     """The level that `[core.checks]` gives a code in a file, or in the whole project: `off`, `warning` or `error`.
 
-    A table of a path that the file is at or below, or of a pattern that it matches, says more than what holds for the
+    A table of a path that the file is at or below, or of a pattern that it matches, says more than the setting of the
     project; of several such tables the last that names the code counts. Paths start from the configuration file.
     """
     checks: Mapping[str, str | Mapping[str, str]] = configurations[0].worker.core.checks if configurations else {}
@@ -67,7 +71,7 @@ def level_of(code: Code, configurations: Sequence[Configuration], file: str = ""
 
 
 def is_wanted(code: Code, configurations: Sequence[Configuration]) -> bool:
-    """Return whether a code is on anywhere in the project, so that what is costly to find has to be looked for."""
+    """Return True if a code is on anywhere in the project, so that a costly search for it is needed."""
     checks: Mapping[str, str | Mapping[str, str]] = configurations[0].worker.core.checks if configurations else {}
     levels = [table.get(code, "off") for table in checks.values() if not isinstance(table, str)]
     return any(level != "off" for level in (level_of(code, configurations), *levels))

@@ -1,8 +1,8 @@
 """The interface through which the rules read a program, and the values that pass it.
 
 Two front ends implement it: mypy's nodes (`core.mypy_plugin.index`) and plain syntax trees (`core.analysis.syntax`).
-`NodeT` is an expression or a function of a front end; the rules only hand it back. A front end answers None (or nothing)
-where it does not know something for certain, and then nothing is reported.
+`NodeT` is an expression or a function of a front end; the rules only hand it back. A front end answers None (or
+nothing) where it does not know something for certain, and then nothing is reported.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from core.analysis.routes import METHODS
 from core.config.checks import Code
 
 if TYPE_CHECKING:
-    from core.sql.analysis import Statement
     from core.sql.parameters import Given
     from core.sql.rows import Kind, RowField
+    from core.sql.statement import Statement
 
 __all__ = [
     "Calls",
@@ -58,8 +58,9 @@ class MethodCall(NamedTuple, Generic[NodeT]):
 class Registration(Generic[NodeT]):
     """A call that registers something on a router: `router.method(*arguments)`.
 
-    `router` identifies the router within its module, `where` is the way to the call through the blocks of the module, so
-    that of two calls it can be told whether one always runs before the other. `starred`: arguments are not all known.
+    `router` identifies the router within its module, `where` is the way to the call through the blocks of the module,
+    so that of two calls it can be told whether one always runs before the other. `starred`: arguments are not all
+    known.
     """
 
     call: NodeT
@@ -126,7 +127,7 @@ class FrontEnd(Names[NodeT], Protocol[NodeT]):
 
 
 class Calls(Protocol[NodeT]):
-    """The questions that lead from a call to what it is called on."""
+    """The questions that lead from a call to its receiver."""
 
     def value_of(self, node: NodeT, /) -> NodeT | None:
         """As in `Names`."""

@@ -1,6 +1,6 @@
 """An Env class from a configuration: a new file, or the parts that are missing in one that people have written.
 
-What people wrote stays as it is: payloads of queues, secrets, further attributes, comments, the order. Only what the
+Hand-written lines stay as they are: payloads of queues, secrets, further attributes, comments, the order. Only what the
 configuration contradicts is changed: an attribute of the wrong kind, and one of a binding that is gone.
 """
 
@@ -9,13 +9,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from keyword import iskeyword
-from typing import Final, cast
+from typing import Final
 
 import attrs
 
 import core
 from core.analysis.envs import EnvShape, contradicted, declared_bindings, deployed
 from core.analysis.imports import with_attrs
+from core.analysis.wording import variable_type
 from core.bindings.kinds import KINDS, PROTOCOLS
 from core.config.model import Binding, Configuration
 
@@ -23,6 +24,7 @@ __all__ = [
     "Wanted",
     "cut",
     "first_with_default",
+    "is_keyword_only",
     "last_attribute",
     "new_env",
     "update_env",
@@ -67,7 +69,8 @@ class Wanted:
 def wanted_attributes(configurations: Sequence[Configuration], taken: Iterable[str] = ()) -> list[Wanted]:
     """The attributes of an Env for all given environments: optional where one of them lacks the binding.
 
-    `taken` are names that attributes of the class have already. Kinds that the framework has no type for, and secrets that only this machine has, are left out.
+    `taken` are names that attributes of the class have already. Kinds that the framework has no type for, and secrets
+    that only this machine has, are left out.
     """
     environments = deployed(configurations)
     found: dict[str, list[Binding]] = {}
@@ -114,26 +117,7 @@ def _annotation(binding: Binding) -> str:
         return "Queue[object]"
     if binding.kind != "var":
         return _type(binding) or "object"
-    return _variable(binding.entry)
-
-
-def _variable(value: object) -> str:
-    match value:
-        case bool():
-            return "bool"
-        case int():
-            return "int"
-        case float():
-            return "float"
-        case list():
-            kinds = {_variable(item) for item in cast("list[object]", value)}
-            return f"list[{kinds.pop()}]" if len(kinds) == 1 else "list[object]"
-        case dict():
-            return "dict[str, object]"
-        case None:
-            return "object"
-        case _:
-            return "str"
+    return variable_type(binding.entry)
 
 
 # A new file ---------------------------------------------------------------------------------------------------------
@@ -194,7 +178,7 @@ def update_env(source: str, shape: EnvShape, configurations: Sequence[Configurat
         item = wanted.get(attribute.name)
         start, end = statement.lineno - 1, statement.end_lineno or statement.lineno
         if item is None:
-            # A binding that is gone. What may be a secret, or has a default, is for its author to decide.
+            # A binding that is gone. An attribute that may be a secret, or has a default, is for its author to decide.
             if attribute.kind in _GENERATED and not attribute.optional:
                 edits.append((start, end, []))
         elif contradicted(shape, attribute, configurations):
@@ -269,7 +253,7 @@ def _end(class_: ast.ClassDef, statement: ast.AnnAssign) -> int:
 
 
 def _with_remarks(class_: ast.ClassDef, statement: ast.AnnAssign, lines: Sequence[str]) -> tuple[int, int]:
-    """The lines of an attribute with what is said about it: the text below it, and the comments above it.
+    """The lines of an attribute with its docstring below and the comments above it.
 
     A comment above several attributes in a row is about all of them, and stays.
     """
@@ -308,6 +292,11 @@ def last_attribute(class_: ast.ClassDef) -> int:
     return first.lineno - 1
 
 
+def is_keyword_only(class_: ast.ClassDef) -> bool:
+    """Return True if a decorator of the class has the option `kw_only`."""
+    return any(keyword.arg == "kw_only" for d in class_.decorator_list for keyword in getattr(d, "keywords", ()))
+
+
 def written_indent(class_: ast.ClassDef, lines: Sequence[str]) -> int:
     """The number of blanks that the statements of a class begin with."""
     first = class_.body[0]
@@ -339,7 +328,7 @@ def _with_docstring(text: str, class_: ast.ClassDef) -> str:
 
 
 def _with_imports(text: str, types: set[str]) -> str:
-    """The text with what is needed of the framework imported: in an import that is there, or in one of its own."""
+    """The text with the framework's names that it needs imported: in an import that is there, or in one of its own."""
     tree = ast.parse(text)
     bound = {
         alias.asname or alias.name

@@ -33,12 +33,13 @@ class Memory:
     def module(
         self, path: Path, read: Callable[[Path], tuple[Module | None, Problems]]
     ) -> tuple[Module | None, Problems]:
-        """Return the module in a file and what is wrong with its text, read again where the file has changed."""
+        """Return the module in a file and the mistakes of its text, read again where the file has changed."""
         try:
             stat = path.stat()
         except OSError:
             return read(path)
-        state = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
+        # Both times: a tool that copies files may keep the time of their content, as `cp -p` does.
+        state = (stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size, stat.st_ino)
         known = self._modules.get(path)
         if known is None or known[0] != state:
             known = self._modules[path] = (state, *read(path))
@@ -55,7 +56,9 @@ class Memory:
 
 
 def _depends_on(rules: ModuleRules, module: Module, registered: Sequence[Registered]) -> tuple[Hashable, ...]:
-    """The texts that the findings of a module come from, and what other modules decide about its routers and handlers."""
+    """The texts that the findings of a module come from, and the facts of other modules about its routers
+    and handlers.
+    """
     trees = rules.trees
     # Modules and classes themselves, not their names: one that was read again is another one.
     texts = tuple(trees.modules.reachable([module]))

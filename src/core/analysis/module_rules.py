@@ -1,4 +1,4 @@
-"""The rules that look at one module of a program after the other: its registrations, its functions, what it calls.
+"""The rules that look at one module of a program after the other: its registrations, functions and calls.
 
 The findings of a module are kept by `core.analysis.memory` for as long as nothing changes that they depend on.
 """
@@ -9,6 +9,7 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
+from core.analysis.awaits import awaits_problem, sent_problems
 from core.analysis.classes import ClassRef, class_at
 from core.analysis.databases import Databases
 from core.analysis.envs import EnvShape
@@ -17,8 +18,10 @@ from core.analysis.front_end import Problem
 from core.analysis.modules import External, Module, Scope
 from core.analysis.nodes import annotation_at, parents_of, request_parameter, scopes_in
 from core.analysis.problems import binding_problem, queue_problem, wrong_env
+from core.analysis.receivers import Receivers
 from core.analysis.registrations import bindings_of, misplaced, path_of, registration_problems, unknown_read
 from core.analysis.rows import row_fields
+from core.analysis.shapes import call_problem, class_problems, import_problems, name_problem, shape_problems
 from core.analysis.sources import Sources
 from core.analysis.stubs import stub_problem
 from core.analysis.syntax import Node, Registered, SyntaxTrees
@@ -48,6 +51,7 @@ class ModuleRules:
     ) -> None:
         self.trees = trees
         self.databases = databases
+        self.receivers: Receivers = Receivers(databases)
         self.sources = sources
         self.shape = shape
         self._found: list[Finding] = []
@@ -63,20 +67,35 @@ class ModuleRules:
             self._report(Problem("core-order", message, registered[number].call))
         for number, message in unreachable(self.trees, registered).items():
             self._report(Problem("core-route", message, registered[number].call))
+        for problem in import_problems(module):
+            self._report(problem)
         for scope in scopes_in(module.scope):
             if isinstance(scope.node, ast.FunctionDef | ast.AsyncFunctionDef):
                 self._check_parameters(scope)
-                for node in parents_of(scope):
+                for node in _checked_in(scope):
                     self._check_node(Node(node, scope))
+            elif isinstance(scope.node, ast.ClassDef) and scope.parent is not None:
+                for problem in class_problems(self.receivers, ClassRef(scope.node, scope.parent)):
+                    self._report(problem)
+            else:
+                for node in _checked_in(scope):
+                    self._report(name_problem(self.receivers, Node(node, scope)))
         self._found += worker_findings(self.trees.modules, [module])
         return Looked(self._found, self._paths, self.databases.compared - compared)
 
     def _check_node(self, node: Node) -> None:
+        """One of the nodes of `_checked_in`."""
         if isinstance(node.node, ast.Call):
-            for problem in self.databases.problems(node):
+            for problem in (*self.databases.problems(node), *sent_problems(self.receivers, node)):
                 self._report(problem)
+            self._report(call_problem(self.receivers, node))
+            self._report(awaits_problem(self.receivers, node))
         elif isinstance(node.node, ast.Attribute):
             self._report(stub_problem(self.databases, node))
+            self._report(name_problem(self.receivers, node))
+            self._report(awaits_problem(self.receivers, node))
+        elif isinstance(node.node, ast.Subscript):
+            self._report(awaits_problem(self.receivers, node))
         elif isinstance(node.node, ast.AnnAssign | ast.Return):
             self._report(self.databases.value_problem(node))
 
@@ -85,7 +104,7 @@ class ModuleRules:
         self._found.append(Finding(code, message, str(module.path), node.lineno, node.col_offset + 1))
 
     def _report(self, problem: Problem[Node] | None) -> None:
-        """Note what a rule has found."""
+        """Add the finding of a rule."""
         if problem is not None and isinstance(problem.node.node, ast.expr | ast.stmt):
             self._add(problem.code, problem.message, problem.node.scope.module, problem.node.node)
 
@@ -106,7 +125,7 @@ class ModuleRules:
             self._report(problem)
         for node, message in mounts_nothing(self.trees, registration).items():
             self._report(Problem("core-route", message, node))
-        for problem in user_problems(self.trees, registration):
+        for problem in (*user_problems(self.trees, registration), *shape_problems(self.receivers, registration)):
             self._report(problem)
         self._paths += registration.is_route and path_of(self.trees, registration) is not None
 
@@ -214,3 +233,15 @@ class ModuleRules:
                 return request == name
             case _:
                 return False
+
+
+def _checked_in(scope: Scope) -> Sequence[ast.expr | ast.stmt]:
+    """The nodes of a function that rules look at: calls, attributes, items, and values that are declared."""
+    found = scope.module.checked.get(scope.node)
+    if found is None:
+        found = scope.module.checked[scope.node] = [
+            node
+            for node in parents_of(scope)
+            if isinstance(node, ast.Call | ast.Attribute | ast.AnnAssign | ast.Return | ast.Subscript)
+        ]
+    return found

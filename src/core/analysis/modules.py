@@ -1,8 +1,8 @@
-"""The modules of a program as text: which files they are, what their names stand for, what is constant.
+"""The modules of a program as text: its files, the meaning of their names, and their constants.
 
 Read with `ast` alone; nothing of the program runs. A name is followed through imports, aliases and modules as far as
-it can be told for certain: what is assigned twice, computed or shadowed is not known, and None says so. One file, since
-following a name needs both what binds it and where its module is.
+it is certain: a name that is assigned twice, computed or shadowed is not known, and None says so. One file, since
+following a name needs both its assignment and the place of its module.
 """
 
 from __future__ import annotations
@@ -79,6 +79,10 @@ class Module:
     scope: Scope = attrs.field(init=False)
     parents: dict[ast.AST, dict[ast.AST, ast.AST]] = attrs.field(factory=dict[ast.AST, "dict[ast.AST, ast.AST]"])
     """The nodes of each function and the parents of them, as far as somebody asked: `core.analysis.nodes`."""
+    checked: dict[ast.AST, list[ast.expr | ast.stmt]] = attrs.field(factory=dict[ast.AST, "list[ast.expr | ast.stmt]"])
+    """The nodes of each function that rules look at: `core.analysis.module_rules`."""
+    uses: list[tuple[ast.expr | ast.stmt, Scope, bool]] | None = None
+    """Everything that a worker may not have, its scope, and True in an async function: `core.analysis.worker`."""
 
     @property
     def package(self) -> str:
@@ -117,7 +121,7 @@ class ModuleReference:
 
 Resolved: TypeAlias = External | Local | ModuleReference
 Problems: TypeAlias = list[tuple[Path, int, str]]
-"""Files that cannot be read, the line, and what is wrong."""
+"""Files that cannot be read, with the line and the mistake."""
 Remembered: TypeAlias = Callable[
     [Path, Callable[[Path], tuple[Module | None, Problems]]], tuple[Module | None, Problems]
 ]
@@ -133,6 +137,8 @@ class Modules:
         self._remembered = remembered
         self._by_path: dict[Path, Module | None] = {}
         self._by_name: dict[str, Module | None] = {}
+        self._files: dict[str, Path | None] = {}
+        self._resolved: dict[tuple[ast.expr, Scope], Resolved | None] = {}
 
     # -- files
 
@@ -169,6 +175,11 @@ class Modules:
 
     def file_of(self, name: str) -> Path | None:
         """The file of the module of that name, if it is part of the program."""
+        if name not in self._files:
+            self._files[name] = self._file_of(name)
+        return self._files[name]
+
+    def _file_of(self, name: str) -> Path | None:
         relative = Path(*name.split("."))
         for root in self.roots:
             for path in (root / relative / "__init__.py", (root / relative).with_suffix(".py")):
@@ -211,8 +222,14 @@ class Modules:
     # -- names
 
     def resolve(self, expression: ast.expr, scope: Scope) -> Resolved | None:
-        """Return the object behind a dotted name, through imports and aliases; None if it is unknown."""
-        return self._resolve(expression, scope, 0)
+        """Return the object behind a dotted name, through imports and aliases; None if it is unknown.
+
+        Kept, since several rules ask about one expression.
+        """
+        key = expression, scope
+        if key not in self._resolved:
+            self._resolved[key] = self._resolve(expression, scope, 0)
+        return self._resolved[key]
 
     def _resolve(self, expression: ast.expr, scope: Scope, steps: int) -> Resolved | None:
         if steps > _STEPS:
@@ -253,9 +270,11 @@ class Modules:
         return External(f"builtins.{name}") if name in _BUILTINS else None
 
     def _in_scope(self, name: str, scope: Scope, steps: int) -> Resolved | None:
+        if steps > _STEPS:
+            return None  # a module that imports a name from itself
         definitions = scope.names.get(name, [])
         imports = [definition for definition in definitions if definition.alias is not None]
-        # `if TYPE_CHECKING` and `try` give a name twice: what all of them import is what it is.
+        # `if TYPE_CHECKING` and `try` bind a name twice: it counts where all of them import the same.
         definition = imports[0] if imports and len(imports) == len(definitions) else None
         if definition is None:
             if len(definitions) != 1:
@@ -292,7 +311,7 @@ class Modules:
     # -- values
 
     def value(self, expression: ast.expr, scope: Scope) -> tuple[ast.expr, Scope]:
-        """An expression, or what the variable that it names was assigned, once, wherever that is."""
+        """An expression, or the value that the variable it names was assigned once, wherever that is."""
         for _ in range(_STEPS):
             if not isinstance(expression, ast.Name | ast.Attribute):
                 break
@@ -320,7 +339,7 @@ class Modules:
                 return None
 
     def _part(self, part: ast.expr, scope: Scope) -> str | None:
-        """The text of one part of an f-string: what is between braces, or around them."""
+        """The text of one part of an f-string: between braces, or around them."""
         if isinstance(part, ast.FormattedValue):
             return self.string(part.value, scope) if part.conversion == -1 and part.format_spec is None else None
         return self.string(part, scope)
@@ -401,7 +420,7 @@ class _Collector:
             case ast.Global() | ast.Nonlocal():
                 for name in node.names:
                     self.bind(name, Definition(node, known=False))
-                    # What is changed from inside a function is not constant outside of it either.
+                    # A name that a function changes is not constant outside of it either.
                     outer = self.scope.parent
                     while outer is not None:
                         outer.names.setdefault(name, []).append(Definition(node, known=False))
@@ -448,7 +467,7 @@ _LEAVES: Final = frozenset(["ctx", "op", "ops", "kind", "id", "attr", "name", "t
 def children_of(node: ast.AST) -> Iterator[ast.AST]:
     """Yield the nodes directly inside another, as `ast.iter_child_nodes` does, without operators and contexts.
 
-    It is most of what looking at a program takes, and twice as fast.
+    It is most of the time that a program takes, and twice as fast.
     """
     kind = type(node)
     fields = _CHILDREN.get(kind)

@@ -18,7 +18,9 @@ __all__ = [
     "binding_problem",
     "handler_not_last",
     "handler_parameters",
+    "in_response",
     "names_nothing",
+    "next_alone",
     "no_class",
     "no_env",
     "not_bindings",
@@ -30,7 +32,10 @@ __all__ = [
 
 
 def names_nothing(option: str, name: str, classes: Iterable[str]) -> str:
-    """A name of an Env in the options that no class has (`core-env`). `option` is for example `mypy.ini [core-mypy] env`."""
+    """A name of an Env in the options that no class has (`core-env`).
+
+    `option` is for example `mypy.ini [core-mypy] env`.
+    """
     near = get_close_matches(name, sorted(classes), n=1)
     hint = f"Did you mean {near[0]}?" if near else "Write the full name of a class, or take it out"
     return f"{option} names {name}, and no class is called that. {hint}"
@@ -62,7 +67,8 @@ def no_env(configurations: Sequence[Configuration]) -> str | None:
 
 
 def binding_problem(call: str, name: str, shape: EnvShape, *, expected: str = "KVNamespace") -> str | None:
-    """A binding named by a literal, `rate_limit(kv_binding="SESSIONS")`, against the Env it will run with (`core-binding`).
+    """A binding named by a literal, `rate_limit(kv_binding="SESSIONS")`,
+    against the Env it will run with (`core-binding`).
 
     `call` is how the argument is written, for example `rate_limit(kv_binding="SESSIONS")`.
     """
@@ -81,7 +87,10 @@ def binding_problem(call: str, name: str, shape: EnvShape, *, expected: str = "K
 
 
 def unknown_parameter(name: str, path: str, known: Sequence[str], read: str) -> str:
-    """`req.params["idd"]` in a handler of `/users/:id` (`core-params`). `read` is how it is read, as messages show it."""
+    """`req.params["idd"]` in a handler of `/users/:id` (`core-params`).
+
+    `read` is how it is read, as messages show it.
+    """
     near = get_close_matches(name, known, n=1)
     if near:
         hint = f"Did you mean {near[0]}?"
@@ -105,13 +114,16 @@ def handler_parameters(handler: str, wanted: Sequence[str], path: str, known: Se
 
 
 def handler_not_last(handler: str, call: str) -> str:
-    """A handler `(req, res)` before others in one registration (`core-params`). `call` is for example `get("/users")`."""
-    return f"{handler} is a handler (req, res) and ends the chain, so what follows it in {call} never runs. Put it last"
+    """A handler `(req, res)` before others in one registration (`core-params`).
+
+    `call` is for example `get("/users")`.
+    """
+    return f"{handler} is a handler (req, res) and ends the chain, so everything after it in {call} never runs. Put it last"
 
 
 def answers_first(middleware: str, call: str) -> str:
     """A middleware that is declared to answer every request, before others in one registration (`core-params`)."""
-    return f"{middleware} answers every request, so what follows it in {call} never runs. Put it last"
+    return f"{middleware} answers every request, so everything after it in {call} never runs. Put it last"
 
 
 def order_problem(early: str, late: str, reason: str) -> str:
@@ -122,7 +134,8 @@ def order_problem(early: str, late: str, reason: str) -> str:
 def queue_problem(
     queue: str, message: tuple[str, str] | None, shape: EnvShape | None, configurations: Sequence[Configuration]
 ) -> str | None:
-    """A consumer `@app.queue("jobs")` over `MessageBatch[T]`, against what is sent and declared (`core-queue`).
+    """A consumer `@app.queue("jobs")` over `MessageBatch[T]`,
+    against the messages sent and the consumers declared (`core-queue`).
 
     `message` is T: its full name and how to show it; None when it is not known.
     """
@@ -162,3 +175,13 @@ def queue_problem(
 def wrong_env(call: str, handler: str, given: str, env: str) -> str:
     """A consumer or a handler of a trigger over another Env than its app's (`core-queue`, `core-env`)."""
     return f"{call}: {handler} takes env: {given}, but the app has {env}. Write env: {env}"
+
+
+def next_alone(name: str) -> str:
+    """`next()` as a statement by itself."""
+    return f"{name}() is not awaited, so nothing after this middleware runs. Write `await {name}()`"
+
+
+def in_response(name: str) -> str:
+    """`res.json({"v": kv.get("a")})`. `name` is that of the method called, or of the variable."""
+    return f"{name} in the response is a call that was not awaited. Write `await` before it"

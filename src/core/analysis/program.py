@@ -1,10 +1,10 @@
-"""A whole program against its configuration, read from its text: what `core check` finds.
+"""A whole program against its configuration, read from its text: the findings of `core check`.
 
 Starts from the file that `main` names and follows its imports. Env classes, routers, routes, consumers and SQL are
-found here; what is wrong with them is decided where the mypy plugin asks too: `check.py`, `routes.py`, `sql.py`.
-Nothing of the program runs, and nothing is said about what is not understood.
+found here; their mistakes are decided where the mypy plugin asks too: `check.py`, `routes.py`, `sql.py`.
+Nothing of the program runs, and nothing is reported about code that is not understood.
 
-One file, since one walk over the program gathers what all the rules ask for.
+One file, since one walk over the program gathers the facts of all the rules.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import attrs
 from core.analysis.classes import ClassRef
 from core.analysis.databases import Databases
 from core.analysis.entry import entry_file, import_roots, python_files
-from core.analysis.envs import ANYTHING, EnvShape, check_env, declares_bindings
+from core.analysis.envs import ANYTHING, EnvShape, check_env, declares_bindings, migration_problems
 from core.analysis.extensions import declared
 from core.analysis.findings import Finding, level_of, sort_findings
 from core.analysis.front_end import Problem
@@ -47,7 +47,6 @@ from core.analysis.urls import Urls
 from core.analysis.worker import worker_findings
 from core.config.checks import Code
 from core.config.model import Configuration
-from core.sql.catalog import problem_text
 
 __all__ = ["Options", "Proof", "check_program", "find_env", "find_rows", "prove"]
 
@@ -92,9 +91,10 @@ class Proof:
 def prove(
     configurations: Sequence[Configuration], options: Options | None = None, memory: Memory | None = None
 ) -> Proof:
-    """Everything that is wrong between a program and the given environments of its configuration, and what was looked at.
+    """Everything that is wrong between a program and the given environments of its configuration,
+    and the files that were read.
 
-    With the `memory` of an earlier look, only modules are looked at whose text, or what they depend on, has changed.
+    With the `memory` of an earlier look, only modules are analysed whose text, or whose dependencies, have changed.
     """
     program = _Program(configurations, options or Options(), memory)
     return Proof(program.findings(), program.names, program.paths, program.statements)
@@ -184,7 +184,9 @@ class _Program:
         return list(self.levelled(finding for finding in sort_findings(self.found) if not _ignored(finding)))
 
     def _whole(self) -> str:
-        """Everything that the findings of every module depend on, as a string: the configuration, the migrations, and facts of all the texts."""
+        """Everything that the findings of every module depend on, as a string: the configuration, the migrations,
+        and facts of all the texts.
+        """
         folders = {
             configuration.migrations_directory(binding.entry)
             for configuration in self.configurations
@@ -198,7 +200,7 @@ class _Program:
             for stat in (path.stat(),)
         ]
         texts = self.sources
-        facts = [sorted(texts.bases), sorted(texts.prefixes), texts.complete, sorted(texts.tables)]
+        facts = [sorted(texts.bases), sorted(texts.prefixes), texts.complete, texts.computed, sorted(texts.tables)]
         return repr((self.configurations, self.options, sorted(self.reader.named or ()), migrations, facts))
 
     def levelled(self, findings: Iterable[Finding]) -> Iterator[Finding]:
@@ -217,7 +219,7 @@ class _Program:
         self.found.append(Finding(code, message, str(module.path), node.lineno, node.col_offset + 1))
 
     def report(self, problem: Problem[Node] | None) -> None:
-        """Note what a rule has found."""
+        """Add the finding of a rule."""
         if problem is not None and isinstance(problem.node.node, ast.expr | ast.stmt):
             self.add(problem.code, problem.message, problem.node.scope.module, problem.node.node)
 
@@ -355,18 +357,8 @@ class _Program:
         return not_bindings(f"{self.trees.shown(Node(function, scope))}({class_.node.name})", class_.node.name)
 
     def _check_migrations(self, shape: EnvShape) -> None:
-        """A migration that fails is told where the database stands on the Env."""
-        for attribute in shape.attributes:
-            if attribute.kind != "D1Database" or attribute.inherited:
-                continue
-            for configuration in self.configurations:
-                binding = configuration.bindings.get(attribute.name)
-                if binding is None or binding.kind != "d1":
-                    continue
-                for problem in self.databases.schema(configuration, binding).problems:
-                    text = f"{shape.name}.{attribute.attribute}: {problem_text(problem, configuration.directory)}"
-                    place = attribute.location
-                    self.found.append(Finding("core-sql", text, place.file, place.line, place.column))
+        for place, text in migration_problems(shape, self.configurations, self.databases.schema):
+            self.found.append(Finding("core-sql", text, place.file, place.line, place.column))
 
     def _shape(self, class_: ClassRef) -> EnvShape:
         partial = self.reader.named is None and (not self.sources.complete or class_.node.name in self.sources.bases)

@@ -1,4 +1,5 @@
-"""The rules about statements of SQL: the statement itself, the values bound to it, the rows it returns (`core-sql`, `core-scan`).
+"""The rules about statements of SQL: the statement itself, the values bound to it, the rows it returns (`core-sql`,
+`core-scan`).
 
 Written once for both front ends (`core.analysis.front_end`). Which statement an expression is follows from the chain of
 calls and from names that are assigned once; no type has to carry it, so none is ever in the way.
@@ -11,9 +12,9 @@ from typing import Final, Generic, NamedTuple, TypeVar
 
 from core.analysis.front_end import Calls, Problem, QueryFrontEnd
 from core.analysis.sources import Sources
-from core.sql.analysis import Statement
 from core.sql.parameters import check_parameter
 from core.sql.rows import check_column, check_row, check_scalar, check_values
+from core.sql.statement import Statement
 
 __all__ = [
     "Chain",

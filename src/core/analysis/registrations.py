@@ -1,7 +1,7 @@
 """The rules about registrations: paths, handlers and their parameters, names of bindings, the order of middleware.
 
-Written once for both front ends (`core.analysis.front_end`). What a path means and which middleware reads what is in
-`core.analysis.routes`.
+Written once for both front ends (`core.analysis.front_end`). The meaning of a path, and the values that each middleware
+reads, are in `core.analysis.routes`.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def unknown_read(
 class NamedBinding(NamedTuple):
     """A binding named by a string in a call: `rate_limit(kv_binding="SESSIONS")`.
 
-    `maker` is the full name of what is called, `option` the argument, `name` the text.
+    `maker` is the full name of the function called, `option` the argument, `name` the text.
     """
 
     maker: str
@@ -140,7 +140,9 @@ def bindings_of(front_end: Names[NodeT], node: NodeT, deeper: bool = True) -> It
 
 
 def misplaced(front_end: Names[NodeT], registrations: Sequence[Registration[NodeT]]) -> dict[int, str]:
-    """The registrations of a module, by number, that provide what an earlier one has already read (`core-order`)."""
+    """The registrations of a module, by number, that provide a value which an earlier one has already read
+    (`core-order`).
+    """
     found: dict[int, str] = {}
     known = (_middleware(front_end, handler) for entry in registrations for handler in entry.handlers)
     if not any(middleware is not None and middleware.provides for middleware in known):

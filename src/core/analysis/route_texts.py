@@ -1,7 +1,7 @@
 """The parts of a module's text that decide the paths of its routes, for a digest.
 
-A module that calls `url_for` has to be checked again when one of these changes anywhere in the project, and not whenever
-something else does. A part too many costs a check, one too few would keep a finding that is not true any more.
+A module that calls `url_for` has to be checked again when one of these changes anywhere in the project, and not
+whenever something else does. A part too many costs a check, one too few would keep a finding that is not true any more.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def route_parts(text: bytes) -> Iterator[bytes]:
 
 
 def registered_names(parts: Sequence[bytes]) -> frozenset[bytes]:
-    """Every name in the parts of some modules, but for imports: what is not among them is given to no route."""
+    """Every name in the parts of some modules, but for imports: a name that is not among them is given to no route."""
     return frozenset(
         name for part in parts if not part.startswith((b"from", b"import")) for name in _NAME.findall(part)
     )

@@ -1,7 +1,7 @@
 """Paths and order of middleware, as far as they can be told without running the program.
 
 The rules are the router's own (`core.routing.pattern`, `core.router.prove_order`); here they are put so that both the
-mypy plugin and `core check` can ask for them with what stands in the source.
+mypy plugin and `core check` can ask for them with the text of the source.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ __all__ = [
     "PlacedMiddleware",
     "parameters_of",
     "path_problem",
+    "pattern_of",
     "reversals",
     "runs_before",
 ]
@@ -28,26 +29,37 @@ METHODS: Final = frozenset(["all", "delete", "get", "head", "options", "patch", 
 """The methods of a router that register a route by its path alone. `on` takes the method first."""
 
 
-@lru_cache(1024)  # a path is asked for by its route, and again by each parameter that its handler reads
+@lru_cache(1024)  # a path is asked for by its route, and again by each link to it and parameter that its handler reads
+def _parsed(path: str) -> Pattern | str:
+    try:
+        return parse(path)
+    except PathError as error:
+        return str(error)
+
+
+def pattern_of(path: str) -> Pattern | None:
+    """The pattern that a path is; None for a path that cannot be registered."""
+    parsed = _parsed(path)
+    return parsed if isinstance(parsed, Pattern) else None
+
+
 def parameters_of(path: str) -> tuple[str, ...] | None:
     """The names that `req.params` has on a path; None for a path that cannot be registered."""
-    try:
-        return parse(path).parameters
-    except PathError:
-        return None
+    pattern = pattern_of(path)
+    return pattern.parameters if pattern is not None else None
 
 
 def path_problem(path: str) -> str | None:
     """Return the router's objection to a path, the one it raises at registration."""
-    try:
-        parse(path)
-    except PathError as error:
-        return str(error)
-    return None
+    parsed = _parsed(path)
+    return parsed if isinstance(parsed, str) else None
 
 
 class PlacedMiddleware(NamedTuple):
-    """A middleware and where it is registered: under a prefix, or on a `route`'s own path. `registration` is its number."""
+    """A middleware and where it is registered: under a prefix, or on a `route`'s own path.
+
+    `registration` is its number.
+    """
 
     middleware: DeclaredMiddleware
     path: str
@@ -56,16 +68,18 @@ class PlacedMiddleware(NamedTuple):
 
 
 def reversals(placed: Sequence[PlacedMiddleware]) -> list[tuple[int, str]]:
-    """The registrations of middleware that provide what an earlier one on the same way has already read, and the messages."""
+    """The registrations of middleware that provide a value that an earlier one on the same path has already read,
+    and the messages.
+    """
     found: list[tuple[int, str]] = []
     for index, late in enumerate(placed):
         if not late.middleware.provides:
             continue
-        pattern = _pattern(late.path)
+        pattern = pattern_of(late.path)
         provided: set[str] = set()
         waiting: list[tuple[DeclaredMiddleware, frozenset[str]]] = []
         for early in placed[:index]:
-            above = _pattern(early.path)
+            above = pattern_of(early.path)
             if pattern is None or above is None:
                 continue
             if early.route and early.registration != late.registration:
@@ -86,15 +100,10 @@ def reversals(placed: Sequence[PlacedMiddleware]) -> list[tuple[int, str]]:
 
 
 def runs_before(early: tuple[int, ...], late: tuple[int, ...]) -> bool:
-    """Return True if a statement always runs before another one that runs: it stands before it, in a block around it."""
+    """Return True if a statement always runs before another one that runs: it stands before it,
+    in a block around it.
+    """
     if early == late:
         return True
     around = len(early) - 1
     return len(late) > around and early[:around] == late[:around] and early[around] < late[around]
-
-
-def _pattern(path: str) -> Pattern | None:
-    try:
-        return parse(path)
-    except PathError:
-        return None

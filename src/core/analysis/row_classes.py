@@ -1,7 +1,8 @@
-"""The classes that rows are read as, by the statements of a program: fields that are missing, and types that do not fit.
+"""The classes that rows are read as, by the statements of a program: fields that are missing,
+and types that do not fit.
 
-What a column is decides `core.sql`; where the class is, the program's own names. A field whose type fits is its author's, and so
-are its order, its default, its validators and the text beside it.
+`core.sql` decides the type of a column, the program's own names where the class is. A field whose type fits is its
+author's, and so are its order, its default, its validators and the text beside it.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ from typing import NamedTuple
 from core.analysis.classes import ClassRef, Field
 from core.analysis.databases import Databases
 from core.analysis.findings import Finding
+from core.analysis.generate import is_keyword_only
 from core.analysis.modules import Module, Scope
 from core.analysis.nodes import parents_of, scopes_in
 from core.analysis.queries import TYPED, chain_of
 from core.analysis.reader import Reader
 from core.analysis.rows import NONE, class_fields, row_kinds
 from core.analysis.syntax import Node
-from core.sql.analysis import Statement
-from core.sql.columns import Column
 from core.sql.rows import RowField, check_row, field_type, misfit
+from core.sql.statement import Column, Statement
 
 __all__ = ["AddedFields", "Edit", "NewClass", "Retyped", "RowClasses", "Use"]
 
@@ -78,7 +79,9 @@ class _Missing(NamedTuple):
 
 
 class RowClasses:
-    """The edits that a program's statements need in its classes, by file, and the `problems` that no class can solve."""
+    """The edits that a program's statements need in its classes, by file,
+    and the `problems` that no class can solve.
+    """
 
     def __init__(self, databases: Databases, modules: Sequence[Module], files: Collection[Path] | None = None) -> None:
         self.databases: Databases = databases
@@ -161,11 +164,8 @@ class RowClasses:
 
     def _takes_more(self, class_: ClassRef, fields: Collection[Field]) -> bool:
         """True unless a base has a field with a default, which no field without one may follow."""
-        keywords = {
-            keyword.arg for decorator in class_.node.decorator_list for keyword in getattr(decorator, "keywords", ())
-        }
         inherited = any(field.has_default and field.owner != class_ for field in fields)
-        return not inherited or "kw_only" in keywords or self.reader.is_typed_dict(class_)
+        return not inherited or is_keyword_only(class_.node) or self.reader.is_typed_dict(class_)
 
     def _retype(self, field: RowField, written: Field, given: Sequence[Column]) -> None:
         wrong = [misfit(column, field) for column in given]

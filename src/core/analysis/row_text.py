@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Sequence
 
-from core.analysis.generate import cut, first_with_default, last_attribute, written_indent
+from core.analysis.generate import cut, first_with_default, is_keyword_only, last_attribute, written_indent
 from core.analysis.imports import with_attrs
 from core.analysis.row_classes import AddedFields, Edit, NewClass, Retyped
 
@@ -16,7 +16,8 @@ def with_rows(text: str, edits: Sequence[Edit], local: Collection[str] = ()) -> 
     """The text of a module after the edits. `local` are the top names of the program's own modules."""
     lines = text.split("\n")
     ends: list[str] = []
-    # From the last one to the first, so that the lines of the others stay. Annotations go before lines put in above them.
+    # From the last one to the first, so that the lines of the others stay. Annotations go before lines put in above
+    # them.
     for edit in sorted(edits, key=lambda edit: _place(edit, lines), reverse=True):
         match edit:
             case Retyped():
@@ -69,8 +70,7 @@ def _above(statement: ast.stmt, lines: Sequence[str]) -> int:
 def _added(class_: ast.ClassDef, fields: Sequence[str], lines: Sequence[str]) -> tuple[int, int, list[str]]:
     indent = " " * written_indent(class_, lines)
     first = first_with_default(class_)
-    total = any(keyword.arg == "kw_only" for d in class_.decorator_list for keyword in getattr(d, "keywords", ()))
-    at = first.lineno - 1 if first is not None and not total else last_attribute(class_)
+    at = first.lineno - 1 if first is not None and not is_keyword_only(class_) else last_attribute(class_)
     while first is not None and lines[at - 1].lstrip().startswith("#"):
         at -= 1
     body = class_.body[0]

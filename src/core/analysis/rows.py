@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
 from typing import Final
 
 from core.analysis.annotations import WRAPPERS
@@ -11,34 +10,16 @@ from core.analysis.classes import TYPING, ClassRef, class_at, parsed_string
 from core.analysis.modules import External, Local, Scope
 from core.analysis.reader import Reader
 from core.sql.parameters import Given
-from core.sql.rows import Kind, RowField
+from core.sql.rows import ROW_KINDS, Kind, RowField
 
 __all__ = ["NONE", "class_fields", "given_value", "row_fields", "row_kinds"]
 
-_ROW_KINDS: Final[Mapping[str, Kind]] = {
-    "builtins.str": "str",
-    "builtins.int": "int",
-    "builtins.float": "float",
-    "builtins.bool": "bool",
-    "builtins.bytes": "bytes",
-    "datetime.datetime": "date",
-    "datetime.date": "date",
-    "datetime.time": "date",
-    "uuid.UUID": "date",
-    "builtins.list": "json",
-    "builtins.dict": "json",
-    "builtins.set": "json",
-    "builtins.frozenset": "json",
-    "builtins.tuple": "json",
-    "typing.List": "json",
-    "typing.Dict": "json",
-}
 _DEEPEST: Final = 20
 NONE: Final[frozenset[Kind]] = frozenset(["none"])
 
 
 def row_fields(reader: Reader, expression: ast.expr, scope: Scope) -> tuple[str, list[RowField]] | None:
-    """The class that rows become and its fields; None for what is not understood."""
+    """The class that rows become and its fields; None for a class that is not understood."""
     class_ = reader.class_of(expression, scope) if isinstance(expression, ast.Name | ast.Attribute) else None
     return class_fields(reader, class_) if class_ is not None else None
 
@@ -56,9 +37,10 @@ def class_fields(reader: Reader, class_: ClassRef) -> tuple[str, list[RowField]]
         if annotation.class_var:
             continue
         kinds = row_kinds(reader, field.annotation, field.owner.body)
-        shown = reader.shown(field.annotation, field.owner.body, 0)
         required = not field.has_default and not annotation.not_required
-        fields.append(RowField(field.name, shown, frozenset(["any"]) if field.converted else kinds, required))
+        fields.append(
+            RowField(field.name, annotation.written, frozenset(["any"]) if field.converted else kinds, required)
+        )
     return class_.node.name, fields
 
 
@@ -95,7 +77,7 @@ def row_kinds(reader: Reader, expression: ast.expr, scope: Scope, *, depth: int 
         case ast.Name() | ast.Attribute():
             resolved = reader.modules.resolve(expression, scope)
             if isinstance(resolved, External):
-                kind = _ROW_KINDS.get(resolved.name)
+                kind = ROW_KINDS.get(resolved.name)
                 return frozenset([kind]) if kind is not None else anything
             class_ = class_at(resolved)
             if class_ is not None:
@@ -114,6 +96,7 @@ def row_kinds(reader: Reader, expression: ast.expr, scope: Scope, *, depth: int 
 
 
 _ENUMS: Final = frozenset(["enum.Enum", "enum.Flag"])
+_JSON: Final[frozenset[Kind]] = frozenset(["json"])
 _DISPLAYS: Final = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.ListComp, ast.DictComp)
 
 
@@ -139,19 +122,27 @@ def given_value(reader: Reader, expression: ast.expr, scope: Scope) -> Given | N
             annotation = resolved.definition.annotation
             if annotation is None or len(resolved.scope.names.get(value.id, ())) != 1:
                 return None
+            class_ = reader.class_of(annotation, resolved.scope)
+            if class_ is not None and _is_plain_enum(reader, class_):
+                return Given(frozenset(), enum=class_.node.name)
             # None may have been ruled out before.
             kinds = row_kinds(reader, annotation, resolved.scope) - NONE
-            return Given(kinds) if kinds and not kinds & {"any", "json"} else None
+            # Of lists and objects, a union has others; a Sequence may be bytes, and has the kind "any".
+            return Given(kinds) if kinds and (kinds == _JSON or not kinds & {"any", "json"}) else None
         case _:
             return None
 
 
 def _member(reader: Reader, class_: ClassRef, name: str) -> Given | None:
     """A member of an Enum that is neither a number nor a string, as `bind` refuses it."""
-    bases = reader.outside(class_)
-    if not bases or not bases <= _ENUMS or name not in class_.body.names:
+    if not _is_plain_enum(reader, class_) or name not in class_.body.names:
         return None
     return Given(frozenset(), enum=class_.node.name)
+
+
+def _is_plain_enum(reader: Reader, class_: ClassRef) -> bool:
+    bases = reader.outside(class_)
+    return bool(bases) and bases <= _ENUMS
 
 
 def _literal_kind(expression: ast.expr) -> frozenset[Kind]:

@@ -6,9 +6,9 @@
     env           full names of the Env classes, or patterns (`*.env.Env`); by default every class over `Bindings`
     environments  names of environments to check, `top-level` among them; by default all
 
-What is wrong with them is said where the Env stands, since a plugin has no other place to say it.
+Their mistakes are reported at the Env, since a plugin has no other place to report them.
 
-One file, since the options are read for one use: to find the configuration files of a module, and what was said of them.
+One file, since the options are read for one use: to find the configuration files of a module, and their findings.
 """
 
 from __future__ import annotations
@@ -19,17 +19,20 @@ import re
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, cast
 
 from core.analysis.extensions import declared
+from core.analysis.kept import is_foreign, stamp, stamp_of_names
 from core.analysis.route_texts import linked_names, registered_names, route_parts
 from core.analysis.sources import CLASSES, FILES_AT_MOST, Sources, defined_names, named_nowhere, read_sources
 from core.config.nearest import FILE_NAMES
 
 if TYPE_CHECKING:
     from core.analysis.elsewhere import Elsewhere
+    from core.analysis.results import Results
     from core.config.model import Binding, Configuration
     from core.sql.schema import Schema
+    from core.sql.statement import Statement
 
 __all__ = ["Configured", "Project", "Settings", "find_settings", "read_settings"]
 
@@ -37,10 +40,10 @@ _KEYS: Final = ("config", "env", "environments")
 
 
 # Tuples and not attrs classes: most runs of mypy have nothing to check, and then importing attrs, cattrs and the
-# model of the configuration would be most of what the plugin costs. Here only texts and digests are looked at, and
+# model of the configuration would be most of the plugin's cost. Here only texts and digests are looked at, and
 # whatever reads a configuration is imported by the first finding that needs it.
 class Settings(NamedTuple):
-    """The options as they were read. `env` is None where none were named; `problems` is what is wrong with them."""
+    """The options as they were read. `env` is None where none were named; `problems` are their mistakes."""
 
     root: Path
     where: str = "[core-mypy]"
@@ -88,7 +91,7 @@ def read_settings(config_file: str | None) -> Settings:
     root = path.parent
     try:
         table = _toml(path) if path.suffix == ".toml" else _ini(path)
-    except Exception as error:  # mypy has read the same file, and said what is wrong with its own part
+    except Exception as error:  # mypy has read the same file, and reported the mistakes of its own part
         return Settings(
             root, path.name, problems=(f"{path.name}: the options of core.mypy_plugin cannot be read: {error}",)
         )
@@ -201,24 +204,31 @@ class Project:
     Read at most once for each run of mypy; a daemon makes a new one when anything here changes.
     """
 
-    def __init__(self, config_file: str | None, search: Sequence[str] = ()) -> None:
+    def __init__(self, config_file: str | None, search: Sequence[str] = (), results: Results | None = None) -> None:
         self.settings: Settings = read_settings(config_file)
         if declared().problems:
             self.settings = self.settings._replace(problems=(*self.settings.problems, *declared().problems))
         self._search = search
+        self._results = results
         self._configured: dict[Path | None, Configured] = {}
         self._by_module: dict[str, Configured] = {}
-        self._databases: dict[tuple[str, str | None], tuple[str, Schema] | None] = {}
+        self._databases: dict[tuple[str, str | None], tuple[Configuration, Binding] | None] = {}
+        self._statements: dict[str, tuple[_Known, _Known]] = {}
+        self._migrations: dict[Path, str] = {}
         self._nearest: dict[str, Path | None] = {}
         self._libraries: set[str] = set()
         self._schemas: dict[Path, Schema] = {}
         self._levels: dict[Path | None, list[str]] = {}
         self._digests: dict[Path | None, str] = {}
         self._facts: dict[str, Facts] = {}
+        self._outside: dict[str, Facts] = {}
         self._sources: Sources | None = None
         self._handlers_text: str | None = None
         self._routes: tuple[str, frozenset[bytes]] | None = None
         self._elsewhere: Elsewhere | None = None
+        self._config_file = config_file
+        self._beside: set[str] = set()
+        self._folders: dict[str, str] = {}
 
     # -- texts and digests
 
@@ -226,7 +236,7 @@ class Project:
     def sources(self) -> Sources:
         """The sources of the project as texts."""
         if self._sources is None:
-            self._sources = read_sources(self.settings.root, FILE_NAMES, self._look)
+            self._sources = read_sources(self.settings.root, FILE_NAMES, self._look, self._walked)
         return self._sources
 
     @property
@@ -238,8 +248,8 @@ class Project:
         return self._handlers_text
 
     def _routes_for(self, links: frozenset[bytes]) -> list[str]:
-        """Everything elsewhere that decides what is said of `url_for` with these handlers: all routes, and, of a handler
-        that no route is given, the files that mention it.
+        """Everything elsewhere that the findings about `url_for` with these handlers depend on: all routes, and, of a
+        handler that no route is given, the files that mention it.
         """
         if self._routes is None:
             routed = {path: _bytes(Path(path)) for path in sorted(self._facts) if self._facts[path].core}
@@ -264,11 +274,14 @@ class Project:
     def _look(self, path: str, text: bytes) -> None:
         self._facts[path] = facts_of(text)
 
+    def _walked(self, folder: str, names: Sequence[str]) -> None:
+        self._folders[folder] = stamp_of_names(names)
+
     def unmatched(self, path: str = "", module: str = "") -> list[str]:
         """The names and patterns of `env` that no class of the project has.
 
-        What mypy calls a module is only known of the one that is being checked, in `path`; the others may go by any of
-        their names.
+        mypy's name of a module is only known for the one that is being checked, in `path`; the others may go by any of
+                their names.
         """
         if not self.settings.env:
             return []
@@ -276,7 +289,8 @@ class Project:
         if not sources.complete and len(self._facts) >= FILES_AT_MOST:
             return []
         classes = {file: facts.classes for file, facts in self._facts.items() if file != own and facts.classes}
-        named = [f"{module}.{name}" for name in self._facts[own].classes] if own in self._facts else []
+        known = self._facts.get(own) or self._outside.get(own)
+        named = [f"{module}.{name}" for name in known.classes] if known is not None else []
         return [
             pattern
             for pattern in named_nowhere(self.settings.env, classes)
@@ -298,16 +312,17 @@ class Project:
         return False
 
     def data_for(self, module: str) -> str | None:
-        """A digest of what lies beside a module and decides what is said about it; None where nothing does."""
+        """A digest of the files beside a module that its findings depend on; None where there are none."""
         sources = self.sources
         path = os.path.abspath(module)
-        facts = self._facts.get(path)
+        facts = self._facts.get(path) or self._outside.get(path)
         if facts is None:
-            if "site-packages" in path or not path.endswith(".py"):
+            if is_foreign(path):
                 return None
+            # Apart from the project's own: what is said of a handler is the same whichever module is asked about first.
             try:
                 with open(path, "rb") as file:
-                    facts = self._facts[path] = facts_of(file.read())
+                    facts = self._outside[path] = facts_of(file.read())
             except OSError:
                 return None
         data: list[str] = []
@@ -321,12 +336,31 @@ class Project:
             data += declared().sources
             data += self._levels_for(self._path_for(os.path.dirname(path)))
         if facts.params:
-            data += [str(sources.complete), *sorted(sources.prefixes), self._handlers]
+            data += [str(sources.complete), str(sources.computed), *sorted(sources.prefixes), self._handlers]
         if facts.sql:
             data += sorted(sources.tables)
         if facts.links:
-            data += [str(sources.complete), *sorted(sources.prefixes), *self._routes_for(facts.links)]
+            data += [
+                str(sources.complete),
+                str(sources.computed),
+                *sorted(sources.prefixes),
+                *self._routes_for(facts.links),
+            ]
         return _hash("\0".join(data).encode()) if data else None
+
+    def all_data(self) -> tuple[dict[str, str | None], set[str], dict[str, str]] | None:
+        """The data of every source, the files that it was made from, and the stamps of the folders.
+
+        None where it was made from other files, too.
+        """
+        if self.settings.env and self._search:
+            return None
+        sources = self.sources
+        data = {path: self.data_for(path) for path in self._facts}
+        around = {above for folder in self._nearest for above in (Path(folder), *Path(folder).parents)}
+        asked = {str(folder / name) for folder in around for name in (*FILE_NAMES, "pyproject.toml")}
+        files = {*self._facts, *map(str, (*sources.others, *self.settings.config)), *self._beside, *asked}
+        return data, files | ({self._config_file} if self._config_file is not None else set()), self._folders
 
     def digest(self) -> str:
         """A digest of everything, for a daemon: the options, every configuration, all migrations, the sources."""
@@ -337,7 +371,7 @@ class Project:
             repr(sorted(sources.prefixes)),
             self._handlers,
             repr(sorted(sources.tables)),
-            str(sources.complete),
+            str((sources.complete, sources.computed)),
             repr(self.unmatched()),
             *declared().sources,
         ]
@@ -349,7 +383,7 @@ class Project:
         return _hash("\0".join(parts).encode())
 
     def _digest_for(self, path: Path | None) -> str:
-        """A digest of a configuration file and of what it leads to: secrets, migrations, the names in `main`."""
+        """A digest of a configuration file and of the files it leads to: secrets, migrations, the names in `main`."""
         digest = self._digests.get(path)
         if digest is None:
             digest = self._digests[path] = self._make_digest(path) if path is not None else "none"
@@ -363,28 +397,36 @@ class Project:
 
     def _make_digest(self, path: Path) -> str:
         folder = path.parent
+        self._beside.add(str(path))
+        self._folders[str(folder)] = stamp(str(folder))
         try:
             text = path.read_text("utf-8", errors="replace")
         except OSError:
             return "not there"
         parts = [text.encode()]
         for beside in sorted(name for name in os.listdir(folder) if name.startswith((".dev.vars", ".env"))):
+            self._beside.add(str(folder / beside))
             parts += [beside.encode(), _bytes(folder / beside)]
         for name in sorted({"migrations", *_FOLDER.findall(text)}):
+            self._folders[str(folder / name)] = stamp(str(folder / name))
             try:
                 files = sorted(file for file in os.listdir(folder / name) if file.endswith(".sql"))
             except OSError:
                 continue
             for file in files:
+                self._beside.add(str(folder / name / file))
                 parts += [f"{name}/{file}".encode(), _bytes(folder / name / file)]
         if "durable_objects" in text and (main := _MAIN.search(text)) is not None:
+            self._beside.add(str(folder / main[1]))
             parts.append(repr(sorted(defined_names(folder / main[1]) or ())).encode())
         return _hash(b"\0".join(parts))
 
     # -- configurations
 
     def configured_for(self, module: str) -> Configured:
-        """The configuration that a module belongs to: the nearest of the named ones, or the nearest above the module."""
+        """The configuration that a module belongs to: the nearest of the named ones,
+        or the nearest above the module.
+        """
         found = self._by_module.get(module)
         if found is None:
             folder = os.path.dirname(os.path.abspath(module))
@@ -395,13 +437,42 @@ class Project:
             self._by_module[module] = found
         return found
 
-    def database(self, module: str, attribute: str | None) -> tuple[str, Schema] | None:
-        """The name and the schema of the SQL database under an attribute of the Env that a module uses."""
+    def database(self, module: str, attribute: str | None) -> tuple[Configuration, Binding] | None:
+        """The SQL database under an attribute of the Env that a module uses."""
         key = (module, attribute)
         if key not in self._databases:
-            found = self.configured_for(module).database(attribute)
-            self._databases[key] = (found[1].name, self.schema(*found)) if found is not None else None
+            self._databases[key] = self.configured_for(module).database(attribute)
         return self._databases[key]
+
+    def statement(self, module: str, attribute: str | None, sql: str) -> tuple[str, Statement] | None:
+        """The name of the SQL database under such an attribute, and the facts about a statement that it is given."""
+        found = self.database(module, attribute)
+        if found is None:
+            return None
+        if self._results is None:
+            return found[1].name, self.schema(*found).analyse(sql)
+        if module not in self._statements:
+            self._statements[module] = self._results.read(f"statements {module}", "") or {}, {}
+        before, now = self._statements[module]
+        folder = found[0].migrations_directory(found[1].entry)
+        if folder not in self._migrations:
+            from core.sql.migrations import migration_digest
+
+            self._migrations[folder] = migration_digest(folder)
+        key = (self._migrations[folder], sql)
+        statement = now.get(key) or before.get(key)
+        if statement is None:
+            schema = self.schema(*found)
+            statement = schema.analyse(sql)
+            key = (schema.digest, sql)
+        now[key] = statement
+        return found[1].name, statement
+
+    def keep_statements(self, module: str) -> None:
+        """Keep the facts about the statements of a module, as far as they were asked for, for the next run."""
+        before, now = self._statements.get(module, ({}, {}))
+        if self._results is not None and before.keys() != now.keys():
+            self._results.write(f"statements {module}", "", now)
 
     def _path_for(self, folder: str) -> Path | None:
         if folder not in self._nearest:
@@ -438,11 +509,23 @@ class Project:
                     ),
                 ),
             )
+        if not path.is_file():
+            return Configured(path, problems=(f"{path} is not there. Write it, or correct [core-mypy] config",))
+        if self._results is None:
+            return self._load(path)
+        name, digest = f"configuration {path}", self._digest_for(path)
+        key = repr((digest, self.settings.environments))
+        found: Configured | None = self._results.read(name, key)
+        if found is None:
+            found = self._load(path)
+            if self._make_digest(path) == digest:  # else it was edited meanwhile
+                self._results.write(name, key, found)
+        return found
+
+    def _load(self, path: Path) -> Configured:
         from core.config.load import load_all
         from core.errors import ConfigurationError
 
-        if not path.is_file():
-            return Configured(path, problems=(f"{path} is not there. Write it, or correct [core-mypy] config",))
         try:
             everything = load_all(path)
         except ConfigurationError as error:
@@ -482,6 +565,8 @@ class Project:
 
 
 TOP_LEVEL: Final = "top-level"
+_Known: TypeAlias = "dict[tuple[str, str], Statement]"
+"""The facts about statements, by the digest of the migrations and their text."""
 
 
 def _holds_main(folder: Path, configuration: Path) -> bool:
@@ -491,7 +576,9 @@ def _holds_main(folder: Path, configuration: Path) -> bool:
 
 
 def _checks_of(path: Path) -> list[str]:
-    """Return the lines of a configuration file about levels of findings: the lines below `[core.checks]`, or all of a JSON file."""
+    """Return the lines of a configuration file about levels of findings: the lines below `[core.checks]`,
+    or all of a JSON file.
+    """
     text = _bytes(path).decode("utf-8", "replace")
     if "checks" not in text:
         return []

@@ -18,10 +18,17 @@ __all__ = ["Sources", "defined_names", "dotted_names", "named_nowhere", "read_so
 FILES_AT_MOST: Final = 4_000
 CLASSES: Final = re.compile(rb"class\s+(\w+)")
 
-# Each begins with a string, which is searched for many times faster than a place: what stands before it is asked behind it.
+# Each begins with a literal string, which is searched for many times faster than a position; a look-behind then tests
+# the text before it.
 _CLASS: Final = re.compile(rb"class\s(?<![^\s]class\s)\s*\w+\s*(?:\[[^\]]*\])?\(([^)]*)\)")
-_PREFIX: Final = re.compile(rb"use\((?<!\wuse\()\s*[rRuU]?(?:\"([^\"\n]*)\"|'([^'\n]*)')")
-_CONSTANT: Final = re.compile(rb"=\s*[rRuUfF]*(?:\"(/[^\"\n]*)\"|'(/[^'\n]*)')")
+_PATH: Final = re.compile(rb"\"(/[^\"\n]*)\"|'(/[^'\n]*)'")
+_OF_ROUTE: Final = re.compile(
+    rb"\.(?:all|delete|get|head|on|options|patch|post|put|websocket)\(\s*(?:[\"'][A-Z]+[\"']\s*,\s*)?[rRuU]?$"
+)
+"""The text before the path of a route. Every other string with parameters may become a prefix, in any way."""
+_MADE: Final = re.compile(rb"use\((?<!\wuse\()\s*(?:\w+\.)*(\w+)\(")
+_STRINGS: Final = re.compile(rb"def\s+(\w+)\s*\([^()]*(?:\([^()]*\)[^()]*)*\)\s*(?:->\s*[\"']?str\b|:)")
+"""Functions that return a string, or do not say what they return."""
 _FORMATTED: Final = re.compile(rb"use\((?<!\wuse\()\s*[fF][\"']")
 _HANDLERS: Final = re.compile(
     rb"\.(?:all|delete|get|head|on|options|patch|post|put)\(\s*(?:[\"'][A-Z]+[\"']\s*,\s*)?[\"'][^\"'\n]*[\"']\s*,([^)]*)"
@@ -36,16 +43,16 @@ _LEFT_OUT: Final = frozenset(
 
 
 # A tuple and not an attrs class: the mypy plugin reads the sources in every run, also where there is nothing to check,
-# and importing attrs would be most of what that costs.
+# and importing attrs would be most of the cost.
 class Sources(NamedTuple):
     """The facts found in the sources.
 
     `bases` are the names, without their modules, that stand among the bases of a class. `prefixes` are the names of
-    parameters in what may be a prefix. `complete` is False where there are too many files, or a prefix is put together
-    at run time: then any name may come from a prefix, and any class may be derived from. `others` are the paths of
-    files that were asked for beside the sources. `handlers` are the names given to a route in a call, with the files that
-    do so and the calls up to there, also where the file imports them by another name; `mounting` the files that call `use`;
-    `tables` the names, in lower case, of tables that the program itself creates.
+    parameters in a string that may be a prefix; `computed` is True where one is put together at run time, so that any
+    name may come from it. `complete` is False where there are too many files: then any class may be derived from, too.
+    `others` are the paths of files that were asked for beside the sources. `handlers` are the names given to a route in
+    a call, with the files that do so and the calls up to there, also where the file imports them by another name;
+    `mounting` the files that call `use`; `tables` the names, in lower case, of tables that the program itself creates.
     """
 
     bases: frozenset[str]
@@ -55,10 +62,11 @@ class Sources(NamedTuple):
     handlers: Mapping[str, frozenset[tuple[str, str]]] = {}
     tables: frozenset[str] = frozenset()
     mounting: frozenset[str] = frozenset()
+    computed: bool = False
 
     def may_prefix(self, name: str) -> bool:
         """Return True if a prefix that a router is mounted at may have a parameter of that name."""
-        return not self.complete or name in self.prefixes
+        return not self.complete or self.computed or name in self.prefixes
 
     def files_of(self, name: str, path: str) -> frozenset[str]:
         """The files other than its own that may register a handler of that name."""
@@ -66,10 +74,17 @@ class Sources(NamedTuple):
         return frozenset(file for file, _ in self.handlers.get(name, ()) if file != own)
 
 
-def read_sources(root: Path, others: Sequence[str] = (), each: Callable[[str, bytes], object] | None = None) -> Sources:
+# One function: every text is read once, and asked for everything there is to know.
+def read_sources(
+    root: Path,
+    others: Sequence[str] = (),
+    each: Callable[[str, bytes], object] | None = None,
+    walked: Callable[[str, Sequence[str]], object] | None = None,
+) -> Sources:
     """Read the `.py` files below `root`, without environments, packages of others and hidden folders.
 
-    `others` are names of files that are to be found on the way. `each` is given every source with its path.
+    `others` are names of files that are to be found on the way. `each` is given every source with its path, and
+    `walked` every folder with the names in it.
     """
     bases: set[str] = set()
     prefixes: set[str] = set()
@@ -77,9 +92,12 @@ def read_sources(root: Path, others: Sequence[str] = (), each: Callable[[str, by
     tables: set[str] = set()
     mounting: set[str] = set()
     found: list[Path] = []
+    made: set[bytes] = set()
+    strings: set[bytes] = set()
+    computed = False
     complete = True
     left = FILES_AT_MOST
-    for path in _files(root, others):
+    for path in _files(root, others, walked):
         if not path.endswith(".py"):
             found.append(Path(path))
             continue
@@ -98,8 +116,9 @@ def read_sources(root: Path, others: Sequence[str] = (), each: Callable[[str, by
             for match in _CLASS.finditer(text):
                 bases.update(_NAME.findall(match[1].decode("utf-8", "replace")))
         if b"/:" in text:
-            for match in (*_PREFIX.finditer(text), *_CONSTANT.finditer(text)):
-                prefixes.update(_PARAMETER.findall((match[1] or match[2] or b"").decode("utf-8", "replace")))
+            for match in _PATH.finditer(text):
+                if _OF_ROUTE.search(text, max(0, match.start() - 80), match.start()) is None:
+                    prefixes.update(_PARAMETER.findall((match[1] or match[2] or b"").decode("utf-8", "replace")))
             own = os.path.abspath(path)
             called: dict[bytes, list[str]] = {
                 match[0]: _NAME.findall(match[1].decode("utf-8", "replace")) for match in _HANDLERS.finditer(text)
@@ -113,7 +132,10 @@ def read_sources(root: Path, others: Sequence[str] = (), each: Callable[[str, by
         if b".use(" in text:
             mounting.add(os.path.abspath(path))
             if _FORMATTED.search(text):
-                complete = False
+                computed = True
+            made.update(_MADE.findall(text))
+        if b"def " in text and b":" in text:
+            strings.update(_STRINGS.findall(text))
     return Sources(
         frozenset(bases),
         frozenset(prefixes),
@@ -122,6 +144,7 @@ def read_sources(root: Path, others: Sequence[str] = (), each: Callable[[str, by
         {name: frozenset(files) for name, files in handlers.items()},
         frozenset(tables),
         frozenset(mounting),
+        computed or not made.isdisjoint(strings),
     )
 
 
@@ -131,8 +154,10 @@ def _renamed(text: bytes) -> Iterator[tuple[str, str]]:
         yield other.decode("utf-8", "replace"), name.decode("utf-8", "replace")
 
 
-def _files(root: Path, others: Sequence[str]) -> Iterator[str]:
+def _files(root: Path, others: Sequence[str], walked: Callable[[str, Sequence[str]], object] | None) -> Iterator[str]:
     for folder, folders, names in os.walk(root):
+        if walked is not None:
+            walked(folder, [*folders, *names])
         folders[:] = [
             name
             for name in folders

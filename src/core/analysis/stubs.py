@@ -1,6 +1,6 @@
 """Calls on the stub of a Durable Object: only the public `async` methods of its class are there (`core-binding`).
 
-A type checker takes a stub for the object itself, so it lets through what `core.backends` refuses when it is called.
+A type checker takes a stub for the object itself, so it accepts calls that `core.backends` refuses.
 """
 
 from __future__ import annotations
@@ -28,13 +28,16 @@ NOT_REMOTE: Final = frozenset(["alarm", "ctx", "env"])
 
 
 def on_stub(class_: str, name: str, kind: str, methods: Sequence[str]) -> str | None:
-    """`stub.name` of a stub of `class_`. `kind` is `async`, `method` or `attribute`; `methods` are the async ones there are."""
+    """`stub.name` of a stub of `class_`.
+
+    `kind` is `async`, `method` or `attribute`; `methods` are the async ones there are.
+    """
     if name in _EVERY_STUB or name.startswith("__"):
         return None
     if name.startswith("_"):
         why, hint = "it is private", "Give it a public name"
     elif name in NOT_REMOTE:
-        why, hint = "it is the object's own", "Write an async method that does what is needed"
+        why, hint = "it is the object's own", "Write an async method for the task"
     elif kind == "async":
         return None
     else:

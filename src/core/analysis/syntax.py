@@ -1,4 +1,4 @@
-"""Plain syntax trees as a front end: which expression is a router, a handler, a string, and what is registered where.
+"""Plain syntax trees as a front end: which expression is a router, a handler, a string, and where each is registered.
 
 One of the two implementations of `core.analysis.front_end`; the other reads mypy's nodes. Names are followed by
 `core.analysis.modules`, annotations are read by `core.analysis.annotations`.
@@ -43,8 +43,8 @@ class Node(NamedTuple):
 class Router:
     """An app or router. `key` is where it is made, in `file`: views of it have the same.
 
-    `user` is `none` where nothing finds out who is asking, `view` behind an authenticator, and `unknown`. `demands` is the
-    class of the user that it needs where it is mounted.
+    `user` is `none` where nothing finds out who is asking, `view` behind an authenticator, and `unknown`. `demands` is
+    the class of the user that it needs where it is mounted.
     """
 
     key: ast.AST
@@ -63,7 +63,7 @@ class Registered(Registration[Node]):
 
 
 class SyntaxTrees:
-    """The syntax trees of a program: a `FrontEnd` for the rules, and an index of what is registered."""
+    """The syntax trees of a program: a `FrontEnd` for the rules, and an index of the registrations."""
 
     def __init__(self, modules: Modules, reader: Reader) -> None:
         self.modules = modules
@@ -184,7 +184,7 @@ class SyntaxTrees:
         return demanded - 1 if demanded is not None and not called[0].decorator_list else None
 
     def _plain(self, function: FunctionNode, scope: Scope) -> bool:
-        """Return True if a function is what its `def` says: no decorator, or only those that register it."""
+        """Return True if a name means the function of its `def`: no decorator, or only those that register it."""
         return all(
             isinstance(decorator, ast.Call)
             and isinstance(decorator.func, ast.Attribute)
@@ -291,7 +291,7 @@ class SyntaxTrees:
         return self.reader.class_of(expression, scope) if expression is not None else None
 
     def env_of(self, router: Router) -> ClassRef | None:
-        """The Env of a router: its own, or that of what it is mounted on, where that is one and the same."""
+        """The Env of a router: its own, or that of the routers it is mounted on, where they have one and the same."""
         return self._env_of(router, frozenset())
 
     def _env_of(self, router: Router, seen: frozenset[ast.AST]) -> ClassRef | None:
@@ -346,7 +346,7 @@ class _Walk:
                 yield from self._call(value, scope, where, None)
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 for decorator in statement.decorator_list:
-                    yield from self._call(decorator, scope, where, statement)
+                    yield from self._call(decorator, scope, where, Node(statement, scope))
                 yield from self.body(statement.body, scope.children[statement], (*where, 0))
             case ast.ClassDef():
                 yield from self.body(statement.body, scope.children[statement], (*where, 0))
@@ -357,7 +357,7 @@ class _Walk:
                     yield from self.body(block, scope, (*where, -1 - number))
 
     def _call(
-        self, expression: ast.expr, scope: Scope, where: tuple[int, ...], decorated: FunctionNode | None
+        self, expression: ast.expr, scope: Scope, where: tuple[int, ...], decorated: Node | None
     ) -> Iterator[Registered]:
         if isinstance(expression, ast.Await):
             expression = expression.value
@@ -367,7 +367,7 @@ class _Walk:
         if isinstance(function, ast.Call) and len(expression.args) == 1:
             # app.get("/x")(handler)
             handler = self.trees.function(expression.args[0], scope)
-            yield from self._call(function, scope, where, handler[0] if handler is not None else None)
+            yield from self._call(function, scope, where, Node(*handler) if handler is not None else None)
         elif isinstance(function, ast.Attribute) and function.attr in REGISTERS:
             router = self.trees.router(function.value, scope)
             if router is not None:
@@ -379,6 +379,6 @@ class _Walk:
                     where,
                     arguments,
                     any(isinstance(argument, ast.Starred) for argument in expression.args),
-                    Node(decorated, scope) if decorated is not None else None,
+                    decorated,
                     on=router,
                 )

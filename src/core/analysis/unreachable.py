@@ -26,7 +26,7 @@ _MORE: Final = re.compile(r"[{}()?+]")
 class _Route(NamedTuple):
     method: str
     path: str
-    segments: list[str]
+    segments: list[str] | None
     where: tuple[int, ...]
     final: bool
     number: int
@@ -42,13 +42,12 @@ def unreachable(front_end: FrontEnd[NodeT], registrations: Sequence[Registration
         if method == "ON":
             given = front_end.string_of(registration.arguments[0]) if registration.arguments else None
             method = given.upper() if given is not None else ""
-        segments = _segments(path) if path is not None else None
-        if path is None or segments is None or not method or path_problem(path) is not None:
+        if path is None or not method or path_problem(path) is not None:
             continue
         handlers = [*registration.handlers, *([registration.decorated] if registration.decorated is not None else [])]
         final = bool(handlers) and front_end.demanded(handlers[-1]) == 2
         routers.setdefault(registration.router, []).append(
-            _Route(method, path, segments, registration.where, final, number)
+            _Route(method, path, _segments(path), registration.where, final, number)
         )
     found: dict[int, str] = {}
     for routes in routers.values():
@@ -71,7 +70,11 @@ def _is_for(early: _Route, method: str) -> bool:
 
 def _covers(early: _Route, late: _Route) -> bool:
     """Return True if every path of the later route matches the earlier one."""
+    if early.path == late.path:
+        return True
     first, second = early.segments, late.segments
+    if first is None or second is None:
+        return False
     rest, longer = first[-1:] == ["*"], second[-1:] == ["*"]
     if not rest and len(first) != len(second):
         return False  # so for most

@@ -1,7 +1,8 @@
 """The arguments of `url_for(handler, …)` against the paths of the handler's routes (`core-params`).
 
-Read from the text in both front ends, since the routes of a handler may be in any module, and a type checker sees one at
-a time. A finding is certain or it is not made: every mention of the handler in the project has to be understood first.
+Read from the text in both front ends, since the routes of a handler may be in any module, and a type checker sees one
+at a time. A finding is certain or it is not made: every mention of the handler in the project has to be understood
+first.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ __all__ = ["Urls"]
 
 
 _REGISTERS: Final = REGISTERS | {"websocket"}
+_WORD: Final = re.compile(rb"[\w\x80-\xff]+")
 
 
 class Urls:
@@ -47,6 +49,9 @@ class Urls:
         self._mounting: list[Registered] | None = None
         self._surely: bool = True
         self._calls: dict[Module, dict[tuple[int, int], tuple[ast.Call, Scope]]] = {}
+        self._mounted: dict[ast.AST, list[tuple[Registered, Node]]] = {}
+        self._assigns: dict[tuple[Path, str], bool] = {}
+        self._words: dict[bytes, list[str]] | None = None
 
     def calls(self, module: Module) -> Iterator[tuple[ast.Call, Scope]]:
         """The calls of an application's or a request's `url_for` in a module, as far as annotations show them."""
@@ -59,7 +64,7 @@ class Urls:
                         pass
 
     def at(self, module: Module, line: int, column: int) -> tuple[str, ast.expr] | None:
-        """The problem of the `url_for` at a place of a module, by a front end that knows what it is called on."""
+        """The problem of the `url_for` at a place of a module, by a front end that knows its receiver."""
         calls = self._calls.get(module)
         if calls is None:
             calls = self._calls[module] = {
@@ -127,7 +132,9 @@ class Urls:
         if known is not None:
             return known
         found: list[Pattern | None] = [parse("/")] if router.app else []
-        mounts = list(self._mounts(router))
+        mounts = self._mounted.get(router.key)
+        if mounts is None:
+            mounts = self._mounted[router.key] = list(self._mounts(router))
         for mount, handler in mounts:
             if mount.on.key in seen:
                 continue
@@ -155,7 +162,7 @@ class Urls:
                         yield use, handler
 
     def _uses(self) -> list[Registered]:
-        """Every `use` of the project; `_surely` is False where one of them may mount what it does not show."""
+        """Every `use` of the project; `_surely` is False where one of them may mount routes that it does not show."""
         found: list[Registered] = []
         for file in sorted(self.sources.mounting):
             module = self.modules.add(Path(file))
@@ -210,11 +217,10 @@ class Urls:
         file = self.modules.file_of(module)
         if file is None or file == router.file:
             return True
-        try:
-            text = file.read_bytes()
-        except OSError:
-            return True
-        return re.search(rb"(?m)^%s\b[^=\n]*=" % re.escape(name.encode()), text) is None
+        assigns = self._assigns.get((file, name))
+        if assigns is None:
+            assigns = self._assigns[file, name] = _is_assigned(file, name)
+        return not assigns
 
     # -- the routes of a handler
 
@@ -248,7 +254,7 @@ class Urls:
         return found
 
     def _answers(self, route: Registered, function: FunctionNode) -> bool:
-        """Return True if a function is what answers a route: the decorated one, or the last of its handlers."""
+        """Return True if a function answers a route: the decorated one, or the last of its handlers."""
         if route.decorated is not None:
             return route.decorated.node is function
         found = self.trees.function(*route.handlers[-1]) if route.handlers else None
@@ -263,16 +269,11 @@ class Urls:
     # -- certainty
 
     def _understood(self, function: FunctionNode, scope: Scope, routes: Sequence[Registered]) -> bool:
-        """Return True if a function is mentioned by nothing but its routes and by `url_for`, anywhere in the project."""
-        bare = re.compile(rb"\b%s\b" % function.name.encode())
-        files: list[Path] = []
-
-        def look(path: str, text: bytes) -> None:
-            if bare.search(text):
-                files.append(Path(path))
-
-        read_sources(self.root, each=look)
-        for module in map(self.modules.add, dict.fromkeys([scope.module.path, *sorted(files)])):
+        """Return True if a function is mentioned by nothing but its routes and by `url_for`,
+        anywhere in the project.
+        """
+        files = map(Path, sorted(self._files_with(function.name)))
+        for module in map(self.modules.add, dict.fromkeys([scope.module.path, *files])):
             if module is None:
                 return False
             calls = {registration.call.node: registration for registration in self._walk(module)}
@@ -283,6 +284,19 @@ class Urls:
                 if registration is not None and registration not in routes and self._answers(registration, function):
                     return False
         return True
+
+    def _files_with(self, name: str) -> Sequence[str]:
+        """The files of the project that have a name in their text. Every file is read once, for all names."""
+        if self._words is None:
+            words: dict[bytes, list[str]] = {}
+
+            def look(path: str, text: bytes) -> None:
+                for word in set(_WORD.findall(text)):
+                    words.setdefault(word, []).append(path)
+
+            read_sources(self.root, each=look)
+            self._words = words
+        return self._words.get(name.encode(), ())
 
     def _mentions(self, module: Module, function: FunctionNode) -> Iterator[ast.AST]:
         """The nodes around each expression that names a function."""
@@ -332,6 +346,15 @@ def _definition(node: ast.expr, scope: Scope) -> Definition | None:
             return found[0] if len(found) == 1 else None
         current = current.parent
     return None
+
+
+def _is_assigned(file: Path, name: str) -> bool:
+    """Return True if a file assigns a name at its top, so that it imports no other module's router by it."""
+    try:
+        text = file.read_bytes()
+    except OSError:
+        return False
+    return re.search(rb"(?m)^%s\b[^=\n]*=" % re.escape(name.encode()), text) is not None
 
 
 def _imports(definitions: Sequence[Definition], name: str) -> bool:

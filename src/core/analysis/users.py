@@ -1,7 +1,7 @@
 """Handlers that want a user where nobody finds out who is asking (`core-user`).
 
 For programs that no type checker has read: with one, `Handler[Env, Account]` does not fit a router without an
-authenticator. Only what annotations make clear: a user of a class, and a router that was made here without one.
+authenticator. Only annotations count: a user of a class, and a router that was made here without one.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def user_problems(trees: SyntaxTrees, registration: Registered) -> Iterator[Prob
     for handler, node in nodes:
         wanted = _wanted(trees, handler)
         if wanted is not None:
-            what = f"{trees.shown(handler)} wants a user, {wanted}, and {call} has no authenticator before it"
-            message = f"{what}. Register it on a view: app.authenticated(…).{registration.method}(…)"
+            wanted_user = f"{trees.shown(handler)} wants a user, {wanted}, and {call} has no authenticator before it"
+            message = f"{wanted_user}. Register it on a view: app.authenticated(…).{registration.method}(…)"
             yield Problem("core-user", message, node)
 
 

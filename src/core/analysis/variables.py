@@ -1,7 +1,7 @@
 """The values inside a JSON variable, against the type that its annotation asks for (`core-env`).
 
-A front end reads an annotation into a `JsonType`; what it does not understand has the kind `""`, which fits everything,
-as does whatever `core.structure` reads from a string: dates, enums, a field with a converter.
+A front end reads an annotation into a `JsonType`; an annotation that it does not understand has the kind `""`, which
+fits everything, as does whatever `core.structure` reads from a string: dates, enums, a field with a converter.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ __all__ = ["JSON_KINDS", "JsonField", "JsonType", "UNKNOWN", "inside_problem"]
 class JsonType(NamedTuple):
     """A type as JSON sees it.
 
-    `kind` is `str`, `int`, `float`, `bool`, `None`, `list`, `dict`, `table`, `Literal`, `union`, or `""` for what is not
-    understood. `inside` is the type of the items of a list or of the values of a dict, or the members of a union.
+    `kind` is `str`, `int`, `float`, `bool`, `None`, `list`, `dict`, `table`, `Literal`, `union`, or `""` for a type
+    that is not understood. `inside` is the type of the items of a list or of the values of a dict, or the members of a
+    union.
     """
 
     kind: str
@@ -54,11 +55,16 @@ JSON_KINDS: Final[Mapping[str, str]] = {
     "collections.abc.Sequence": "list",
     "collections.abc.Mapping": "dict",
 }
-"""The kinds of the classes that JSON has values for, by full name. Of a tuple the items are known only in `tuple[T, ...]`."""
+"""The kinds of the classes that JSON has values for, by full name.
+
+Of a tuple the items are known only in `tuple[T, ...]`.
+"""
 
 
 def inside_problem(type_: JsonType, value: object, path: str) -> str | None:
-    """The first place in a value that the type does not fit, and what is there: `LIMITS.window is a string, not an int`."""
+    """The first place in a value that the type does not fit, and the value there:
+    `LIMITS.window is a string, not an int`.
+    """
     match type_.kind, value:
         case "list", list():
             items = cast("list[object]", value)

@@ -7,8 +7,18 @@ from typing import cast
 
 from core.analysis.extensions import protocol_of
 from core.config.model import KINDS, Binding, Configuration
+from core.config.words import type_name
 
-__all__ = ["annotation_for", "in_file", "json_type", "listed", "required_secret", "variable", "with_article"]
+__all__ = [
+    "annotation_for",
+    "in_file",
+    "json_type",
+    "listed",
+    "required_secret",
+    "variable",
+    "variable_type",
+    "with_article",
+]
 
 
 def in_file(configuration: Configuration) -> str:
@@ -45,7 +55,11 @@ def annotation_for(binding: Binding) -> str:
                 return f"DurableObjectNamespace[{binding.entry.class_name}]"
             case _:
                 return (protocol_of(binding) or "object").rpartition(".")[2]
-    value: object = binding.entry
+    return variable_type(binding.entry)
+
+
+def variable_type(value: object) -> str:
+    """Return the annotation that a variable of this value needs."""
     match value:
         case bool():
             return "bool"
@@ -54,31 +68,19 @@ def annotation_for(binding: Binding) -> str:
         case float():
             return "float"
         case list():
-            items = cast("list[object]", value)
-            return "list[str]" if all(isinstance(item, str) for item in items) else "list[object]"
+            kinds = {variable_type(item) for item in cast("list[object]", value)}
+            return f"list[{kinds.pop()}]" if len(kinds) == 1 else "list[object]"
         case dict():
             return "dict[str, object]"
+        case None:
+            return "object"
         case _:
             return "str"
 
 
 def json_type(value: object) -> str:
     """Return the type of a value in the words of messages."""
-    match value:
-        case bool():
-            return "a bool"
-        case int():
-            return "a whole number"
-        case float():
-            return "a number"
-        case str():
-            return "a string"
-        case list():
-            return "a list"
-        case dict():
-            return "a table"
-        case _:
-            return "null"
+    return "a bool" if isinstance(value, bool) else type_name(value)
 
 
 def with_article(words: str) -> str:

@@ -2,7 +2,7 @@
 
 The tables are held to the truth by `tests/runtime/test_missing.py`, which asks the worker's own Python. What stands
 under `try`, `TYPE_CHECKING`, `__name__ == "__main__"` or a question for the platform is the program's own decision,
-and is never reported; nor is what a package of others does.
+and is never reported; nor is the code of other packages.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ MISSING_MODULES: Final[Mapping[str, str]] = {
     "winreg": _WINDOWS,
     "winsound": _WINDOWS,
 }
-"""Modules of the standard library that cannot be imported, and what to do about each."""
+"""Modules of the standard library that cannot be imported, and the way to do without each."""
 
 _KEYS: Final = (
     "Python there is built without OpenSSL. Derive keys with the runtime's WebCrypto, js.crypto.subtle.deriveBits"
 )
 _THREADS: Final = (
-    "There are no threads. Await what waits, with asyncio.gather for several at once, or send the work to a queue"
+    "There are no threads. Await each coroutine, with asyncio.gather for several at once, or send the work to a queue"
 )
 _PROCESSES: Final = "There are no processes. Send the work to a queue, or to a service that has them"
 _SOCKETS: Final = "asyncio has no sockets there. Use fetch or a binding"
@@ -71,10 +71,10 @@ MISSING_NAMES: Final[Mapping[str, str]] = {
     "threading.Thread": _THREADS,
     "threading.Timer": "There are no threads. Use asyncio, req.ctx.wait_until or a cron trigger",
 }
-"""Functions and classes that are missing or fail whenever they are used, and what to do about each."""
+"""Functions and classes that are missing or fail whenever they are used, and the way to do without each."""
 
 _WAITS: Final = "Await the runtime's own fetch: `from js import fetch`, or a service binding"
-_LOST: Final = "what is written is gone with the isolate. Use a KV namespace, R2 or D1"
+_LOST: Final = "a written file is gone with the isolate. Use a KV namespace, R2 or D1"
 
 BLOCKING: Final[Mapping[str, str]] = {
     "time.sleep": "Await asyncio.sleep",
@@ -91,8 +91,20 @@ BLOCKING: Final[Mapping[str, str]] = {
     "httpx.Client": _WAITS,
     "builtins.input": "A worker has no terminal",
 }
-"""Calls that stop every request of the isolate for as long as they take, in an async function, and what to do instead."""
+"""Calls that stop every request of the isolate for as long as they take, in an async function,
+and their replacements.
+"""
 
+_SHARED: Final[Mapping[str, frozenset[str]]] = {
+    "asyncio.Event": frozenset(["wait"]),
+    "asyncio.Condition": frozenset(["acquire", "wait", "wait_for"]),
+    "asyncio.Queue": frozenset(["get", "join"]),
+    "asyncio.LifoQueue": frozenset(["get", "join"]),
+    "asyncio.PriorityQueue": frozenset(["get", "join"]),
+    "asyncio.Barrier": frozenset(["wait"]),
+}
+"""Objects that one request waits for until another acts, and the methods that wait."""
+_WAITED: Final = frozenset(name for names in _SHARED.values() for name in names)
 _WRITES: Final = frozenset(["write_text", "write_bytes", "mkdir", "touch"])
 _ABSENT: Final = frozenset({"hashlib.pbkdf2_hmac", "hashlib.scrypt"})
 _IGNORE: Final = re.compile(r"#\s*core:\s*ignore\[[^\]]*\bcore-worker\b[^\]]*\]")
@@ -102,11 +114,11 @@ def worker_findings(modules: Modules, program: Sequence[Module]) -> Iterator[Fin
     """Return the imports and calls that are missing in a worker, except on lines that switch the finding off."""
     for module in program:
         lines: list[str] | None = None
-        for node, what in _Missing(modules, module).found(module.tree, module.scope):
+        for node, message in _Missing(modules, module).found():
             if lines is None:
                 lines = module.path.read_text("utf-8", "replace").splitlines()
             if node.lineno > len(lines) or not _IGNORE.search(lines[node.lineno - 1]):
-                yield Finding("core-worker", what, str(module.path), node.lineno, node.col_offset + 1)
+                yield Finding("core-worker", message, str(module.path), node.lineno, node.col_offset + 1)
 
 
 class _Missing:
@@ -114,37 +126,29 @@ class _Missing:
         self.modules = modules
         self.module = module
 
-    def found(self, node: ast.AST, scope: Scope, *, waits: bool = False) -> Iterator[tuple[ast.stmt | ast.expr, str]]:
-        """Yield what is missing below a node. `waits` says that it is in the body of an async function."""
-        for child in children_of(node):
-            match child:
-                case ast.Try(handlers=[_, *_]):
-                    for part in (*child.handlers, *child.finalbody):
-                        yield from self.found(part, scope, waits=waits)
-                    continue
-                case ast.If(test=test) if _is_asked(test):
-                    continue
+    def found(self) -> Iterator[tuple[ast.stmt | ast.expr, str]]:
+        """Yield the missing things in the module."""
+        if self.module.uses is None:
+            self.module.uses = list(_uses(self.module.tree, self.module.scope))
+        for node, scope, waits in self.module.uses:
+            match node:
                 case ast.Import(names=names):
                     for alias in names:
-                        yield from self._module(child, alias.name)
-                case ast.ImportFrom(module=str(name), names=names, level=0):
-                    yield from self._module(child, name)
+                        yield from self._module(node, alias.name)
+                case ast.ImportFrom(module=str(name), names=names):
+                    yield from self._module(node, name)
                     for alias in names:
                         if f"{name}.{alias.name}" in _ABSENT:
-                            yield child, _told(f"{name}.{alias.name}")
+                            yield node, _told(f"{name}.{alias.name}")
                 case ast.Call(func=func):
                     yield from self._use(func, scope)
                     if waits:
-                        yield from self._wait(child, scope)
+                        yield from self._wait(node, scope)
                 case ast.ClassDef(bases=bases):
                     for base in bases:
                         yield from self._use(base, scope)
                 case _:
                     pass
-            inner, awaited = scope, waits
-            if isinstance(child, _SCOPES):
-                inner, awaited = scope.children.get(child, scope), isinstance(child, ast.AsyncFunctionDef)
-            yield from self.found(child, inner, waits=awaited and not isinstance(child, ast.Lambda))
 
     def _module(self, node: ast.stmt, name: str) -> Iterator[tuple[ast.stmt, str]]:
         top = name.partition(".")[0]
@@ -159,6 +163,18 @@ class _Missing:
             yield call, f"{name} blocks: no other request is answered meanwhile. {BLOCKING[name]}"
         elif name == "builtins.open" and _is_written(call):
             yield call, f"a worker has no files to keep: {_LOST}"
+        elif isinstance(call.func, ast.Attribute) and call.func.attr in _WAITED:
+            made, inner = self.modules.value(call.func.value, scope)
+            shared = self.modules.resolve(made.func, inner) if isinstance(made, ast.Call) else None
+            kind = shared.name if isinstance(shared, External) and isinstance(inner.node, ast.Module) else ""
+            if call.func.attr in _SHARED.get(kind, ()):
+                yield (
+                    call,
+                    (
+                        f"{ast.unparse(call.func.value)} is an {kind} of the module, and one request cannot await what another "
+                        "one does. Keep what several requests share in a Durable Object, and make the rest inside the handler"
+                    ),
+                )
         elif isinstance(call.func, ast.Attribute) and call.func.attr in _WRITES:
             made, inner = self.modules.value(call.func.value, scope)
             path = self.modules.resolve(made.func, inner) if isinstance(made, ast.Call) else None
@@ -174,7 +190,27 @@ class _Missing:
             yield expression, _told(resolved.name)
 
 
-_SCOPES = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+_SCOPES: Final = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def _uses(node: ast.AST, scope: Scope, *, waits: bool = False) -> Iterator[tuple[ast.expr | ast.stmt, Scope, bool]]:
+    """Yield the imports, calls and classes below a node that run in a worker. `waits` is True in an async function."""
+    for child in children_of(node):
+        match child:
+            case ast.Try(handlers=[_, *_]):
+                for part in (*child.handlers, *child.finalbody):
+                    yield from _uses(part, scope, waits=waits)
+                continue
+            case ast.If(test=test) if _is_asked(test):
+                continue
+            case ast.Import() | ast.ImportFrom(level=0) | ast.Call() | ast.ClassDef():
+                yield child, scope, waits
+            case _:
+                pass
+        inner, awaited = scope, waits
+        if isinstance(child, _SCOPES):
+            inner, awaited = scope.children.get(child, scope), isinstance(child, ast.AsyncFunctionDef)
+        yield from _uses(child, inner, waits=awaited and not isinstance(child, ast.Lambda))
 
 
 def _is_written(call: ast.Call) -> bool:

@@ -9,20 +9,20 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
 from core.backends.embedded.store import Store
+from core.bindings.absent import AbsentBinding
 from core.bindings.kinds import KINDS
 from core.calls import CallHook, add_hook
 from core.config.model import Binding, Configuration, D1Table
-from core.errors import UnsupportedBindingError
 
 if TYPE_CHECKING:
     from core.backends.embedded.durable_object import EmbeddedDurableObjectNamespace
 
-__all__ = ["EmbeddedBindings", "NotEmbedded", "d1_name", "embed"]
+__all__ = ["EmbeddedBindings", "d1_name", "embed"]
 
 
 @attrs.frozen
@@ -61,16 +61,21 @@ def embed(
     classes: Mapping[str, object] | None = None,
     hook: CallHook | None = None,
     objects_at: str | None = None,
+    count_rows: bool = False,
 ) -> EmbeddedBindings:
     """Build every binding of `configuration` on `store`.
 
     `secrets` has the values of secrets by name; one without a value is left out, so that `inject` can say where to
-    write it. `classes` has the classes of Durable Objects by name: the names of the worker's main module will do. `hook` sees every call of every binding.
-    With `objects_at`, the path of a socket, Durable Objects live in the process that answers there.
+    write it. `classes` has the classes of Durable Objects by name: the names of the worker's main module will do.
+    `hook` sees every call of every binding. With `objects_at`, the path of a socket, Durable Objects live in the
+    process that answers there. `count_rows` has the databases count the rows that statements read, as the fakes do:
+    each statement then runs twice.
     """
     maker = _Maker(configuration, store, secrets or {}, classes or {}, objects_at)
     for name, binding in configuration.bindings.items():
         maker.make(name, binding)
+        if count_rows and binding.kind == "d1":
+            _count_rows(maker.values[name], store)
         if hook is not None:
             add_hook(maker.values.get(name), hook, name=name, kind=binding.kind)
     return EmbeddedBindings(maker.values, maker.absent, maker.namespaces)
@@ -122,7 +127,8 @@ class _Maker:
 
     def leave_out(self, name: str, binding: Binding, reason: str) -> None:
         self.absent[name] = reason
-        self.values[name] = NotEmbedded(binding, reason)
+        advice = "Run the worker in workerd with `core serve`, or give a stand-in where the Env is built"
+        self.values[name] = AbsentBinding(name, f"{reason} ({binding.place}). {advice}")
 
     def ai(self, name: str) -> object:
         from core.backends.embedded.ai import EmbeddedAi
@@ -173,27 +179,16 @@ class _Maker:
         self.values[name] = self.namespaces[name] = namespace
 
 
-class NotEmbedded:
-    """Stands for a binding that only the platform has. Whatever is called on it raises UnsupportedBindingError."""
+def _count_rows(database: Any, store: Store) -> None:
+    from core.backends.embedded.d1.reads import RowsRead
 
-    def __init__(self, binding: Binding, reason: str) -> None:
-        self._binding = binding
-        self._reason = reason
+    engine = database.engine
+    if engine.reads is None:
+        engine.reads = RowsRead(engine.database, store.clock, most=_MOST_COUNTED)
 
-    def __repr__(self) -> str:
-        return f"<{self._binding.name}: not embedded>"
 
-    def __getattr__(self, method: str) -> Any:
-        if method.startswith("__"):
-            raise AttributeError(method)
-
-        def refuse(*args: object, **options: object) -> NoReturn:
-            raise UnsupportedBindingError(
-                f"{self._binding.name}.{method}(): {self._reason} ({self._binding.place}). "
-                "Run the worker in workerd with `core serve`, or give a stand-in where the Env is built"
-            )
-
-        return refuse
+_MOST_COUNTED: Final = 1_000_000
+"""Rows of one statement after which counting them is given up: half a second of the event loop's time."""
 
 
 def d1_name(entry: D1Table) -> str:

@@ -1,4 +1,6 @@
-"""The numbers of a process that runs the embedded engines: those that exist once, of queues, crons and Durable Objects, included."""
+"""The numbers of a process that runs the embedded engines: those that exist once, of queues, crons and Durable Objects,
+included.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""From a configuration file to an application with its embedded bindings: loaded by `core dev` and `core serve --python`.
+"""From a configuration file to an application with its embedded bindings:
+loaded by `core dev` and `core serve --python`.
 
 `main` names a file. The folder above its outermost package is put on the path, and the file imported by its dotted
 name, so that `src/users/main.py` with `src/users/__init__.py` beside it is `users.main`.
@@ -121,18 +122,25 @@ async def load(
     hook: CallHook | None = None,
     secrets: Mapping[str, str] | None = None,
     objects_at: str | None = None,
+    count_rows: bool = False,
 ) -> Loaded:
     """Read the configuration, import the application, open the bindings, apply migrations and build the Env.
 
-    `hook` sees every call of a binding; `secrets` and `objects_at` are as for `open_bindings`. Raises DeveloperError,
-    and whatever the application's own modules raise.
+    `hook` sees every call of a binding; `secrets`, `objects_at` and `count_rows` are as for `open_bindings`. Raises
+    DeveloperError, and whatever the application's own modules raise.
     """
     configuration = read_configuration(place)
     module = import_main(configuration)
     app = find_app(module, configuration)
     app.check()
     store, bindings = open_bindings(
-        place, configuration, classes=vars(module), hook=hook, secrets=secrets, objects_at=objects_at
+        place,
+        configuration,
+        classes=vars(module),
+        hook=hook,
+        secrets=secrets,
+        objects_at=objects_at,
+        count_rows=count_rows,
     )
     try:
         notices = [f"{name}: {reason}" for name, reason in bindings.absent.items()]
@@ -173,12 +181,14 @@ def open_bindings(
     hook: CallHook | None = None,
     secrets: Mapping[str, str] | None = None,
     objects_at: str | None = None,
+    count_rows: bool = False,
 ) -> tuple[Store, EmbeddedBindings]:
     """The embedded bindings on the state folder. Close the store when done.
 
     `classes` has the classes of Durable Objects; without them the rest is there. `hook` sees every call. `secrets` are
     values by name, those of `.dev.vars` and `.env` without it. `objects_at` is the socket of the process that has the
-    Durable Objects; without it they live in this one.
+    Durable Objects; without it they live in this one. With `count_rows` D1 databases count the rows that statements
+    read.
     """
     from core.config.secrets import read_local_secrets
 
@@ -192,7 +202,15 @@ def open_bindings(
         if secrets is None:
             local = read_local_secrets(configuration.directory, configuration.environment)
             secrets = {name: secret.reveal() for name, secret in local.values.items()}
-        bindings = embed(configuration, store, secrets=secrets, classes=classes, hook=hook, objects_at=objects_at)
+        bindings = embed(
+            configuration,
+            store,
+            secrets=secrets,
+            classes=classes,
+            hook=hook,
+            objects_at=objects_at,
+            count_rows=count_rows,
+        )
         return store, bindings
     except BaseException:
         store.close()
@@ -312,7 +330,8 @@ def find_app(module: ModuleType, configuration: Configuration) -> App[Any]:
     attribute = (configuration.worker.core.app or "").partition(":")[2] or "app"
     app = getattr(module, attribute, None)
     name = module.__name__
-    file = Path(module.__file__ or name).name
+    path, root = Path(module.__file__ or name), configuration.directory.resolve()
+    file = path.relative_to(root) if path.is_relative_to(root) else path.name
     if isinstance(app, App):
         return cast("App[object]", app)
     if app is None:

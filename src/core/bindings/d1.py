@@ -14,6 +14,14 @@ from typing_extensions import TypeForm, TypeVar
 
 from core.values import frozen
 
+if TYPE_CHECKING:
+    T = TypeVar("T")
+    R1 = TypeVar("R1")
+    R2 = TypeVar("R2")
+    R3 = TypeVar("R3")
+    R4 = TypeVar("R4")
+    R5 = TypeVar("R5")
+
 __all__ = [
     "D1Database",
     "D1DatabaseSession",
@@ -26,14 +34,8 @@ __all__ = [
     "D1Value",
 ]
 
-T = TypeVar("T")
 R = TypeVar("R", default=dict[str, Any])
 
-R1 = TypeVar("R1")
-R2 = TypeVar("R2")
-R3 = TypeVar("R3")
-R4 = TypeVar("R4")
-R5 = TypeVar("R5")
 
 D1Value: TypeAlias = bool | int | float | str | bytes | bytearray | memoryview | Sequence[int] | None
 """A value that can be bound. A sequence of numbers from 0 to 255 is a blob."""
@@ -100,7 +102,7 @@ class D1ExecResult:
 
 @runtime_checkable
 class D1PreparedStatement(Protocol[R]):
-    """A statement with the values bound to it. It can be run any number of times, and changes by nothing.
+    """A statement with the values bound to it. It can be run any number of times, and nothing changes it.
 
     `R` is the type of its rows: a dict by column name, until `as_(T)` says otherwise.
 
@@ -134,7 +136,7 @@ class D1PreparedStatement(Protocol[R]):
     async def first(self, column: str, /) -> Any: ...
     @overload
     async def first(self, type_: TypeForm[T], /) -> T | None: ...
-    async def first(self, what: Any = None, /) -> Any:
+    async def first(self, column_or_type: Any = None, /) -> Any:
         """Return the first row, or its `column`, or the row as a `T`; None without rows. No LIMIT is added.
 
         Raises `D1Error` (`D1_COLUMN_NOTFOUND`) for a column that the row has not, and `StructureError` (every
@@ -148,11 +150,10 @@ class D1PreparedStatement(Protocol[R]):
     async def one(self, column: str, /, *, error: Exception | None = None) -> Any: ...
     @overload
     async def one(self, type_: TypeForm[T], /, *, error: Exception | None = None) -> T: ...
-    async def one(self, what: Any = None, /, *, error: Exception | None = None) -> Any:
-        """Return the same as `first`, of a row that has to be there.
+    async def one(self, column_or_type: Any = None, /, *, error: Exception | None = None) -> Any:
+        """Return the first row as `first` does, where there has to be one.
 
-        Without rows it raises `error`, by default `CoreError(404, "Not Found")`, which answers the client; else as
-        `first`.
+        Without rows it raises `error`, by default `CoreError(404, "Not Found")`, which answers the client.
         """
         ...
 
@@ -276,7 +277,7 @@ class D1Database(Protocol):
     @overload
     async def batch(self, statements: list[D1PreparedStatement[R]], /) -> list[D1Result[R]]: ...
     async def batch(self, statements: Any, /) -> Any:
-        """Run statements in one transaction and return their results, in order: a list of a list, a tuple of a tuple.
+        """Run statements in one transaction and return their results, in order: a list for a list, a tuple for a tuple.
 
         In a tuple, of five at most for a type checker, each result has the rows of its own statement, as `as_` says; in
         a list all have rows of one type.

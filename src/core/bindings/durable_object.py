@@ -4,8 +4,8 @@ A Durable Object is one instance per id in the whole world, with storage of its 
 time. A namespace gives stubs that are typed as the object's own class, so that a remote call is checked as a local
 one would be. This file knows no engine.
 
-One file, since the members of an object (its state, its storage, the results of storage) are each other's types, and are read
-together with the class that has them.
+One file, since the members of an object (its state, its storage, the results of storage) are each other's types, and
+are read together with the class that has them.
 """
 
 from __future__ import annotations
@@ -287,7 +287,10 @@ class DurableObjectTransaction(Protocol):
         ...
 
     async def get_alarm(self, *, allow_concurrency: bool = False) -> int | None:
-        """Return the time of the alarm, in milliseconds since 1970, or None. While `alarm` runs, None unless set again."""
+        """Return the time of the alarm, in milliseconds since 1970, or None.
+
+        While `alarm` runs, None unless set again.
+        """
         ...
 
     async def set_alarm(
@@ -536,7 +539,10 @@ class DurableObjectStorage(Protocol):
         ...
 
     async def get_alarm(self, *, allow_concurrency: bool = False) -> int | None:
-        """Return the time of the alarm, in milliseconds since 1970, or None. While `alarm` runs, None unless set again."""
+        """Return the time of the alarm, in milliseconds since 1970, or None.
+
+        While `alarm` runs, None unless set again.
+        """
         ...
 
     async def set_alarm(
@@ -606,8 +612,8 @@ class DurableObjectState(Protocol):
         """Run `callback` with no other call reaching the object, for up to 30 seconds.
 
         It begins at once and may be left unawaited, in `__init__` for one: every call waits until it has ended.
-        What it raises resets the object: calls that are running fail with DurableObjectError, and what it wrote since it
-        last waited for anything but its storage is undone. Use `storage.transaction` to undo all of it.
+        What it raises resets the object: calls that are running fail with DurableObjectError, and what it wrote since
+        it last waited for anything but its storage is undone. Use `storage.transaction` to undo all of it.
         """
         ...
 
@@ -638,7 +644,8 @@ class DurableObjectState(Protocol):
         ...
 
     def set_web_socket_auto_response(self, pair: WebSocketRequestResponsePair | None = None, /) -> None:
-        """Answer every message that is `pair.request` with `pair.response`, on all WebSockets, without waking the object.
+        """Answer every message that is `pair.request` with `pair.response`, on all WebSockets,
+        without waking the object.
 
         None ends it. Raises DurableObjectError for texts of more than 2048 characters.
         """
@@ -655,7 +662,8 @@ class DurableObjectState(Protocol):
     def abort(self, reason: str | None = None) -> None:
         """Reset the object: calls that are running fail, the next one makes it anew from its storage.
 
-        Its WebSockets are lost: their clients see 1006. It does not return, and catching its exception changes nothing: the call's answer is DurableObjectError.
+        Its WebSockets are lost: their clients see 1006. It does not return, and catching its exception changes nothing:
+        the call's answer is DurableObjectError.
         """
         ...
 
@@ -717,7 +725,8 @@ class DurableObject(Generic[E_co]):
     async def web_socket_close(
         self, socket: DurableObjectWebSocket, code: int, reason: str, was_clean: bool, /
     ) -> None:
-        """Learn that a WebSocket closes, whoever began it. `code` is 1006, and `was_clean` False, for a lost connection.
+        """Act on the close of a WebSocket, whoever began it.
+        `code` is 1006, and `was_clean` False, for a lost connection.
 
         The object's half of closing is done when this returns. Without it nothing more happens.
         """

@@ -1,9 +1,9 @@
 """The one table of the kinds of bindings: the name of each in the configuration, and the places of its parts.
 
 Everything is written as text, so that this file imports none of it: `core.config` reads it for the tables, `core.env`
-for the lines to write when a binding is missing, `core.backends.workerd` for its classes, `core.assembly` and `core.testing`
-for the embedded engines and the fakes. A new kind begins with a row here: `tests/bindings/test_kinds.py` then names
-every file that is missing.
+for the lines to write when a binding is missing, `core.backends.workerd` for its classes, `core.assembly` and
+`core.testing` for the embedded engines and the fakes. A new kind begins with a row here: `tests/bindings/test_kinds.py`
+then names every file that is missing.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ __all__ = ["KINDS", "Kind", "PROTOCOLS", "bindings_of", "header"]
 
 
 def header(section: Sequence[str], *, environment: str | None = None, many: bool = False, json: bool = False) -> str:
-    """A TOML header, for example `[vars]`, `[[queues.producers]]` or `[env.staging.vars]`; in JSON `"env.staging.vars"`."""
+    """A TOML header, for example `[vars]`, `[[queues.producers]]` or `[env.staging.vars]`;
+    in JSON `"env.staging.vars"`.
+    """
     dotted = ".".join([*(("env", environment) if environment else ()), *section])
     if json:
         return f'"{dotted}"'
@@ -32,7 +34,8 @@ class Kind(NamedTuple):
 
     `module` is the name of the file that each room has for it. `workerd` is the class in `core.backends.workerd`,
     `constructors` the JavaScript classes that are of this kind and of no other; `embedded` the class in
-    `core.backends.embedded`, `fake` the one in `core.testing`. `alone` says that workerd by itself has a service for it.
+    `core.backends.embedded`, `fake` the one in `core.testing`. `alone` says that workerd by itself has a service for
+    it.
     """
 
     name: str
@@ -102,7 +105,6 @@ KINDS: Final[Mapping[str, Kind]] = {
             constructors=("R2Bucket",),
             embedded="EmbeddedR2Bucket",
             fake="FakeR2Bucket",
-            alone=False,
         ),
         Kind(
             "queue",
@@ -303,7 +305,10 @@ PROTOCOLS: Final[Mapping[str, Kind]] = {
     for protocol in (kind.alias, kind.protocol)
     if protocol is not None and kind.name != "secret"
 }
-"""The kind to declare for an attribute that is annotated with a Protocol, by its name. `Secret` is a class, and not here."""
+"""The kind to declare for an attribute that is annotated with a Protocol, by its name.
+
+`Secret` is a class, and not here.
+"""
 
 
 def bindings_of(env: object, /) -> Iterator[tuple[str, str, Any]]:

@@ -8,12 +8,15 @@ Python's spelling of the platform's API. No implementation is here: the embedded
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Sequence
-from typing import Any, Generic, Literal, Protocol, TypeAlias, overload, runtime_checkable
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeAlias, overload, runtime_checkable
 
 import attrs
 from typing_extensions import TypeForm, TypeVar
 
 from core.values import frozen
+
+if TYPE_CHECKING:
+    T = TypeVar("T")
 
 __all__ = [
     "KVBulkType",
@@ -25,7 +28,6 @@ __all__ = [
     "KVValue",
 ]
 
-T = TypeVar("T")
 V = TypeVar("V", default=Any)
 
 KVType: TypeAlias = Literal["text", "json", "bytes", "stream"]

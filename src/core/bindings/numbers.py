@@ -22,7 +22,10 @@ _LONG: Final = re.compile("[0-9]{16}")
 
 
 def refuse_large_numbers(text: str) -> None:
-    """Raise ValueError if JSON has a whole number beyond 2**53 - 1. Longer digits in its strings are nobody's matter."""
+    """Raise ValueError if JSON has a whole number beyond 2**53 - 1.
+
+    Longer digits in its strings are nobody's matter.
+    """
     if _LONG.search(text) is not None:
         import json
 

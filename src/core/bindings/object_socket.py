@@ -43,8 +43,8 @@ class SocketCarrier(Protocol):
 class DurableObjectWebSocket:
     """The object's end of a WebSocket. Two of the same connection are equal, also before and after an eviction.
 
-    Nothing here waits, so that the messages of one event are sent before another event's: every member of a room gets the
-    same messages in the same order.
+    Nothing here waits, so that the messages of one event are sent before another event's: every member of a room gets
+    the same messages in the same order.
     """
 
     __slots__ = ("_carrier", "_client")

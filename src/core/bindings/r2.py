@@ -169,7 +169,9 @@ class R2RangeDict(TypedDict, total=False):
 
 @frozen
 class R2Checksums:
-    """The checksums that are kept of an object: always the MD5 (except of multipart objects), and those that `put` was given."""
+    """The checksums that are kept of an object: always the MD5 (except of multipart objects),
+    and those that `put` was given.
+    """
 
     md5: bytes | None = None
     sha1: bytes | None = None
@@ -188,8 +190,8 @@ class R2Object:
 
     `etag` is the MD5 in hex (of a multipart object: MD5 of the parts' MD5s, a dash, the number of parts),
     `http_etag` the same in double quotes, `version` another text at each put, `size` that of the whole object
-    in bytes. `range` is the part that a `get` or `head` covers, else None. `http_metadata` and `custom_metadata` are None
-    on objects of a `list` that did not include them.
+    in bytes. `range` is the part that a `get` or `head` covers, else None. `http_metadata` and `custom_metadata` are
+    None on objects of a `list` that did not include them.
     """
 
     key: str
@@ -293,8 +295,8 @@ class R2ObjectBody(R2Object):
     async def json(self, type_: Any = None, /) -> Any:
         """The body as JSON, structured as `type_` when one is given.
 
-        Raises R2SyntaxError for text that is not JSON (NaN and Infinity are not), and StructureError for JSON of another
-        shape.
+        Raises R2SyntaxError for text that is not JSON (NaN and Infinity are not), and StructureError for JSON of
+        another shape.
         """
         from core.http.json import JSONDecodeError, loads
 

@@ -1,18 +1,22 @@
-"""The command line: which commands there are, and what an exit code means.
+"""The command line: its commands, and the meaning of its exit codes.
 
 A command's module is imported when it is asked for, so that `core --help` and completion cost next to nothing. Each has
-`add(subparsers)` and `run(args) -> int`. What an exit code means is said once, in `_EXIT_CODES`; a command that ends
-otherwise says so in the epilog of its own parser.
+`add(subparsers)` and `run(args) -> int`. The meaning of an exit code is said once, in `_EXIT_CODES`; a command that
+ends otherwise says so in the epilog of its own parser.
 """
 
 from __future__ import annotations
 
 import argparse
-import io
+import errno
+import os
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Final, NoReturn
+
+from core.dev.terminal import write_lines_at_once
 
 __all__ = ["COMMANDS", "Command", "main", "parser_for"]
 
@@ -63,23 +67,25 @@ class CoreParser(argparse.ArgumentParser):
         super().__init__(*args, **options)
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong and end with exit code 2."""
-        from core.cli.style import Style
-
-        sys.stderr.write(f"{Style(sys.stderr).paint('error', 'bold', 'red')}: {message}{self._near(message)}\n")
+        """Print the mistake and end with exit code 2."""
+        _tell(f"{message}{self._near(message)}")
         names = [*getattr(self, "commands", ())]
         sys.stderr.write(f"See `{' '.join([self.prog, *names])} --help`.\n")
         raise SystemExit(2)
 
     def _near(self, message: str) -> str:
-        """Return the options that are spelt much like those that were not recognized."""
+        """Return the options or values that are spelt much like those that were not recognized."""
         from difflib import get_close_matches
 
-        found = message.partition("unrecognized arguments: ")[2]
-        parsers = [self, *getattr(self, "commands", {}).values()]
-        known = [option for parser in parsers for option in parser._option_string_actions]
-        words = [word.partition("=")[0] for word in found.split() if word.startswith("-")]
-        near = [match for word in words for match in get_close_matches(word, known, n=1)]
+        value = re.search(r"invalid choice: '(.+?)' \(choose from (.+)\)", message)
+        if value is not None:
+            words, known = [value[1]], re.findall(r"[\w-]+", value[2])
+        else:
+            found = message.partition("unrecognized arguments: ")[2]
+            parsers = [self, *getattr(self, "commands", {}).values()]
+            known = [option for parser in parsers for option in parser._option_string_actions]
+            words = [word.partition("=")[0] for word in found.split() if word.startswith("-")]
+        near = [match for word in words for match in get_close_matches(word, known, n=1, cutoff=0.65)]
         return f". Did you mean {' '.join(near)}?" if near else ""
 
 
@@ -95,9 +101,10 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line. Returns the exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    out: object = sys.stdout
-    if isinstance(out, io.TextIOWrapper):
-        out.reconfigure(line_buffering=True)  # a log that is piped is read while it is written
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the caller, as in `core routes >&-`
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - it is the stream until the process ends
+    write_lines_at_once()
     try:
         code = _run(arguments)
         # Here and not while Python ends, where a pipe that is closed can only be complained about.
@@ -106,14 +113,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        # Whoever read our output has seen enough. What is left must not raise while Python ends.
-        import os
-
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()  # the reader has closed the pipe
+        return 1
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        _drop_output()
+        _tell(
+            f"{error.filename or 'the output'} cannot be written: {error.strerror}. Make room there, or write elsewhere"
+        )
         return 1
 
 
 def _run(arguments: list[str]) -> int:
+    if arguments[:1] == ["help"] and len(arguments) > 1:
+        arguments = [*arguments[1:], "--help"]
     if not arguments or arguments[0] in ("-h", "--help", "help"):
         sys.stdout.write(_overview())
         return 0 if arguments else 2
@@ -132,9 +146,7 @@ def _run(arguments: list[str]) -> int:
     try:
         return run(args)
     except DeveloperError as error:
-        from core.cli.style import Style
-
-        sys.stderr.write(f"{Style(sys.stderr).paint('error', 'bold', 'red')}: {error}\n")
+        _tell(str(error))
         return 2 if isinstance(error, UsageError | ConfigurationError) else 1
 
 
@@ -153,15 +165,22 @@ def parser_for(*names: str) -> CoreParser:
 def _unknown(name: str) -> int:
     from difflib import get_close_matches
 
+    near = get_close_matches(name, [*COMMANDS, "--help", "--version"], n=1)
+    hint = f" Did you mean `core {near[0]}`?" if near else ""
+    _tell(f"there is no {'option' if name.startswith('-') else 'command'} `{name}`.{hint}\nSee `core --help`.")
+    return 2
+
+
+def _tell(message: str) -> None:
+    """Write an error."""
     from core.cli.style import Style
 
-    near = get_close_matches(name, COMMANDS, n=1)
-    hint = f" Did you mean `core {near[0]}`?" if near else ""
-    paint = Style(sys.stderr)
-    sys.stderr.write(
-        f"{paint.paint('error', 'bold', 'red')}: there is no command `{name}`.{hint}\nSee `core --help`.\n"
-    )
-    return 2
+    sys.stderr.write(f"{Style(sys.stderr).paint('error', 'bold', 'red')}: {message}\n")
+
+
+def _drop_output() -> None:
+    """Throw away the output that is left, which must not raise while Python ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _overview() -> str:

@@ -12,7 +12,7 @@ __all__ = ["add", "run"]
 
 _DESCRIPTION = """\
 Make a folder that workerd runs by itself: the application, its pure-Python dependencies, CPython, and a memory
-snapshot with all of it imported. The application is looked at in a real worker first: what it raises at import,
+snapshot with all of it imported. The application is inspected in a real worker first: the errors it raises at import,
 which bindings it lacks, and whether it draws randomness, opens files or connections while it is imported.
 
 workerd and pyodide are fetched from npm the first time."""
@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
 
     from core.analysis.program import check_worker
     from core.runtime.bundle import BundleError
-    from core.runtime.make import make_bundle, size_report
+    from core.runtime.make import make_bundle, size_report, upload_problem
     from core.runtime.project import open_project
     from core.runtime.toolchain import toolchain
 
@@ -70,10 +70,11 @@ def run(args: argparse.Namespace) -> int:
             extra=args.extra,
             left_out=args.left_out,
             migrations=project.migrations,
-            env=project.environment,
             progress=lambda line: print(f"{line} …", file=sys.stderr),
         )
     )
     print(size_report(bundle))
+    if (problem := upload_problem(bundle.packages)) is not None:
+        print(f"warning: {problem}.", file=sys.stderr)
     print(f"\nThe bundle is in {out}. Run it with: core serve {args.out or 'dist'}")
     return 0

@@ -1,6 +1,7 @@
 """`core completion`: a script for bash, zsh or fish that completes commands, options and their choices.
 
-shtab writes it from the parsers of all commands. The script is complete: it asks nothing of Python while somebody types.
+shtab writes it from the parsers of all commands. The script is complete: it asks nothing of Python while somebody
+types.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from core.cli.project import add_project_options, find_configuration
+from core.cli.serving import add_log_format, port_of
 
 if TYPE_CHECKING:
     from core.dev.options import Options
@@ -29,7 +30,10 @@ def add(subparsers: Any) -> None:
     group = parser.add_argument_group("address")
     group.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     group.add_argument(
-        "--port", type=_port, default=None, help="port to listen on, 0 for a free one (default: 8787, or the next free)"
+        "--port",
+        type=port_of,
+        default=None,
+        help="port to listen on, 0 for a free one (default: 8787, or the next free)",
     )
     add_project_options(parser)
     group = parser.add_argument_group("behaviour")
@@ -39,12 +43,7 @@ def add(subparsers: Any) -> None:
         default="embedded",
         help="where it runs: in this Python, or as it is deployed, in workerd (default: %(default)s)",
     )
-    group.add_argument(
-        "--log-format",
-        choices=("text", "json"),
-        default="text",
-        help="json writes every log record as one line of JSON (default: %(default)s)",
-    )
+    add_log_format(group)
     group.add_argument("--no-reload", dest="reload", action="store_false", help="do not load again on changes")
     group.add_argument("--no-migrate", dest="migrate", action="store_false", help="say pending migrations, apply none")
     explorer = group.add_mutually_exclusive_group()
@@ -121,9 +120,3 @@ def options_of(args: argparse.Namespace) -> Options:
         token=new_token(),
         log_format=args.log_format,
     )
-
-
-def _port(text: str) -> int:
-    if text.isascii() and text.isdigit() and 0 <= int(text) <= 65535:
-        return int(text)
-    raise argparse.ArgumentTypeError(f"{text} is not a port: a number from 0 to 65535")

@@ -30,8 +30,8 @@ those of `core dev --runtime workerd`, which applies them when it starts."""
 def add(subparsers: Any) -> None:
     """Add the command's options."""
     parser = subparsers.add_parser("migrate", help="migrations of SQL databases", description=_DESCRIPTION)
-    parser.add_argument("action", choices=("list", "apply", "new", "reset"), help="what to do")
-    parser.add_argument("name", nargs="?", help="for `new`: what the migration does, as in add_email")
+    parser.add_argument("action", choices=("list", "apply", "new", "reset"), help="the action")
+    parser.add_argument("name", nargs="?", help="for `new`: the name of the migration, as in add_email")
     parser.add_argument("--binding", metavar="NAME", help="one database only (default: all; `new` needs it if several)")
     parser.add_argument("--yes", action="store_true", help="for `reset`: do not ask")
     add_project_options(parser)
@@ -152,10 +152,10 @@ def _new(configuration: Configuration, databases: list[str], name: str | None) -
     if len(databases) > 1:
         raise UsageError(f"there are several databases. Choose one with --binding: {', '.join(databases)}")
     if name is None:
-        raise UsageError("say what the migration does: core migrate new add_email")
+        raise UsageError("give the migration a name: core migrate new add_email")
     slug = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
     if not slug:
-        raise UsageError(f"{name!r} has no letter or digit for a file name. Say what the migration does")
+        raise UsageError(f"{name!r} has no letter or digit for a file name. Give the migration a name, as in add_email")
     folder = configuration.migrations_directory(configuration.bindings[databases[0]].entry)
     numbers = [
         int(found[0]) for file in migrations_of(configuration, databases[0]) if (found := re.match(r"\d+", file.name))

@@ -1,7 +1,7 @@
 """`core new`: a small project in the recommended layout, which runs and passes its checks as it is.
 
-The files lie in `template/`, each with `.in` behind its name. A line `#: if kv` begins what is there only for a project
-with a key-value namespace, `#: if not kv` what is there without one, `#: end` ends either. A file of which nothing
+The files lie in `template/`, each with `.in` behind its name. A line `#: if kv` begins lines for a project
+with a key-value namespace, `#: if not kv` lines for one without, `#: end` ends either. A file of which nothing
 remains is left out.
 """
 
@@ -12,6 +12,7 @@ import keyword
 import re
 import sys
 from collections.abc import Iterator
+from difflib import get_close_matches
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -118,7 +119,9 @@ def _bindings(text: str) -> frozenset[str]:
         return frozenset(BINDINGS)
     unknown = sorted(chosen - {*BINDINGS, "d1"})
     if unknown:
-        raise UsageError(f"--with knows no {', '.join(unknown)}. It knows {', '.join(BINDINGS)} and all")
+        near = [each for word in unknown for each in get_close_matches(word, [*BINDINGS, "d1", "all"], n=1)]
+        hint = f"Did you mean {','.join(near)}?" if near else f"It knows {', '.join(BINDINGS)} and all"
+        raise UsageError(f"--with knows no {', '.join(unknown)}. {hint}")
     return frozenset(chosen - {"d1"})
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from core.cli.project import add_project_options, find_configuration
+from core.cli.style import shown_path
 from core.errors import ConfigurationError, DeveloperError, MissingExtraError
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def add(subparsers: Any) -> None:
     parser.add_argument(
         "--check",
         action="store_true",
-        help="write nothing; say what changed for clients since FILE was written (default: openapi.json)",
+        help="write nothing; list the changes for clients since FILE was written (default: openapi.json)",
     )
     parser.add_argument("--format", choices=("json", "yaml"), help="(default: by the file's name, else json)")
     parser.add_argument("--openapi", choices=("3.2", "3.1"), default="3.2", help="version (default: %(default)s)")
@@ -48,7 +49,7 @@ def add(subparsers: Any) -> None:
         "--examples",
         metavar="FILE",
         type=Path,
-        help="add examples from tests: what `pytest --core-examples FILE` wrote",
+        help="add examples from tests: the file of `pytest --core-examples FILE`",
     )
     parser.add_argument("--html", metavar="FILE", type=Path, help="write one static page for people to FILE too")
     add_project_options(parser)
@@ -85,8 +86,8 @@ def run(args: argparse.Namespace) -> int:
         return 1
     if outcome.errors:
         sys.stderr.write(
-            f"note: mypy finds {outcome.errors} error{'' if outcome.errors == 1 else 's'} in the program. What the document "
-            "says of those lines may be wrong: run mypy, and fix them\n"
+            f"note: mypy finds {outcome.errors} error{'' if outcome.errors == 1 else 's'} in the program. The document's "
+            "words on those lines may be wrong: run mypy, and fix them\n"
         )
     if args.examples is not None:
         outcome = _with_examples(outcome, args.examples)
@@ -97,10 +98,10 @@ def run(args: argparse.Namespace) -> int:
 
         args.html.parent.mkdir(parents=True, exist_ok=True)
         args.html.write_text(page(outcome.document), "utf-8")
-        print(f"{_relative(args.html)} written.", file=sys.stderr)
+        print(f"{shown_path(args.html)} written.", file=sys.stderr)
     problems = [problem for problem in outcome.problems if outcome.level != "off" and not _is_meant(problem)]
     for source, line, message in problems:
-        sys.stderr.write(f"{_relative(Path(source))}:{line}: {outcome.level}: {message}  [{_CODE}]\n")
+        sys.stderr.write(f"{shown_path(source)}:{line}: {outcome.level}: {message}  [{_CODE}]\n")
     return 1 if outcome.level == "error" and problems else code
 
 
@@ -127,7 +128,7 @@ def _written(args: argparse.Namespace, file: Path | None, outcome: _Outcome) -> 
     if file is not None:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, "utf-8")
-        print(f"{_relative(file)} written.")
+        print(f"{shown_path(file)} written.")
     else:
         sys.stdout.write(text)
     return 0
@@ -205,8 +206,8 @@ def _version(root: Path) -> str:
 
 
 def _check(file: Path, text: str, outcome: _Outcome) -> int:
-    """Compare with what is committed, and say what changed for a client."""
-    name = _relative(file)
+    """Compare with the committed document, and list the changes for a client."""
+    name = shown_path(file)
     command = "core openapi -o " + name
     try:
         before = file.read_text("utf-8")
@@ -239,7 +240,7 @@ def _parsed(text: str, name: str, command: str) -> Mapping[str, Any]:
             import yaml  # type: ignore[import-untyped, unused-ignore]  # stubs are there in some environments only
         except ImportError:
             raise DeveloperError(
-                f"{name} is not up to date. What changed can be told for JSON, or with PyYAML installed. Write it anew: "
+                f"{name} is not up to date. The changes can be listed for JSON, or with PyYAML installed. Write it anew: "
                 f"{command}"
             ) from None
         try:
@@ -254,11 +255,4 @@ def _parsed(text: str, name: str, command: str) -> Mapping[str, Any]:
 def _place(change: Change, places: Mapping[tuple[str, str], tuple[str, int]]) -> str:
     """Return the position of the change in the code: at the answer, or at the handler."""
     found = places.get((change.operation, change.status or "")) or places.get((change.operation, ""))
-    return f", {_relative(Path(found[0]))}:{found[1]}" if found is not None and found[0] else ""
-
-
-def _relative(file: Path) -> str:
-    try:
-        return str(file.resolve().relative_to(Path.cwd()))
-    except ValueError:
-        return str(file)
+    return f", {shown_path(found[0])}:{found[1]}" if found is not None and found[0] else ""

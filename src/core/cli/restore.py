@@ -1,4 +1,4 @@
-"""`core restore`: a state folder from what `core backup` copied."""
+"""`core restore`: a state folder from a copy that `core backup` made."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ told, unless a node has it."""
 def add(subparsers: Any) -> None:
     """Add the command's options."""
     parser = subparsers.add_parser("restore", help="make a state folder from a backup", description=_DESCRIPTION)
-    parser.add_argument("backup", metavar="BACKUP", type=Path, help="what `core backup` made: a folder or a .tar.gz")
+    parser.add_argument(
+        "backup", metavar="BACKUP", type=Path, help="the copy that `core backup` made: a folder or a .tar.gz"
+    )
     parser.add_argument("state", metavar="STATE", type=Path, help="the state folder to make")
     parser.add_argument("--replace", action="store_true", help="move a state that is there aside")
 

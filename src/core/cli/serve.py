@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from core.cli.serving import add_log_format, port_of
 from core.errors import UsageError
 
 __all__ = ["add", "run"]
@@ -18,12 +19,13 @@ bindings: one process for each processor, and one for Durable Objects, queue con
 
 A process that ends, hangs or can answer no more is replaced. On SIGTERM the health endpoint says 503, WebSockets are
 closed with 1001, requests in flight are finished, and in a cluster the objects are handed over. SIGHUP replaces the
-processes one after the other with what the bundle, or with --python the files, are then, and refuses no connection
+processes one after the other with the bundle, or with --python the files, of that moment, and refuses no connection
 meanwhile.
 
-Secrets are read from the environment of this process, by their names. With --cluster, CORE_CLUSTER_KEY is the secret
-that all nodes share, at least 32 characters (for example from `openssl rand -hex 32`), and the bucket's credentials
-are in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. Nodes talk unencrypted: keep them on a private network."""
+A secret is in the environment of this process, by its name; or in the file that NAME_FILE names there; or in the file NAME
+of --secrets-dir. With --cluster, CORE_CLUSTER_KEY is the secret that all nodes share, at least 32 characters (for example
+from `openssl rand -hex 32`), and the bucket's credentials are in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. Nodes talk
+unencrypted: keep them on a private network."""
 
 _EXIT_CODES = """\
 Exit codes: 0 stopped with Ctrl-C or SIGTERM, requests in flight finished; 1 it could not start;
@@ -47,10 +49,10 @@ def add(subparsers: Any) -> None:
     group.add_argument(
         "--workers", metavar="N", type=_count, help="processes that answer requests (default: one for each processor)"
     )
-    group.add_argument("--server", choices=("granian", "uvicorn"), help="what answers HTTP (default: granian)")
+    group.add_argument("--server", choices=("granian", "uvicorn"), help="the HTTP server (default: granian)")
     group = parser.add_argument_group("address")
     group.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
-    group.add_argument("--port", type=_port, default=8787, help="port to listen on (default: %(default)s)")
+    group.add_argument("--port", type=port_of, default=8787, help="port to listen on (default: %(default)s)")
     group.add_argument(
         "--health",
         metavar="HOST:PORT",
@@ -105,11 +107,12 @@ def add(subparsers: Any) -> None:
         type=_size,
         help="replace a process that takes more, such as 800M or 2G (default: never)",
     )
+    add_log_format(group)
     group.add_argument(
-        "--log-format",
-        choices=("text", "json"),
-        default="text",
-        help="json writes every log record as one line of JSON (default: %(default)s)",
+        "--secrets-dir",
+        metavar="FOLDER",
+        help="where each secret is a file of its name, such as /run/secrets (default: $CREDENTIALS_DIRECTORY, if systemd "
+        "sets it)",
     )
     group.add_argument("--no-migrate", dest="migrate", action="store_false", help="apply no pending SQL migrations")
     group.add_argument(
@@ -189,6 +192,7 @@ def _run_python(args: argparse.Namespace) -> int:
         front=Front(args.client_address_header, args.forwarded_proto_header, args.public_url),
         metrics=args.metrics,
         log_format=args.log_format,
+        secrets=args.secrets_dir,
     )
     return asyncio.run(serve_python(options))
 
@@ -201,7 +205,10 @@ def _run_bundle(args: argparse.Namespace) -> int:
     from core.runtime.service import serve
     from core.runtime.toolchain import toolchain
 
-    bundle = Bundle.read(args.bundle or Path("dist"))
+    folder: Path = args.bundle or Path("dist")
+    if not folder.is_dir():
+        raise UsageError(f"{folder} is not a folder. Run `core build` first, or name the folder of a bundle")
+    bundle = Bundle.read(folder)
     cluster = None
     if args.cluster is not None:
         cluster = ClusterOptions.checked(
@@ -210,6 +217,7 @@ def _run_bundle(args: argparse.Namespace) -> int:
             region=args.cluster_region,
             address=args.cluster_address or "127.0.0.1:0",
             new_key=args.new_cluster_key,
+            secrets=args.secrets_dir,
         )
     options = ServeOptions(
         host=args.host,
@@ -228,21 +236,16 @@ def _run_bundle(args: argparse.Namespace) -> int:
         cluster=cluster,
         metrics=args.metrics,
         log_format=args.log_format,
+        secrets=args.secrets_dir,
     )
     return asyncio.run(serve(toolchain(), bundle, options))
-
-
-def _port(text: str) -> int:
-    if text.isascii() and text.isdigit() and 0 <= int(text) <= 65535:
-        return int(text)
-    raise argparse.ArgumentTypeError(f"{text} is not a port: a number from 0 to 65535")
 
 
 def _address(text: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
     if not host:
         raise argparse.ArgumentTypeError(f"{text} is not HOST:PORT, for example 127.0.0.1:8788")
-    return host.strip("[]"), _port(port)
+    return host.strip("[]"), port_of(port)
 
 
 def _seconds(text: str) -> float:

@@ -1,7 +1,7 @@
 """`core sql` and `core seed`: statements for the databases of this machine, from a prompt, an argument or a file.
 
-A file is one transaction, as a batch of the platform is: it changes everything or nothing. The prompt runs each statement
-by itself. The state is that of `core dev`, or with `--workerd` that of `core dev --runtime workerd`.
+A file is one transaction, as a batch of the platform is: it changes everything or nothing. The prompt runs each
+statement by itself. The state is that of `core dev`, or with `--workerd` that of `core dev --runtime workerd`.
 """
 
 from __future__ import annotations
@@ -99,7 +99,10 @@ def run_text(text: str, where: str, execute: Execute) -> int:
 
 @contextmanager
 def opened(args: argparse.Namespace) -> Generator[tuple[str, Execute]]:
-    """The name of the database that the options mean, and the function that runs statements on it. Raises UsageError."""
+    """The name of the database that the options mean, and the function that runs statements on it.
+
+    Raises UsageError.
+    """
     from core.assembly.project import read_configuration
     from core.dev.options import Options
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from time import perf_counter
 from typing import Final, Self, TextIO
 
 from core.dev.terminal import Style, table
 
-__all__ = ["Progress", "Style", "table"]
+__all__ = ["Progress", "Style", "shown_path", "table"]
 
 _WIDTH: Final = 28
 
@@ -44,3 +46,12 @@ class Progress:
             left = f", {seconds:.0f} s left" if seconds < 120 else f", {seconds / 60:.0f} min left"
         self._stream.write(f"\r\x1b[K[{'#' * filled}{' ' * (_WIDTH - filled)}] {done}/{count}{left} {label}")
         self._stream.flush()
+
+
+def shown_path(file: str | Path) -> str:
+    """A file below the current folder by its path from there, another one as it is."""
+    try:
+        relative = os.path.relpath(file)
+    except ValueError:  # another drive
+        return str(file)
+    return str(file) if relative.startswith("..") else relative

@@ -1,4 +1,6 @@
-"""`core types`: the Env class that the configuration file asks for, or the classes that rows become, written or compared."""
+"""`core types`: the Env class that the configuration file asks for, or the classes that rows become,
+written or compared.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from core.cli.project import find_configuration
-from core.errors import ConfigurationError, DeveloperError
+from core.cli.style import shown_path
+from core.errors import ConfigurationError, DeveloperError, UsageError
 
 if TYPE_CHECKING:
     from core.config.model import Configuration
@@ -20,14 +23,14 @@ __all__ = ["add", "run"]
 
 _DESCRIPTION = """\
 Write the Env class that the configuration file asks for. Where the program has one already, it is brought up to date:
-what is missing is added, what has the wrong kind is corrected, a binding that is gone goes. Payloads of queues,
+a missing attribute is added, one of the wrong kind is corrected, one whose binding is gone is removed. Payloads of queues,
 secrets, further attributes, comments and order stay as they are.
 
 --rows does the same for the classes that rows are read as: T of first(T), one(T), all(T) and as_(T). A class gets a field for each
 column that all its statements give, a type that cannot hold its column is corrected, and a class that is nowhere is written
 above its first use, or into the module that it is imported from. A type that fits stays, and so does everything else.
 
-Exit codes: 0 the class is up to date (or was written), 1 --check found a difference, or --rows what no class can solve,
+Exit codes: 0 the class is up to date (or was written), 1 --check found a difference, or --rows a problem that no class can solve,
 2 the command was wrong."""
 
 
@@ -41,7 +44,7 @@ def add(subparsers: Any) -> None:
         type=Path,
         help="classes of rows: of the whole program, or of these files' queries",
     )
-    parser.add_argument("--check", action="store_true", help="write nothing; show what would change")
+    parser.add_argument("--check", action="store_true", help="write nothing; show the changes")
     parser.add_argument("--output", metavar="FILE", type=Path, help="the file of the class (default: where it is)")
     parser.add_argument("--class", dest="class_name", metavar="NAME", default="Env", help="(default: %(default)s)")
     parser.add_argument("--config", metavar="FILE", type=Path, help="configuration file (default: the nearest above)")
@@ -66,10 +69,10 @@ def _rows(args: argparse.Namespace) -> int:
     from core.analysis.row_text import with_rows
 
     if args.output is not None or args.class_name != "Env":
-        raise DeveloperError("--output and --class are about Env. Leave them out, or leave --rows out")
+        raise UsageError("--output and --class are about Env. Leave them out, or leave --rows out")
     missing = [path for path in args.rows if not path.exists()]
     if missing:
-        raise DeveloperError(f"{missing[0]} is not a file or folder. Give the path of Python files")
+        raise UsageError(f"{missing[0]} is not a file or folder. Give the path of Python files")
     configurations = _configurations(args)
     rows, local = find_rows(configurations, args.rows)
     changed = False
@@ -80,7 +83,7 @@ def _rows(args: argparse.Namespace) -> int:
         rows, _ = find_rows(configurations, args.rows)  # the lines have moved
     problems = sorted(dict.fromkeys((p.file, p.line, p.message) for p in rows.problems))
     for name, line, message in problems:
-        sys.stderr.write(f"{_relative(Path(name))}:{line}: error: {message}\n")
+        sys.stderr.write(f"{shown_path(name)}:{line}: error: {message}\n")
     if args.check and changed:
         print("Run `core types --rows`.")
     elif not changed and not problems:
@@ -98,9 +101,9 @@ def _env(args: argparse.Namespace) -> int:
     shapes = find_env(configurations, args.class_name, args.output)
     if len(shapes) > 1:
         files = ", ".join(sorted(shape.location.file for shape in shapes))
-        raise DeveloperError(f"several classes are called {args.class_name}: {files}. Choose one with --output")
+        raise UsageError(f"several classes are called {args.class_name}: {files}. Choose one with --output")
     if not args.class_name.isidentifier():
-        raise DeveloperError(f"{args.class_name} cannot be the name of a class. Give another with --class")
+        raise UsageError(f"{args.class_name} cannot be the name of a class. Give another with --class")
     if shapes:
         file = Path(shapes[0].location.file)
         old, written_as = _read(file)
@@ -114,10 +117,10 @@ def _env(args: argparse.Namespace) -> int:
             )
         new = new_env(configurations, class_name=args.class_name)
     if not _put(file, old, new, written_as, args.check):
-        print(f"{_relative(file)} is up to date.")
+        print(f"{shown_path(file)} is up to date.")
         return 0
     if args.check:
-        print(f"{_relative(file)} is not up to date. Run `core types`.")
+        print(f"{shown_path(file)} is not up to date. Run `core types`.")
     return int(args.check)
 
 
@@ -132,7 +135,7 @@ def _put(file: Path, old: str, new: str, written_as: _Written, check: bool) -> b
     """Write a file, or only show how it would change; return True if it is other than before."""
     if new == old:
         return False
-    name = _relative(file)
+    name = shown_path(file)
     if check:
         diff = difflib.unified_diff(old.splitlines(keepends=True), new.splitlines(keepends=True), name, name)
         sys.stdout.write("".join(line if line.endswith("\n") else f"{line}\n" for line in diff))
@@ -167,10 +170,3 @@ def _default_file(configuration: Configuration) -> Path:
     main = configuration.worker.main
     folder = (configuration.directory / main).parent if main is not None else configuration.directory
     return folder / "env.py"
-
-
-def _relative(file: Path) -> str:
-    try:
-        return str(file.resolve().relative_to(Path.cwd()))
-    except ValueError:
-        return str(file)

@@ -1,4 +1,4 @@
-"""The configuration file: what it can say, how it is read, and what a program may not say given it.
+"""The configuration file: its content, how it is read, and the mistakes of a program against it.
 
 For development and tools only: nothing that a worker loads imports this room.
 """

@@ -1,4 +1,4 @@
-"""The addresses of databases: which connection strings can be used, and what is wrong with the others."""
+"""The addresses of databases: which connection strings can be used, and the mistakes of the others."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def bindings_of(
     bindings: dict[str, Binding] = {}
     found = [(item, level) for item in named_bindings(data, level)]
     if environment is not None:
-        # Static files and what only the top level can say come down to every environment.
+        # Static files and the keys of the top level alone come down to every environment.
         inherited = ({*INHERITED_KEYS, *TOP_LEVEL_KEYS} - set(data)) & set(document.data)
         found += [(item, ()) for item in named_bindings({key: document.data[key] for key in inherited}, ())]
     for (kind, name, path, raw), at in found:

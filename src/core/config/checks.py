@@ -1,7 +1,7 @@
-"""The codes of findings: what `[core.checks]`, the mypy plugin, `core check` and its SARIF rules go by.
+"""The codes of findings, by which `[core.checks]`, the mypy plugin, `core check` and its SARIF rules name them.
 
 A new code is written here and nowhere else in the program. It needs a page, docs/reference/checks/CODE.md, with a
-wrong and a right example; tests/analysis/test_pages.py says what is missing. Imports nothing of the configuration: the
+wrong and a right example; tests/analysis/test_pages.py names a missing one. Imports nothing of the configuration: the
 mypy plugin loads this file in every run, also where there is nothing to check.
 """
 
@@ -22,6 +22,8 @@ Code: TypeAlias = Literal[
     "core-queue",
     "core-sql",
     "core-scan",
+    "core-handler",
+    "core-await",
     "core-worker",
     "core-openapi",
 ]
@@ -31,8 +33,8 @@ LEVELS: Final = ("off", "warning", "error")
 
 
 class Check(NamedTuple):
-    """`rule` is what a finding says, for SARIF; `title` what mypy lists the code as, None where mypy does not have it.
-    `level` is what it is where a project says nothing else."""
+    """`rule` is the message of a finding, for SARIF; `title` mypy's name of the code, None where mypy does not have it.
+    `level` is the level where a project sets no other."""
 
     rule: str
     title: str | None
@@ -48,7 +50,7 @@ CHECKS: Final[Mapping[Code, Check]] = {
         "A handler asks for a path parameter that its path does not have",
         "Check path parameters and the order of handlers",
     ),
-    "core-order": Check("A middleware reads what only a later one provides", "Check the order of middleware"),
+    "core-order": Check("A middleware reads a value that only a later one provides", "Check the order of middleware"),
     "core-route": Check("A route that no request reaches, or a mount of nothing", "Check that routes can be reached"),
     "core-user": Check("A handler wants a user where there is no authenticator", None),
     "core-queue": Check(
@@ -60,7 +62,12 @@ CHECKS: Final[Mapping[Code, Check]] = {
     "core-scan": Check(
         "A statement reads a whole table, or sorts without an index", "Check that statements use indexes", "off"
     ),
-    "core-worker": Check("The program uses what a worker's Python has not", None),
+    "core-handler": Check(
+        "A handler, a call of the framework or a class does not have the shape that works",
+        "Check defaults that all instances of a class share",
+    ),
+    "core-await": Check("A call is not awaited", "Check calls that are not awaited"),
+    "core-worker": Check("The program uses a module or function that a worker's Python lacks", None),
     "core-openapi": Check("The document of the API has a value whose type is not known", None, "warning"),
 }
 CODES: Final[tuple[Code, ...]] = tuple(sorted(CHECKS))

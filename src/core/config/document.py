@@ -82,7 +82,9 @@ def read_document(path: Path) -> Document:
     return Document(path, cast("dict[str, Any]", data), lines, content)
 
 
-_TOML_PLACE: Final = re.compile(r"(?P<what>.*?) \(at (?:line (?P<line>\d+), column (?P<column>\d+)|end of document)\)")
+_TOML_PLACE: Final = re.compile(
+    r"(?P<problem>.*?) \(at (?:line (?P<line>\d+), column (?P<column>\d+)|end of document)\)"
+)
 
 
 def _toml_mistake(name: str, text: str, error: tomllib.TOMLDecodeError) -> str:
@@ -93,10 +95,8 @@ def _toml_mistake(name: str, text: str, error: tomllib.TOMLDecodeError) -> str:
     column = f" (column {match['column']})" if match["column"] else ""
     source = text.split("\n")[line - 1].strip() if line <= text.count("\n") + 1 else ""
     shown = f": {source[:60]}" if source else ""
-    what = match["what"][:1].lower() + match["what"][1:]
-    return (
-        f"{name}:{line}: this is not TOML{column}: {what}{shown}. Put strings in quotes, and each key on its own line."
-    )
+    problem = match["problem"][:1].lower() + match["problem"][1:]
+    return f"{name}:{line}: this is not TOML{column}: {problem}{shown}. Put strings in quotes, and each key on its own line."
 
 
 def _fail(problem: str) -> NoReturn:

@@ -79,7 +79,9 @@ class _Reader:
             case '"':
                 return self.string()
             case "":
-                raise self.error("the text ends where a value is wanted. Close what is open, or write {} for nothing")
+                raise self.error(
+                    "the text ends where a value is wanted. Close the open brackets, or write {} for nothing"
+                )
             case "'":
                 raise self.error("JSON has no single quotes. Use double quotes")
             case _:

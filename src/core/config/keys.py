@@ -1,4 +1,6 @@
-"""The keys of a file: which are known, misspelt, unchecked, inherited by a named environment, or the top level's alone."""
+"""The keys of a file: which are known, misspelt, unchecked, inherited by a named environment,
+or the top level's alone.
+"""
 
 from __future__ import annotations
 
@@ -87,7 +89,7 @@ _MODEL_KEYS: Final = frozenset(a.name for a in attrs.fields(Worker)) - {"uncheck
 
 
 def worker_of_level(document: Document, environment: str | None, problems: Problems) -> Worker:
-    """One level of the file, the top or a named environment, without what it inherits."""
+    """One level of the file, the top or a named environment, without the keys it inherits."""
     level, data = document.level(environment)
     known: dict[str, Any] = {}
     unchecked: dict[str, Any] = {}
@@ -201,7 +203,7 @@ def types_of(class_: Any) -> dict[str, Any]:
 
 
 def inherit(top: Worker, own: Worker, environment: str, data: Table) -> Worker:
-    """An environment with what it takes from the top level. Its name has the environment's name at its end."""
+    """An environment with the keys it takes from the top level. Its name has the environment's name at its end."""
     said = data["env"][environment]
     changes: dict[str, Any] = {
         a.name: getattr(top, a.name)

@@ -1,7 +1,7 @@
-"""The content of a configuration file: one frozen class per table, and what a loaded file gives.
+"""The content of a configuration file: one frozen class per table, and the result of loading a file.
 
-The tables follow the platform's own schema for `wrangler.toml`, key by key; a test holds them against it. One file, since it is
-one schema. Which keys are inherited or unchecked is decided in `keys.py`.
+The tables follow the platform's own schema for `wrangler.toml`, key by key; a test holds them against it. One file,
+since it is one schema. Which keys are inherited or unchecked is decided in `keys.py`.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ class RenamedClass:
 
 @frozen
 class DurableObjectMigration:
-    """`[[migrations]]`: what became of the classes of Durable Objects, step by step."""
+    """`[[migrations]]`: the changes of the classes of Durable Objects, step by step."""
 
     tag: str
     new_classes: Sequence[str] = ()
@@ -469,12 +469,13 @@ class AiServer:
 
 @frozen
 class CoreSettings:
-    """`[core]`: what only the framework reads. The platform's own tools say that they do not know it, and go on.
+    """`[core]`: the table that only the framework reads.
+    The platform's own tools warn that they do not know it, and go on.
 
     `app` is where the application is, as `module:name`; without it, it is the `app` of the file that `main` names.
     `state` is the directory of the embedded bindings, relative to the configuration file. `checks` gives codes of
-    findings a level for the whole project: `off`, `warning` or `error`, which is the default for all but `core-openapi`.
-    A table in it, named by a path or a pattern of paths, holds levels for the files there.
+    findings a level for the whole project: `off`, `warning` or `error`, which is the default for all but
+    `core-openapi`. A table in it, named by a path or a pattern of paths, holds levels for the files there.
     """
 
     app: str | None = None
@@ -485,7 +486,7 @@ class CoreSettings:
 
 @frozen
 class Worker:
-    """The configuration of one environment, with what it inherits."""
+    """The configuration of one environment, with the keys it inherits."""
 
     name: str | None = None
     main: str | None = None
@@ -534,7 +535,7 @@ class Worker:
     unchecked: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
 
 
-# What a loaded file gives ------------------------------------------------------------------------------------------
+# The result of loading a file --------------------------------------------------------------------------------------
 
 
 @frozen
@@ -589,7 +590,7 @@ class Configuration:
 
     `environment` is None for the top level; `environments` are the names that the file declares. `bindings` has every
     name of the worker's Env: tables, variables, and secrets (`[secrets] required`, `.dev.vars`, `.env`). `unchecked`
-    lists what was read without being checked. `digest` changes with the file, and with nothing else.
+    lists the keys that were read without being checked. `digest` changes with the file, and with nothing else.
     """
 
     path: Path

@@ -1,4 +1,7 @@
-"""The configuration file of a project, found by its name. Nothing is imported to read it, so that looking costs nothing."""
+"""The configuration file of a project, found by its name.
+
+Nothing is imported to read it, so that looking costs nothing.
+"""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ _RANGES: Final[Mapping[tuple[str, ...], tuple[float, float, str]]] = {
 
 # One function: a list of rules, each a few lines that share the level and its data.
 def check_level(document: Document, environment: str | None, problems: Problems) -> None:
-    """Check, on the raw data, what types cannot express, so that one mistake does not hide another."""
+    """Check, on the raw data, the rules that types cannot express, so that one mistake does not hide another."""
     level, data = document.level(environment)
     if environment is not None and not _WORKER_NAME.fullmatch(environment.lower()):
         problems.add(level, f"env.{environment}: an environment is called by letters, digits, - and _. Rename it.")

@@ -1,7 +1,7 @@
-"""Local secrets: `.dev.vars` and `.env`, which file counts, and what it says.
+"""Local secrets: `.dev.vars` and `.env`, which file counts, and its values.
 
 The dialect is dotenv's, as the platform's tools read it: `KEY=value`, `export KEY=value`, three kinds of quotes,
-comments. What dotenv would silently leave out is a mistake here. Values are `Secret` from the first moment.
+comments. A line that dotenv would silently leave out is a mistake here. Values are `Secret` from the first moment.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Final
 
 from core.bindings.secret import Secret
-from core.config.model import Configuration, SecretName
+from core.config.model import SecretName
 from core.errors import ConfigurationError
 from core.values import frozen
 
-__all__ = ["LocalSecrets", "SecretLine", "missing_secrets", "parse_dotenv", "read_local_secrets"]
+__all__ = ["LocalSecrets", "SecretLine", "parse_dotenv", "read_local_secrets"]
 
 _LINE: Final = re.compile(
     r"""
@@ -142,14 +142,3 @@ def _files(directory: Path, environment: str | None) -> list[Path]:
     if environment is not None:
         dot_env = [f".env.{environment}.local", ".env.local", f".env.{environment}", ".env"]
     return [directory / name for name in dot_env if (directory / name).is_file()]
-
-
-def missing_secrets(configuration: Configuration, secrets: LocalSecrets) -> list[str]:
-    """Return one string for each secret of `[secrets] required` that this machine does not have, ending with the fix."""
-    required = configuration.worker.secrets.required if configuration.worker.secrets is not None else ()
-    file = secrets.files[0].name if secrets.files else ".dev.vars"
-    return [
-        f"{file}: {name} has no value, and {configuration.bindings[name].place} requires it. Write {name}=… in {file}"
-        for name in required
-        if name not in secrets.values
-    ]

@@ -1,4 +1,6 @@
-"""Tables to the classes of `model.py`, strictly: cattrs converts nothing, and every mistake has its words and its fix."""
+"""Tables to the classes of `model.py`, strictly: cattrs converts nothing,
+and every mistake has its words and its fix.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ __all__ = ["UNIONS", "converter", "mistakes"]
 
 
 class _Mismatch(ValueError):
-    """A value of the wrong type; the text says what it must be, and the fix."""
+    """A value of the wrong type; the message says the right type, and the fix."""
 
 
 # The two fixes that need the key's own path, which only the one who tells knows.
@@ -115,8 +117,8 @@ def _sequence_of(type_: Any, converter: BaseConverter) -> Callable[[Any, Any], A
         if isinstance(value, dict) and attrs.has(element):
             raise _Mismatch(f"must be an array of tables, not one table. {_MANY}")
         found = type_name(cast("object", value))
-        what = "tables" if attrs.has(element) else "strings"
-        raise _Mismatch(f"must be a list of {what}, not {found}. {_list_fix(element, value)}")
+        elements = "tables" if attrs.has(element) else "strings"
+        raise _Mismatch(f"must be a list of {elements}, not {found}. {_list_fix(element, value)}")
 
     return structure
 
@@ -250,9 +252,9 @@ def _need(class_: Any, name: str, path: KeyPath, is_json: bool) -> str:
         return (
             f"Every {title} needs the name of its attribute on Env, for example {_pair(name, kind.example, is_json)}."
         )
-    what, example = _NEEDS.get((class_.__name__, name), ("it", "…"))
+    needed, example = _NEEDS.get((class_.__name__, name), ("it", "…"))
     title = _TITLES.get(class_.__name__) or (kind.title if kind is not None else f"{dotted(path)}")
-    return f"Every {title} needs {what}, for example {_pair(name, example, is_json)}."
+    return f"Every {title} needs {needed}, for example {_pair(name, example, is_json)}."
 
 
 def _kind_at(path: KeyPath) -> Kind | None:

@@ -1,7 +1,8 @@
 """The position of each key of a TOML document.
 
-`tomllib` says what a document means and forgets where; this walks the same text once and says where. It relies on
-`tomllib` having accepted the document (TOML 1.0), so it only has to find the ends of things, never to refuse them.
+`tomllib` gives the values of a document without their places; this walks the same text once and gives the places. It
+relies on `tomllib` having accepted the document (TOML 1.0), so it only has to find the ends of things, never to refuse
+them.
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ class _Walker:
         self.value(path)
 
     def dotted_key(self) -> list[str]:
-        """The parts of a key, up to what follows its last one."""
+        """The parts of a key, up to the text behind its last one."""
         keys: list[str] = []
         while True:
             self.skip(_SPACE)

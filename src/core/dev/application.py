@@ -1,7 +1,8 @@
 """The development server's layer in front of the application: a line for each request, error pages, the explorer.
 
 An ASGI application around the ASGI host. It changes one kind of answer only: where the application failed unexpectedly
-and a developer is looking, it says why. Answers that the application chose, error or not, pass as they are.
+and a developer is looking, it says why. An object of JSON that the application's own error handler sends keeps all that
+it has, and gets `development` beside it; other answers that the application chose, error or not, pass as they are.
 """
 
 from __future__ import annotations
@@ -9,9 +10,9 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import attrs
 
@@ -20,6 +21,7 @@ from core.dev.record import Exchange, Recorder, current
 from core.dev.report import Report, facts_of, report, to_html, to_json, to_text
 from core.dev.steps import time_steps
 from core.dev.terminal import Style
+from core.dev.unawaited import Unawaited
 from core.errors import CoreError
 from core.hosts.asgi import AsgiApplication, BackgroundContext, Receive, Scope, Send, asgi
 from core.request import AnyRequest
@@ -38,7 +40,7 @@ class Failed:
 
 
 class DevApplication:
-    """`app` with the bindings `env`, and around it what a developer wants to see.
+    """`app` with the bindings `env`, and around it the recorder and the pages of a developer.
 
     `explain` says whether error pages and the explorer are for whoever asks: on a public address they are not, unless
     one was told. `write` takes the lines for the terminal.
@@ -52,22 +54,22 @@ class DevApplication:
         root: Path,
         recorder: Recorder,
         context: BackgroundContext,
-        names: Mapping[str, str] | None = None,
         explorer: AsgiApplication | None = None,
         explain: bool = True,
         may_read_errors: Callable[[str, str | None], bool] = lambda host, origin: True,
         write: Callable[[str], None] = print,
         style: Style | None = None,
+        unawaited: Unawaited | None = None,
     ) -> None:
         self.failed: Failed | None = app if isinstance(app, Failed) else None
         self.recorder = recorder
         self._root = root
-        self._names = names or {}
         self._explorer = explorer
         self._explain = explain
         self._may_read_errors = may_read_errors
         self._write = write
         self._style = style or Style(sys.stdout)
+        self._unawaited = unawaited
         self._inner: AsgiApplication | None = None
         # One line for a request: an application that has a logger of its own writes it.
         self._logs_itself = False
@@ -112,6 +114,8 @@ class DevApplication:
             self.recorder.end(exchange)
             if not answer.written and not self._logs_itself:
                 self._write(request_line(exchange, self._style))
+            if self._unawaited is not None:
+                self._unawaited.settle(exchange)
 
     async def _socket(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a WebSocket: one line when it opens, or is refused, and one exchange for all of its life."""
@@ -146,7 +150,7 @@ class DevApplication:
 
     def _report(self, error: BaseException, scope: Scope) -> Report:
         facts = facts_of(scope["method"], _target(scope), _headers(scope["headers"]))
-        return report(error, root=self._root, names=self._names, facts=facts)
+        return report(error, root=self._root, facts=facts)
 
     def _tells(self, scope: Scope) -> bool:
         host = _header(scope, b"host") or ""
@@ -162,6 +166,7 @@ class _Answer:
         self._scope = scope
         self._send = send
         self._replaced = False
+        self._held: tuple[Any, Report, bytearray] | None = None
         self.written = False
 
     async def send(self, message: Any) -> None:
@@ -176,8 +181,15 @@ class _Answer:
                     self._replaced = True
                     await self.explain(page, headers=message["headers"])
                     return
+                if _is_plain_json(message["headers"]) and self._scope["method"] != "HEAD":
+                    self._held = message, page, bytearray()
+                    return
         elif self._replaced:
             return
+        elif self._held is not None:
+            message = await self._extend(message, *self._held)
+            if message is None:
+                return
         elif message["type"] == "http.response.body":
             if not message.get("more_body", False):
                 exchange.duration = self._outer.recorder.elapsed(exchange)
@@ -195,6 +207,22 @@ class _Answer:
         elif message["type"] == "http.response.body":
             self._exchange.response.add(message.get("body", b""))
         await self._send(message)
+
+    async def _extend(self, message: Any, start: Any, page: Report, body: bytearray) -> Any:
+        """Add `development` to the object that the application answers; None while it is not there as a whole."""
+        body += message.get("body", b"")
+        if message.get("more_body", False):
+            return None
+        self._held = None
+        try:
+            told: Any = json.loads(body)
+        except ValueError:
+            told = None
+        if isinstance(told, dict):
+            body[:] = json.dumps({**to_json(page), **cast("dict[str, Any]", told)}, ensure_ascii=False).encode()
+        kept = [(name, value) for name, value in start["headers"] if name not in (b"content-length", b"etag")]
+        await self._pass({**start, "headers": [*kept, (b"content-length", b"%d" % len(body))]})
+        return {**message, "body": bytes(body)}
 
     async def explain(self, page: Report, headers: Any = ()) -> None:
         """Answer 500 with the report, as the client likes it best."""
@@ -268,7 +296,7 @@ class LineHandler(logging.Handler):
         paint = self._style
         colour = "red" if record.levelno >= logging.ERROR else "yellow" if record.levelno >= logging.WARNING else "dim"
         try:
-            text = f"{paint.paint(record.levelname.lower(), colour)} {printable(record.getMessage())}"
+            text = f"{paint.paint(record.levelname.lower(), colour)} {printable(record.getMessage().rstrip())}"
             error = record.exc_info[1] if record.exc_info else None
             if error is not None:
                 found = to_text(report(error, root=self._root), paint)
@@ -301,7 +329,7 @@ class ExchangeLogs(logging.Handler):
 
 
 def request_line(exchange: Exchange, style: Style) -> str:
-    """The line of one exchange: time of day, method, path, status, duration, and what it called."""
+    """The line of one exchange: time of day, method, path, status, duration, and its calls."""
     import time
 
     clock = time.strftime("%H:%M:%S", time.localtime(exchange.time))
@@ -322,7 +350,7 @@ def request_line(exchange: Exchange, style: Style) -> str:
 
 
 def printable(text: str) -> str:
-    """`text` without what would move the cursor or begin a line of its own."""
+    """`text` without characters that move the cursor or begin a line."""
     return "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in text)
 
 
@@ -335,6 +363,11 @@ def _target(scope: Scope) -> str:
 
 def _headers(pairs: Any) -> list[tuple[str, str]]:
     return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in pairs]
+
+
+def _is_plain_json(headers: Any) -> bool:
+    given = dict(headers)
+    return given.get(b"content-type", b"").startswith(b"application/json") and b"content-encoding" not in given
 
 
 def _header(scope: Scope, name: bytes) -> str | None:

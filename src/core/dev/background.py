@@ -1,4 +1,6 @@
-"""Work of a worker that no request started, as the log shows it: each batch and each trigger is an exchange of its own."""
+"""Work of a worker that no request started, as the log shows it:
+each batch and each trigger is an exchange of its own.
+"""
 
 from __future__ import annotations
 
@@ -38,11 +40,11 @@ class Background(assembly.Background):
         self._style = style
 
     async def trigger(self, cron: str) -> Exchange:
-        """Run what is scheduled for `cron`, now. What it raises is in the exchange."""
+        """Run the handlers scheduled for `cron`, now. An error is in the exchange."""
         return await self._trigger(ScheduledEvent(cron, time.time()))
 
     async def come_up(self, event: ScheduledEvent) -> None:
-        """Run what is scheduled for an event. What it raises is in the log."""
+        """Run the handlers scheduled for an event. An error is in the log."""
         await self._trigger(event)
 
     async def _trigger(self, event: ScheduledEvent) -> Exchange:
@@ -51,7 +53,7 @@ class Background(assembly.Background):
         return exchange
 
     async def consume(self, batch: MessageBatch[Any]) -> None:
-        """Hand a batch to its consumer. What it raises goes to the broker, which retries the batch."""
+        """Hand a batch to its consumer. An error goes to the broker, which retries the batch."""
         count = len(batch.messages)
         label = f"{batch.queue} ({count} {'message' if count == 1 else 'messages'})"
         exchange = self._recorder.begin("queue", "QUEUE", label)

@@ -69,7 +69,8 @@ class Guard:
     def may_read_errors(self, host: str, origin: str | None) -> bool:
         """Return True if details of an error are for the page that asks: this server's own, or one of this machine.
 
-        An application may let every origin read its answers. What a traceback tells is not the application's to give.
+        An application may let every origin read its answers. The contents of a traceback are not the application's to
+        give.
         """
         return self.allows_host(host) and (self.allows_origin(origin, host) or _is_of_this_machine(origin or ""))
 

@@ -1,7 +1,8 @@
 """The exchanges that are over, in one SQLite file beside the bindings: a reload starts a new process, and keeps them.
 
-It holds what a developer sent and got, headers and bodies included, so only its user may read it, and `core dev` begins
-with an empty one. Losing its last rows to a power failure costs nothing, so nothing waits for the disk.
+It holds the requests and responses of a developer, headers and bodies included, so only its user may read it, and
+`core dev` begins with an empty one. Losing its last rows to a power failure costs nothing, so nothing waits for the
+disk.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class Journal:
             self.clear()
 
     def write(self, key: str, summary: dict[str, Any], detail: dict[str, Any]) -> None:
-        """Store an exchange, or what it has become. A disk that is full costs the record, never the request."""
+        """Store an exchange, or replace it. A disk that is full costs the record, never the request."""
         packed = zlib.compress(json.dumps(detail).encode(), 1)
         with contextlib.suppress(sqlite3.Error):
             self._connection.execute(
@@ -74,7 +75,7 @@ class Journal:
         return None if row is None else json.loads(zlib.decompress(row[0]))
 
     def note_failure(self, ids: Iterable[str], error: str, exchange: str) -> None:
-        """Note what a consumer raised for messages: their ids stay the same in a dead letter queue."""
+        """Note the error that a consumer raised for messages: their ids stay the same in a dead letter queue."""
         with contextlib.suppress(sqlite3.Error):
             self._connection.executemany(
                 "INSERT OR REPLACE INTO failures (id, error, exchange) VALUES (?, ?, ?)",
@@ -107,7 +108,7 @@ class Journal:
         self._connection.execute("DELETE FROM exchanges")
 
     def close(self) -> None:
-        """Close the file. What is written afterwards is lost."""
+        """Close the file. Later records are lost."""
         self._connection.close()
 
     def _prune(self) -> None:

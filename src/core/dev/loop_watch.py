@@ -1,7 +1,8 @@
 """Calls that keep the event loop from running: `time.sleep`, a client that is not async, a long computation.
 
 A timer in the loop beats; a thread looks whether it still does. Where it stopped, the thread notes the line of the
-application that is running, and the next beat reports that line with the time it took.
+application that is running, and the next beat reports that line with the time it took. Time in which the thread was
+ready and other programs had the processor is the machine's load, and is not counted.
 """
 
 from __future__ import annotations
@@ -17,22 +18,38 @@ from typing import Final
 
 from core.context import Clock, system_clock
 
-__all__ = ["LoopWatch"]
+__all__ = ["LoopWatch", "waited_for_processor"]
 
 _BEAT: Final = 0.05
 _LONG: Final = 0.5
 """Seconds without a beat that are reported."""
 
 
-class LoopWatch:
-    """Reports what blocks the loop of the thread it is made in. `root` is the folder of the application."""
+def waited_for_processor() -> float:
+    """Seconds that this thread was ready to run without a processor, as Linux counts them; 0 elsewhere."""
+    try:
+        return int(Path("/proc/thread-self/schedstat").read_bytes().split()[1]) / 1e9
+    except OSError:
+        return 0.0
 
-    def __init__(self, root: Path, *, write: Callable[[str], None], clock: Clock = system_clock) -> None:
+
+class LoopWatch:
+    """Reports the code that blocks the loop of the thread it is made in. `root` is the folder of the application."""
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        write: Callable[[str], None],
+        clock: Clock = system_clock,
+        waited: Callable[[], float] = waited_for_processor,
+    ) -> None:
         self._root = root
         self._write = write
         self._clock = clock
+        self._waited = waited
         self._thread = threading.get_ident()
-        self._last = clock.monotonic()
+        self._last, self._last_waited = clock.monotonic(), waited()
         self._seen: str | None = None
         self._stopped = threading.Event()
         self._timer: asyncio.TimerHandle | None = None
@@ -49,11 +66,12 @@ class LoopWatch:
             self._timer.cancel()
 
     def beat(self) -> None:
-        """Report what was noted since the last beat, with the time that passed."""
-        now = self._clock.monotonic()
+        """Report the stacks noted since the last beat, with the time that passed."""
+        now, waited = self._clock.monotonic(), self._waited()
         seen, self._seen = self._seen, None
-        took, self._last = now - self._last, now
-        if seen is not None:
+        took = now - self._last - (waited - self._last_waited)
+        self._last, self._last_waited = now, waited
+        if seen is not None and took >= _LONG:
             self._write(
                 f"the loop stood still for {took:.1f} s in {seen}. No other request was answered meanwhile. Await an async "
                 "call there, or run it with `await asyncio.to_thread(…)`; a worker has no threads"

@@ -20,7 +20,7 @@ class Options:
     `config`: the configuration file. `environment`: a named environment of it. `state`: the folder of the embedded
     bindings. `host`, `port`: the address; port 0 takes a free one. `reload`: start again on a change. `explorer`:
     whether the explorer and error pages are there; None means on loopback addresses only. `migrate`: apply pending
-    migrations by itself. `token`: what the explorer asks of its page.
+    migrations by itself. `token`: the one that the explorer's page sends.
     `log_format`: lines for people, or of JSON.
     """
 

@@ -1,6 +1,6 @@
 """Events as they happen: requests, batches and triggers, each with its messages, steps, logs and calls of bindings.
 
-The explorer and the terminal's lines both come from here. What a task calls is put down to the request that started it,
+The explorer and the terminal's lines both come from here. The calls of a task count for the request that started it,
 background work included, because a task inherits its maker's context variables.
 """
 
@@ -10,12 +10,14 @@ import asyncio
 import base64
 import secrets
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final, Literal, cast
 
 import attrs
 
+from core.backends.embedded.d1.reads import Counted, counted
 from core.calls import BindingCall, Hookable, Proceed
 from core.context import Clock, system_clock
 from core.dev.journal import Journal
@@ -51,6 +53,10 @@ class RecordedCall:
     statements: list[str] = attrs.field(factory=list[str])
     """The SQL texts that it ran."""
     rows_read: int | None = None
+    """The rows that its statements read; None where nothing counts them."""
+    rows_exact: bool = True
+    """False if a statement's rows could not be counted: those that it gave back stand for them."""
+    rows_returned: int | None = None
     rows_written: int | None = None
 
 
@@ -111,7 +117,7 @@ class Exchange:
     duration: float | None = None
     """Milliseconds until the response was sent, or the batch or trigger was done."""
     outcome: str = ""
-    """For what has no status: `ok`, or what it raised."""
+    """For what has no status: `ok`, or the error raised."""
     route: str | None = None
     request: Message = attrs.field(factory=Message)
     response: Message = attrs.field(factory=Message)
@@ -121,7 +127,11 @@ class Exchange:
     left_out: int = 0
     error: Exception | None = None
     notes: list[str] = attrs.field(factory=list[str])
+    unawaited: list[tuple[str, int, str]] = attrs.field(factory=list[tuple[str, int, str]])
+    """The file, line and function of calls that nobody awaited."""
     repeats: Counter[str] = attrs.field(factory=Counter[str])
+    rows: Counted = attrs.field(factory=Counted)
+    """The rows that all of its calls read, those that are left out included."""
 
     @property
     def repeated(self) -> dict[str, Any] | None:
@@ -159,11 +169,13 @@ class Exchange:
             "repeated": self.repeated,
             "error": None if self.error is None else f"{type(self.error).__name__}: {self.error}",
             "notes": self.notes,
+            "rowsRead": self.rows.rows if self.rows.statements else None,
+            "rowsExact": self.rows.exact,
         }
 
 
 class Recorder:
-    """The exchanges, and whoever wants to hear of new ones. Without a journal, what is over is forgotten."""
+    """The exchanges, and whoever wants to hear of new ones. Without a journal, finished ones are forgotten."""
 
     def __init__(self, *, clock: Clock = system_clock, journal: Journal | None = None) -> None:
         self.clock = clock
@@ -206,7 +218,7 @@ class Recorder:
         return None if self.journal is None else self.journal.detail(key)
 
     def page(self, before: int | None, limit: int) -> tuple[list[dict[str, Any]], int | None]:
-        """Summaries, the latest first, and where the next page begins. The first page has what runs now as well."""
+        """Summaries, the latest first, and where the next page begins. The first page has the running ones as well."""
         running = [exchange.summary() for exchange in reversed(self._running.values())] if before is None else []
         past, after = ([], None) if self.journal is None else self.journal.page(before, limit)
         return running + past, after
@@ -220,7 +232,8 @@ class Recorder:
             return await proceed()
         if len(exchange.calls) >= MOST_CALLS:
             exchange.left_out += 1
-            return await proceed()
+            with _counting(exchange, None):
+                return await proceed()
         recorded = RecordedCall(
             call.binding,
             call.kind,
@@ -231,11 +244,12 @@ class Recorder:
             statements=[_shortened(sql, LONGEST_STATEMENT) for sql in _statements(call)],
         )
         exchange.calls.append(recorded)
-        what = recorded.statements[0] if len(recorded.statements) == 1 else ""
-        exchange.repeats[f"{call.binding}.{call.method} {what}".strip()] += 1
+        statement = recorded.statements[0] if len(recorded.statements) == 1 else ""
+        exchange.repeats[f"{call.binding}.{call.method} {statement}".strip()] += 1
         try:
-            result = await proceed()
-            _count_rows(recorded, result)
+            with _counting(exchange, recorded):
+                result = await proceed()
+            _note_rows(recorded, result)
             return result
         except BaseException as error:
             recorded.error = f"{type(error).__name__}: {error}"
@@ -305,19 +319,34 @@ def _statements(call: BindingCall) -> list[str]:
     return [given] if call.method == "exec" and isinstance(given, str) else []
 
 
-def _count_rows(recorded: RecordedCall, result: Any) -> None:
-    """Note the rows that statements read and wrote, as far as their answer tells."""
+@contextmanager
+def _counting(exchange: Exchange, recorded: RecordedCall | None) -> Generator[None]:
+    """Note the rows that the statements of a call read, those of one that fails too."""
+    counts = Counted()
+    token = counted.set(counts)
+    try:
+        yield
+    finally:
+        counted.reset(token)
+        if counts.statements:
+            exchange.rows.add(counts)
+            if recorded is not None:
+                recorded.rows_read, recorded.rows_exact = counts.rows, counts.exact
+
+
+def _note_rows(recorded: RecordedCall, result: Any) -> None:
+    """Note the rows that statements gave back and wrote, as far as their answer tells."""
     if recorded.kind != "d1":
         return
     results: list[Any] = [*result] if isinstance(result, (list, tuple)) else [result]
     metas = [meta for each in results if (meta := getattr(each, "meta", None)) is not None]
     if metas:
-        recorded.rows_read = sum(meta.rows_read for meta in metas)
+        recorded.rows_returned = sum(len(each.results) for each in results)
         recorded.rows_written = sum(meta.rows_written for meta in metas)
     elif recorded.method == "raw":
-        recorded.rows_read = len(results)
+        recorded.rows_returned = len(results)
     elif recorded.method in ("first", "one"):
-        recorded.rows_read = 0 if result is None else 1
+        recorded.rows_returned = 0 if result is None else 1
 
 
 def _described(call: BindingCall) -> str:

@@ -1,7 +1,7 @@
 """One process that watches and, below it, one that serves: on a change the second is replaced by a fresh one.
 
 The listening socket belongs to the watching process, so that no connection is refused between the two: it waits until
-the new one has loaded. The old one finishes what it has begun meanwhile. They speak through a pipe, whose end tells the
+the new one has loaded. The old one finishes its requests meanwhile. They speak through a pipe, whose end tells the
 serving process that the watching one is gone, however it went.
 """
 
@@ -15,7 +15,6 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -69,7 +68,7 @@ def wanted(root: Path, path: Path) -> bool:
     return path.suffix in _SUFFIXES or name.startswith((".dev.vars", ".env"))
 
 
-def supervise(options: Options, listener: socket.socket, *, write: Callable[[str], None] = print) -> int:
+def supervise(options: Options, listener: socket.socket) -> int:
     """Serve, and serve again on every change, until a signal comes. Returns the exit code."""
     try:
         from watchfiles import watch
@@ -112,7 +111,7 @@ def supervise(options: Options, listener: socket.socket, *, write: Callable[[str
                 reported = False
             elif child.gone() and not reported:
                 reported = True
-                write(style.red("The application's process ended by itself. It starts again when a file is saved."))
+                print(style.red("The application's process ended by itself. It starts again when a file is saved."))
         for old in [*retired, child]:
             old.ask("stop")
         while not all(old.gone() for old in [*retired, child]):
@@ -144,14 +143,20 @@ class _Child:
         self.process: SpawnProcess = context.Process(
             target=_serve, args=(options, listener, start, theirs, stdin), name="core dev"
         )
-        self.process.start()
+        # Deaf to Ctrl-C from its first moment on, and not only where `_serve` begins: until then Python would end it
+        # with a traceback. The watching process decides what Ctrl-C means.
+        heard = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        try:
+            self.process.start()
+        finally:
+            signal.signal(signal.SIGINT, heard)
         theirs.close()
 
-    def ask(self, what: str) -> None:
-        if what == "stop" and not self._asked:
+    def ask(self, request: str) -> None:
+        if request == "stop" and not self._asked:
             self._asked = time.monotonic()
         with contextlib.suppress(OSError):  # it may be gone already
-            self._pipe.send(what)
+            self._pipe.send(request)
 
     def gone(self) -> bool:
         if self._asked and time.monotonic() - self._asked > PATIENCE:
@@ -170,8 +175,6 @@ class _Child:
 
 def _serve(options: Options, listener: socket.socket, start: Start, pipe: Any, stdin: int | None) -> None:
     """Run in the serving process."""
-    # The terminal sends Ctrl-C to both processes; the watching one decides what it means.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     write_lines_at_once()
     if stdin is not None:
         # So that breakpoint() works.

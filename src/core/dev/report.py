@@ -1,7 +1,7 @@
 """An error as a developer wants to see it: their own frames first, the request, and how to fix it.
 
 One `Report` is made of an exception, and written three ways: a page for a browser, JSON for an API client, text for
-a terminal. Nothing of it ever leaves a development host, and what is secret in a request is left out even there.
+a terminal. Nothing of it ever leaves a development host, and secrets in a request are left out even there.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 import linecache
 import sys
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from difflib import get_close_matches
 from html import escape
 from pathlib import Path
 from types import TracebackType
@@ -20,6 +21,7 @@ import attrs
 import core
 from core.dev.terminal import Style
 from core.diagnosis import NOTE, explain
+from core.env import Bindings
 from core.errors import ConfigurationError, DeveloperError, EnvError, MissingExtraError, NothingSentError
 
 __all__ = ["Frame", "Report", "facts_of", "report", "to_html", "to_json", "to_text"]
@@ -53,10 +55,8 @@ class Report:
     facts: tuple[tuple[str, str], ...] = ()
 
 
-def report(
-    error: BaseException, *, root: Path, facts: Iterable[tuple[str, str]] = (), names: Mapping[str, str] | None = None
-) -> Report:
-    """Describe `error`. `root` is the folder of the application; `names` its bindings with their kinds."""
+def report(error: BaseException, *, root: Path, facts: Iterable[tuple[str, str]] = ()) -> Report:
+    """Describe `error`. `root` is the folder of the application."""
     shown = traceback.TracebackException.from_exception(error, capture_locals=False)
     lines = "".join(shown.format_exception_only()).rstrip().splitlines()
     message = str(error) if isinstance(error, DeveloperError) else _message(lines, error)
@@ -72,7 +72,7 @@ def report(
         message=message,
         frames=tuple(_frames(error, root)),
         problems=problems,
-        fix=_fix(error, names or {}),
+        fix=_fix(error),
         causes=tuple(_causes(error)),
         facts=tuple(facts),
     )
@@ -89,11 +89,12 @@ def _message(lines: list[str], error: BaseException) -> str:
 
 
 def _causes(error: BaseException) -> Iterable[str]:
-    seen = {id(error)}
+    seen, said = {id(error)}, str(error)
     cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     while cause is not None and id(cause) not in seen:
         seen.add(id(cause))
-        yield f"{type(cause).__name__}: {cause}"
+        if str(cause) not in said:  # what is said already is not said again
+            yield f"{type(cause).__name__}: {cause}"
         cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
     if isinstance(error, BaseExceptionGroup):
         for inner in cast("BaseExceptionGroup[BaseException]", error).exceptions:
@@ -130,20 +131,25 @@ def _frame(file: str, line: int, function: str, root: Path) -> Frame:
     return Frame(shown, line, function, tuple((number, text.rstrip("\n")) for number, text in lines if text), own)
 
 
-def _fix(error: BaseException, names: Mapping[str, str]) -> str | None:
+def _fix(error: BaseException) -> str | None:
     match error:
         case MissingExtraError():
             return str(error)
         case EnvError() | ConfigurationError():
-            return "Each line above ends with what to write. The server goes on as soon as the file is saved."
+            return "Each line above ends with the fix. The server goes on as soon as the file is saved."
         case ModuleNotFoundError() if error.name is not None:
+            parent, _, name = error.name.rpartition(".")
+            if parent in sys.modules:
+                return f"Correct the import: `{parent}` is there, and has no module `{name}`."
             package = error.name.partition(".")[0]
             return f"Install the package that has the module `{package}`, or correct the import."
-        case AttributeError() if type(getattr(error, "obj", None)).__name__.endswith("Env") and error.name:
-            known = ", ".join(sorted(names)) or "none"
+        case AttributeError() if error.name and isinstance(getattr(error, "obj", None), Bindings):
+            known = [field.name for field in getattr(type(error.obj), "__attrs_attrs__", ())]
+            if near := get_close_matches(error.name, known, n=1):
+                return f"Did you mean `{near[0]}`?"
             return (
                 f"Add the attribute {error.name} to the Env class and declare the binding in the configuration file. "
-                f"Bindings there are: {known}."
+                f"Bindings there are: {', '.join(known) or 'none'}."
             )
         case KeyError() if error.args and "the path has no parameter" in str(error.args[0]):
             return "Use one of the names that the route's path has, or add the parameter to the path."
@@ -155,7 +161,7 @@ def _fix(error: BaseException, names: Mapping[str, str]) -> str | None:
 
 
 def to_json(found: Report) -> dict[str, Any]:
-    """For an API client: what the application would answer, and beside it what it would never say in production."""
+    """For an API client: the answer of the application, and beside it the details that it never sends in production."""
     return {
         "error": "Internal Server Error",
         "development": {
@@ -210,7 +216,9 @@ def to_html(found: Report) -> str:
         parts += [_frame_html(frame, is_open=index < 3) for index, frame in enumerate(own)]
         parts.append("</section>")
     if others:
-        parts.append(f"<details><summary>{len(others)} more steps, inside libraries</summary>")
+        parts.append(
+            f"<details><summary>{len(others)} more step{'' if len(others) == 1 else 's'}, inside libraries</summary>"
+        )
         parts += [_frame_html(frame, is_open=False) for frame in others]
         parts.append("</details>")
     if found.facts:

@@ -1,4 +1,4 @@
-"""The start-up screen: the address, the bindings and where they live, the routes, and what wants a look."""
+"""The start-up screen: the address, the bindings and where they live, the routes, and the warnings."""
 
 from __future__ import annotations
 

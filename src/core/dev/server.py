@@ -33,6 +33,7 @@ from core.dev.record import Recorder
 from core.dev.report import report, to_text
 from core.dev.screen import finding_lines, start_screen
 from core.dev.terminal import Style
+from core.dev.unawaited import Unawaited
 from core.errors import ConfigurationError, MissingExtraError
 from core.hosts.asgi import BackgroundContext
 
@@ -70,7 +71,7 @@ class _Serving:
         self._stop = asyncio.Event()
         self._force = asyncio.Event()
 
-    # One function: what is started is stopped again in the opposite order, whatever happens in between.
+    # One function: all parts started are stopped again in the opposite order, whatever happens in between.
     async def run(self) -> int:
         try:
             import uvicorn
@@ -90,18 +91,19 @@ class _Serving:
         explains = self._explains
         background = None if loaded is None else Background(loaded, context, recorder, write=_write, style=style)
         explorer = Explorer(options, guard, recorder, loaded, failed, background) if explains else None
+        unawaited = Unawaited(options.root, write=self._warn)
         application = DevApplication(
             Failed(failed) if loaded is None and failed is not None else loaded.app if loaded else Failed(_NOTHING),
             None if loaded is None else loaded.env,
             root=options.root,
             recorder=recorder,
             context=context,
-            names={} if loaded is None else loaded.kinds,
             explorer=None if explorer is None else explorer.asgi,
             explain=explains,
             may_read_errors=guard.may_read_errors,
             write=_write,
             style=style,
+            unawaited=unawaited,
         )
         if explorer is not None:
             explorer.requests.application = application
@@ -117,13 +119,14 @@ class _Serving:
             timeout_graceful_shutdown=_GRACE,
         )
         server = _server(config)
-        # A broken file was told already, by what could not be loaded.
+        # A broken file was reported already, by the failed load.
         findings = [] if loaded is None else await asyncio.to_thread(findings_of, options.config)
         self._announce(address, loaded, failed, explains, findings)
         if background is not None:
             background.start()
-        watch = LoopWatch(options.root, write=lambda line: _write(f"{style.yellow('warning')} {line}"))
+        watch = LoopWatch(options.root, write=self._warn)
         watch.start()
+        unawaited.start()
         serving = asyncio.ensure_future(server.serve(sockets=[self._listener]))
         stopping = asyncio.ensure_future(self._stop.wait())
         try:
@@ -131,17 +134,21 @@ class _Serving:
             return await self._finish(server, serving, background, context)
         finally:
             watch.stop()
+            unawaited.stop()
             stopping.cancel()
             logging.getLogger().removeHandler(logger)
             logging.getLogger().removeHandler(self._logs)
             if loaded is not None:
                 await loaded.close()
 
+    def _warn(self, line: str) -> None:
+        _write(f"{self._style.yellow('warning')} {line}")
+
     async def _load(self) -> tuple[Loaded | None, BaseException | None]:
         """The application, if it could be loaded, and the error that kept it from being loaded or started."""
         loaded: Loaded | None = None
         try:
-            loaded = await load(self._options, hook=self._recorder.hook)
+            loaded = await load(self._options, hook=self._recorder.hook, count_rows=True)
             await loaded.start()
         except Exception as error:  # the developer's own code may raise anything
             return loaded, error
@@ -222,8 +229,8 @@ class _Serving:
 
     # -- being asked to
 
-    def _ask(self, what: str) -> None:
-        if what == "force" or (self._stop.is_set() and what == "signal"):
+    def _ask(self, request: str) -> None:
+        if request == "force" or (self._stop.is_set() and request == "signal"):
             self._force.set()
         self._stop.set()
 
@@ -245,13 +252,13 @@ class _Serving:
     def _listen_to_pipe(self, loop: asyncio.AbstractEventLoop) -> None:
         while True:
             try:
-                what = self._pipe.recv()
+                request = self._pipe.recv()
             except (EOFError, OSError):
-                what = "gone"  # the watching process is
+                request = "gone"  # the watching process is
             # The loop may be closed already.
             with contextlib.suppress(RuntimeError):
-                loop.call_soon_threadsafe(self._ask, what)
-            if what != "stop":
+                loop.call_soon_threadsafe(self._ask, request)
+            if request != "stop":
                 return
 
     def _set_up_logging(self) -> logging.Handler:
@@ -287,7 +294,7 @@ def _server(config: Any) -> Any:
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
             for server in self.servers:
                 server.close()
-            # A connection that was accepted a moment ago has not said yet what it wants; uvicorn would reset it.
+            # A connection that was accepted a moment ago has not sent its request yet; uvicorn would reset it.
             for _ in range(_ARRIVALS):
                 await asyncio.sleep(0.01)
                 if all(getattr(one, "cycle", one) is not None for one in self.server_state.connections):

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from contextvars import ContextVar
 from copy import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from core.app import App, EventInstrument
+from core.app import App
 from core.dev.record import RecordedStep, Recorder, current
-from core.finding import Entry, Instrument
 from core.handlers import Middleware, MiddlewareInfo, Next, attach_info, info_of, name_of
 from core.instruments import Run, Wrapping, in_place_of, wrap
 from core.request import AnyRequest
 from core.response import Response
+
+if TYPE_CHECKING:
+    from core.app import EventInstrument
+    from core.finding import Entry, Instrument
 
 __all__ = ["time_steps"]
 

@@ -48,15 +48,15 @@ class Style:
         return self.paint(text, "dim")
 
     def red(self, text: str) -> str:
-        """For what failed."""
+        """For failures."""
         return self.paint(text, "red")
 
     def green(self, text: str) -> str:
-        """For what went well."""
+        """For successes."""
         return self.paint(text, "green")
 
     def yellow(self, text: str) -> str:
-        """For what wants a look."""
+        """For warnings."""
         return self.paint(text, "yellow")
 
     def cyan(self, text: str) -> str:
@@ -70,10 +70,13 @@ class Style:
 
 
 def write_lines_at_once() -> None:
-    """Keep no line back, also where the output is a file or a container's log: whoever reads it reads along."""
+    """Keep no line back, also where the output is a file or a container's log: whoever reads it reads along.
+
+    A letter that the output's encoding does not have is written as its number.
+    """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(line_buffering=True)
+            stream.reconfigure(line_buffering=True, errors="backslashreplace")
 
 
 def wants_colour(stream: TextIO) -> bool:

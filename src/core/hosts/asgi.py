@@ -7,8 +7,8 @@ address is the connection's: `Edge-Connecting-IP` is answered by this host, what
 under that name. Behind a proxy that one trusts, let the server put the proxy's word into the scope
 (uvicorn's `--forwarded-allow-ips`).
 
-One file, since what a response costs here is most of what a request costs, and the bodies that are written out for that
-(`header_pairs`, `serve`) have to agree with each other.
+One file, since the cost of a response here is most of the cost of a request, and the bodies that are written out for
+that (`header_pairs`, `serve`) have to agree with each other.
 """
 
 from __future__ import annotations
@@ -45,15 +45,11 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 
-class ClientDisconnected(Exception):
-    """The client went away while its body was read."""
-
-
 class AsgiRequest(OpenRequest):
     """A request over an ASGI scope.
 
-    `bound` makes the class of one application's requests, and `asgi` sets what differs from one to the next itself: a
-    call of `__init__` would cost as much as all it does.
+    `bound` makes the class of one application's requests, and `asgi` sets the attributes that differ from one to the
+    next itself: a call of `__init__` would cost as much as all it does.
     """
 
     _scope: Scope
@@ -63,7 +59,7 @@ class AsgiRequest(OpenRequest):
     @classmethod
     def bound(cls, env: object, ctx: ExecutionContext, app: App[Any] | None = None) -> Callable[[], AsgiRequest]:
         """The class of requests with these bindings and this context, to this application."""
-        made: Any = type("AsgiRequest", (cls,), {"env": env, "ctx": ctx, "_app": app, "__init__": object.__init__})
+        made: Any = type("Request", (cls,), {"env": env, "ctx": ctx, "_app": app, "__init__": object.__init__})
         return cast("Callable[[], AsgiRequest]", made)
 
     @property
@@ -79,7 +75,9 @@ class AsgiRequest(OpenRequest):
 
     @property
     def root_path(self) -> str:
-        """The root that the application is mounted at: a prefix of the path that the server, or another application, took off."""
+        """The root that the application is mounted at: a prefix of the path that the server, or another application,
+        took off.
+        """
         root = _root_of(self._scope)
         return quote_path(root) if root else ""
 

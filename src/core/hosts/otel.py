@@ -1,12 +1,13 @@
 """Sends the spans of an application to a collector of OpenTelemetry, over OTLP.
 
 The hosts for CPython do it where `OTEL_EXPORTER_OTLP_ENDPOINT` is set; without it nothing here is imported. All else is
-named in OpenTelemetry's own variables, such as `OTEL_SERVICE_NAME`, `OTEL_TRACES_SAMPLER` and `OTEL_EXPORTER_OTLP_HEADERS`.
+named in OpenTelemetry's own variables, such as `OTEL_SERVICE_NAME`, `OTEL_TRACES_SAMPLER` and
+`OTEL_EXPORTER_OTLP_HEADERS`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from core.app import App
@@ -16,14 +17,17 @@ from core.tracing import trace, trace_bindings
 
 try:
     from opentelemetry import trace as otel
-    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor
+    from opentelemetry.sdk.trace.sampling import Decision
+    from opentelemetry.sdk.util.instrumentation import InstrumentationScope
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 except ImportError:
     raise MissingExtraError(
         "OTEL_EXPORTER_OTLP_ENDPOINT is set, and spans need: pip install 'core-edge[otel]'"
     ) from None
 
-__all__ = ["OtelSpan", "OtelTracer", "export"]
+__all__ = ["OtelSpan", "OtelTracer", "export", "send"]
 
 _KINDS: Final[Mapping[SpanKind, otel.SpanKind]] = {
     "internal": otel.SpanKind.INTERNAL,
@@ -82,7 +86,17 @@ class OtelTracer:
         return OtelSpan(self._tracer.start_span(name, context, _KINDS[kind], attributes))
 
 
-_provider: list[TracerProvider] = []
+_sending: list[tuple[TracerProvider, BatchSpanProcessor]] = []
+
+
+def _sender() -> tuple[TracerProvider, BatchSpanProcessor]:
+    if not _sending:
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+
+        provider, processor = TracerProvider(), BatchSpanProcessor(OTLPSpanExporter())
+        provider.add_span_processor(processor)
+        _sending.append((provider, processor))
+    return _sending[0]
 
 
 def export(app: App[Any], env: object) -> Tracer:
@@ -90,14 +104,33 @@ def export(app: App[Any], env: object) -> Tracer:
 
     Spans not sent yet when the process ends are sent then. Raises MissingExtraError without the extra `otel`.
     """
-    if not _provider:
-        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-        from opentelemetry.sdk.trace.export import BatchSpanProcessor
-
-        provider = TracerProvider()
-        provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
-        _provider.append(provider)
-    tracer = OtelTracer(_provider[0].get_tracer("core-edge"))
+    tracer = OtelTracer(_sender()[0].get_tracer("core-edge"))
     trace(app, tracer)
     trace_bindings(env)
     return tracer
+
+
+def send(spans: Iterable[Mapping[str, Any]], /) -> None:
+    """Send spans that ended in workerd, as its isolate gives them to the supervisor, to the same collector."""
+    provider, processor = _sender()
+    for span in spans:
+        trace_id, kind = int(span["trace_id"], 16), _KINDS[span["kind"]]
+        sampled = provider.sampler.should_sample(None, trace_id, span["name"], kind, span["attributes"])
+        if sampled.decision is not Decision.RECORD_AND_SAMPLE:
+            continue
+        flags = otel.TraceFlags(otel.TraceFlags.SAMPLED)
+        above = span["parent_id"]
+        processor.on_end(
+            ReadableSpan(
+                span["name"],
+                otel.SpanContext(trace_id, int(span["span_id"], 16), is_remote=False, trace_flags=flags),
+                otel.SpanContext(trace_id, int(above, 16), is_remote=True, trace_flags=flags) if above else None,
+                provider.resource,
+                span["attributes"],
+                kind=kind,
+                status=otel.Status(otel.StatusCode.ERROR if span["failed"] else otel.StatusCode.UNSET),
+                start_time=span["started"],
+                end_time=span["ended"],
+                instrumentation_scope=InstrumentationScope("core-edge"),
+            )
+        )

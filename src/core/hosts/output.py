@@ -112,19 +112,19 @@ class JsonStream:
         return self._stream.fileno()
 
 
-def log_as_json(*, stdout: str = "stdout", stderr: str = "stderr", level: int = logging.INFO) -> None:
+def log_as_json(*, stdout: str = "stdout", stderr: str = "stderr") -> None:
     """From now on everything that this process writes is lines of JSON, on the streams where it was.
 
     Text written to a stream without `logging` has its name here as its logger.
 
-    Records of `logging` go to standard error. What cannot be caught ends as a record too: an error that ends the process
-    or a thread, or one in a finalizer.
+    Records of `logging` go to standard error. An error that nobody can catch ends as a record too: an error that ends
+    the process or a thread, or one in a finalizer.
     """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter())
     root = logging.getLogger()
     root.handlers[:] = [handler]
-    root.setLevel(level)
+    root.setLevel(logging.INFO)
     logging.captureWarnings(True)
     sys.stdout = cast("TextIO", JsonStream(sys.stdout, stdout))
     sys.stderr = cast("TextIO", JsonStream(sys.stderr, stderr))

@@ -94,7 +94,10 @@ def has_no_length(status: int, method: str) -> bool:
 async def stream_until_gone(
     chunks: AsyncIterator[bytes], send: Callable[[bytes], Awaitable[object]], gone: Callable[[], Awaitable[object]]
 ) -> bool:
-    """Send the chunks until what `gone` returns is done. Returns whether the client got them all; raises what they raise."""
+    """Send the chunks until the awaitable of `gone` is done.
+
+    Returns True if the client got them all; raises their errors.
+    """
 
     async def write() -> None:
         async for chunk in chunks:

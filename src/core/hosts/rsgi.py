@@ -127,7 +127,7 @@ class RsgiRequest(OpenRequest):
 
     async def _read(self, most: int | None = None) -> builtins.bytes:
         if most is not None:
-            # The server has the rest to itself: a length shows it, and what comes without one is read in pieces.
+            # The server has the rest to itself: a length shows it, and a body without one is read in pieces.
             length = self.header("content-length")
             if length is None:
                 chunks: list[bytes] = []

@@ -1,7 +1,7 @@
 """WebSockets over RSGI: the opening handshake runs through the application, the session over granian's transport.
 
-RSGI agrees on no subprotocols, puts no headers on the handshake's answer, and answers a refusal with a bare 403. A route
-that gives headers of its own is refused here; where one of the three matters, serve with `asgi`.
+RSGI agrees on no subprotocols, puts no headers on the handshake's answer, and answers a refusal with a bare 403. A
+route that gives headers of its own is refused here; where one of the three matters, serve with `asgi`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Cookies: reading the `Cookie` header and writing `Set-Cookie`, as RFC 6265bis and browsers have them.
 
-A value may be any text: characters that a cookie cannot carry are percent-encoded on the way out, and decoded on the way in. Nothing
-that is given here can end a field, add an attribute or begin another cookie.
+A value may be any text: characters that a cookie cannot carry are percent-encoded on the way out, and decoded on the
+way in. Nothing that is given here can end a field, add an attribute or begin another cookie.
 """
 
 from __future__ import annotations

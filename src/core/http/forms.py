@@ -93,7 +93,9 @@ class UploadedFile:
 
     @property
     def length(self) -> int:
-        """The size, under the name by which a bucket asks for it: `await bucket.put(key, file)` stores it as a stream."""
+        """The size, under the name by which a bucket asks for it:
+        `await bucket.put(key, file)` stores it as a stream.
+        """
         return self.size
 
     async def __aiter__(self) -> AsyncIterator[builtins.bytes]:
@@ -245,8 +247,8 @@ async def _read_urlencoded(
     return Form(items)
 
 
-def _too_large(what: str) -> CoreError:
-    return CoreError(413, f"Form too large: {what}")
+def _too_large(limit: str) -> CoreError:
+    return CoreError(413, f"Form too large: {limit}")
 
 
 async def _read_multipart(

@@ -16,8 +16,9 @@ __all__ = ["Headers", "HeadersInit", "HeadersView", "check_name", "check_value",
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
 
-_D = TypeVar("_D")
-_T = TypeVar("_T")
+    _D = TypeVar("_D")
+    _T = TypeVar("_T")
+
 
 _IN_TOKENS = frozenset("!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
 
@@ -84,8 +85,8 @@ def check_value(value: str) -> str:
 def plain_values(init: Any) -> dict[str, str] | None:
     """The headers of a dict by lower-case name, checked.
 
-    None where one comes twice, where a cookie is among them, and for whatever is not a dict. Raises TypeError as `Headers`
-    does.
+    None where one comes twice, where a cookie is among them, and for whatever is not a dict. Raises TypeError as
+    `Headers` does.
     """
     given: dict[str, str] = init  # before the check, which would narrow it to a dict of unknown types
     if type(init) is not dict:
@@ -160,7 +161,10 @@ class HeadersView(Mapping[str, str]):
 
     @classmethod
     def trusted(cls, values: dict[str, str], set_cookies: list[str]) -> Self:
-        """Headers of names and values that were checked before. Both are kept, not copied; names are lower case, none `set-cookie`."""
+        """Headers of names and values that were checked before.
+
+        Both are kept, not copied; names are lower case, none `set-cookie`.
+        """
         self = cls.__new__(cls)
         self._values = values
         self._cookies = set_cookies
@@ -428,7 +432,7 @@ class Headers(MutableMapping[str, str], HeadersView):
     def clear(self) -> None:
         """Take everything away."""
         self._values.clear()
-        self._cookies = []
+        self._cookies.clear()
         self._parts = None
 
 

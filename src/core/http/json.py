@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from enum import Enum
 from operator import attrgetter
+from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
 if TYPE_CHECKING:
@@ -55,8 +56,8 @@ def dumps(value: object) -> str:
 
     Keys may be str, int, float, bool, None (written as JSON writes them), and enums, UUIDs, Decimals, dates and times.
 
-    Raises TypeError for a value that JSON cannot have, ValueError for NaN, infinities, cycles and values nested deeper than
-    `MAX_DEPTH`. Either names the place, as in `items[0].price`.
+    Raises TypeError for a value that JSON cannot have, ValueError for NaN, infinities, cycles and values nested deeper
+    than `MAX_DEPTH`. Either names the place, as in `items[0].price`.
     """
     try:
         # One text, nearly always, and then there is nothing to join.
@@ -322,6 +323,8 @@ def _convert_at(place: _Place | None, value: object) -> object:
     if isinstance(value, (bytes, bytearray, memoryview)):
         _refuse(TypeError, place, "is bytes, which JSON cannot have: decode it, or send base64 text")
     if hasattr(type(value), "__await__"):
+        if isinstance(value, CoroutineType):
+            value.close()  # or Python warns of it a second time, in words of its own
         _refuse(TypeError, place, "is a call that was not awaited. Write `await` before it")
     if _CONVERTERS.get(type(value)) is None and _converter(type(value)) is None:
         _refuse(
@@ -337,7 +340,7 @@ def _convert_at(place: _Place | None, value: object) -> object:
     return _convert(value)
 
 
-def _refuse(kind: type[Exception], place: _Place | None, what: str) -> NoReturn:
+def _refuse(kind: type[Exception], place: _Place | None, problem: str) -> NoReturn:
     parts: list[str] = []
     while place is not None:
         place, part = place
@@ -345,7 +348,7 @@ def _refuse(kind: type[Exception], place: _Place | None, what: str) -> NoReturn:
     path = "".join(reversed(parts)).removeprefix(".")
     if len(path) > 200:
         path = f"{path[:100]}…{path[-100:]}"
-    raise kind(f"{path or 'the value'} {what}") from None
+    raise kind(f"{path or 'the value'} {problem}") from None
 
 
 def _text_key(key: object) -> str | None:
@@ -398,7 +401,10 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def parse_float(text: str) -> float:
-    """The number of a document. Raises ValueError beyond 1.8e308: infinity is not the number that was sent, and not JSON."""
+    """The number of a document.
+
+    Raises ValueError beyond 1.8e308: infinity is not the number that was sent, and not JSON.
+    """
     value = float(text)
     if value - value != 0.0:
         raise _NoNumber(text)
@@ -441,9 +447,9 @@ _scan = _kept_scanner()
 def loads(data: bytes | bytearray | memoryview | str) -> Any:
     """The value of a JSON document; bytes are UTF-8, and a byte order mark before them is passed over.
 
-    Raises json.JSONDecodeError (a ValueError), and nothing else, for whatever is wrong with the document: also for bytes
-    that are not UTF-8, for a nesting deeper than `MAX_DEPTH`, for integers of more than 4300 digits and for numbers
-    beyond the range of a float, such as 1e999.
+    Raises json.JSONDecodeError (a ValueError), and nothing else, for whatever is wrong with the document: also for
+    bytes that are not UTF-8, for a nesting deeper than `MAX_DEPTH`, for integers of more than 4300 digits and for
+    numbers beyond the range of a float, such as 1e999.
     """
     if isinstance(data, str):
         text = data
@@ -476,8 +482,8 @@ def loads(data: bytes | bytearray | memoryview | str) -> Any:
 def check_depth(text: str) -> None:
     """Raise json.JSONDecodeError for a string that a reader would have to follow deeper than `MAX_DEPTH`.
 
-    For whoever reads with a reader of their own; `loads` does it. What has few brackets, as most documents, takes two
-    counts of its characters.
+    For code that parses JSON with another parser; `loads` does it. A document with few brackets, as most documents,
+    takes two counts of its characters.
     """
     if text.count("[") + text.count("{") > MAX_DEPTH and _is_deep(text, MAX_DEPTH):
         raise _error(f"Nested deeper than {MAX_DEPTH} levels", text, 0)
@@ -486,8 +492,9 @@ def check_depth(text: str) -> None:
 def _is_deep(text: str, most: int) -> bool:
     """Return True if a reader comes deeper than `most`. Exact for JSON; of another text, exact up to its first mistake.
 
-    The contents of strings are taken out, then all but the brackets, and those are counted in blocks: within a block the
-    depth is at most the one at its start and the openings in it. All of it runs in C but the blocks that could be deep.
+    The contents of strings are taken out, then all but the brackets, and those are counted in blocks: within a block
+    the depth is at most the one at its start and the openings in it. All of it runs in C but the blocks that could be
+    deep.
     """
     if "\\" in text:
         text = text.replace("\\\\", "").replace('\\"', "")

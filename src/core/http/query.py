@@ -17,9 +17,9 @@ __all__ = ["URLSearchParams"]
 class URLSearchParams(MutableMapping[str, str]):
     """The names and values of a query string, in order: the URL standard's class of this name, as a mapping.
 
-    Made of a query string with or without `?`, of pairs, or of a mapping. As a mapping it has each name once, with its first
-    value; `get_all` has them all, and `keys()`, `values()` and `items()` give every pair, as the standard's iterators do.
-    Setting replaces all values of a name, `append` adds one. `str()` is the query string, without `?`.
+    Made of a query string with or without `?`, of pairs, or of a mapping. As a mapping it has each name once, with its
+    first value; `get_all` has them all, and `keys()`, `values()` and `items()` give every pair, as the standard's
+    iterators do. Setting replaces all values of a name, `append` adds one. `str()` is the query string, without `?`.
     """
 
     __slots__ = ("_on_change", "_pairs")

@@ -99,7 +99,7 @@ class Request(Body):
         else:
             self._url, self.path, self.query_string = split_url(str(url))
         self.method = known = "GET" if method is None else _METHODS.get(method) or _other_method(method)
-        # None where they are no dict, or none that is plain.
+        # None where they are not a plain dict.
         values = None if headers is None else plain_values(headers)
         self._headers = values if values is not None or headers is None else Headers(headers)
         self._used = False

@@ -133,8 +133,8 @@ class Response(Body):
             self.ctx.accept_web_socket(server)
             return Response.websocket(client)
 
-        A subprotocol that was agreed on is the header `Sec-WebSocket-Protocol`. Raises ValueError for an end whose other
-        end nobody accepted.
+        A subprotocol that was agreed on is the header `Sec-WebSocket-Protocol`. Raises ValueError for an end whose
+        other end nobody accepted.
         """
         from core.http.websocket import ClientEnd
 

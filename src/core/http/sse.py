@@ -25,10 +25,11 @@ _KEEP_ALIVE = b": keep-alive\n\n"
 
 @attrs.frozen(kw_only=True)
 class Event:
-    """One event: what alone gives an event a type, an id or a time to reconnect. `data` is a string, or a value that is sent as JSON; None sends no data, which browsers do not dispatch.
+    """One event: what alone gives an event a type, an id or a time to reconnect.
+    `data` is a string, or a value that is sent as JSON; None sends no data, which browsers do not dispatch.
 
-    `event` is its type (`message` to browsers where it is None), `id` the text that a browser sends back as `Last-Event-ID`,
-    `retry` the milliseconds after which it reconnects, `comment` text that browsers ignore.
+    `event` is its type (`message` to browsers where it is None), `id` the text that a browser sends back as
+    `Last-Event-ID`, `retry` the milliseconds after which it reconnects, `comment` text that browsers ignore.
     """
 
     data: Any = None

@@ -79,7 +79,10 @@ class WebSocket(Protocol):
         ...
 
     async def close(self, code: int = 1000, reason: str = "") -> None:
-        """Close the connection. `code` is 1000, or 3000 to 4999; `reason` at most 123 bytes. A second call does nothing."""
+        """Close the connection. `code` is 1000, or 3000 to 4999; `reason` at most 123 bytes.
+
+        A second call does nothing.
+        """
         ...
 
     async def send_json(self, value: Any, /) -> None:
@@ -98,8 +101,9 @@ class WebSocket(Protocol):
 
             move = await socket.receive_json(Move)
 
-        Raises WebSocketClosed when there will be none, CoreError(400, "Invalid JSON") and ValidationError. A handler that lets such an error through closes the connection with 1008; one that catches
-        it can answer `socket.send_json(error.body)` and go on.
+        Raises WebSocketClosed when there will be none, CoreError(400, "Invalid JSON") and ValidationError. A handler
+        that lets such an error through closes the connection with 1008; one that catches it can answer
+        `socket.send_json(error.body)` and go on.
         """
         ...
 
@@ -267,7 +271,10 @@ class ConnectedWebSocket(Messages):
 
 
 class ClientEnd:
-    """The client's end of a pair, for `Response.websocket` alone. `connection` is there once the other end is accepted."""
+    """The client's end of a pair, for `Response.websocket` alone.
+
+    `connection` is there once the other end is accepted.
+    """
 
     __slots__ = ("connection",)
 

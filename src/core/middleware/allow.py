@@ -34,9 +34,9 @@ def allow(check: Callable[[Any], bool], /, *, message: str = "Forbidden") -> Aut
         @editors.delete("/articles/:slug")
         async def delete(req: Request[Env, User], res: Response) -> None: ...
 
-    A `check` that narrows, `def is_admin(user: User) -> TypeIs[Admin]`, gives the handlers `req.user: Admin`. On a router
-    whose user is of another type, or unknown, it is an error for a type checker; without an authenticator before it the
-    application does not start. A check that needs a binding is an authenticator of your own. Raises OptionError.
+    A `check` that narrows, `def is_admin(user: User) -> TypeIs[Admin]`, gives the handlers `req.user: Admin`. On a
+    router whose user is of another type, or unknown, it is an error for a type checker; without an authenticator before
+    it the application does not start. A check that needs a binding is an authenticator of your own. Raises OptionError.
     """
     if not callable(check):
         raise options.refuse("allow", "check", check, "must be a function of the user")

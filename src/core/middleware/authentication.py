@@ -31,8 +31,10 @@ A_co = TypeVar("A_co", covariant=True, default=Any)
 log: logging.Logger = logging.getLogger("core")
 
 SecretGiver = Callable[[Request[E, Any, Any]], Secrets | Awaitable[Secrets]]
-"""A function of the request that gives the secret that its credentials are checked with: `lambda req: req.env.JWT_SECRET`, or
-`lambda req: [req.env.JWT_SECRET, req.env.OLD_JWT_SECRET]` while a secret is being replaced."""
+"""A function of the request that gives the secret that its credentials are checked with:
+`lambda req: req.env.JWT_SECRET`, or `lambda req: [req.env.JWT_SECRET, req.env.OLD_JWT_SECRET]` while a secret is being
+replaced.
+"""
 
 
 class Authentication(Middleware[E_contra, object], Authenticator[E_contra, A_co, object], Generic[E_contra, A_co]):
@@ -107,7 +109,9 @@ def binding_of(function: object) -> str:
 
 
 def same(one: str | bytes, other: str | bytes) -> bool:
-    """Return True if two secrets are equal, in a time that depends neither on where they differ nor on how long they are."""
+    """Return True if two secrets are equal, in a time that depends neither on where they differ nor
+    on how long they are.
+    """
     # Imported here, because a worker pays for every module that it loads at start.
     from hashlib import sha256
     from hmac import compare_digest

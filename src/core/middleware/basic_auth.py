@@ -53,9 +53,10 @@ def basic_auth(
 ) -> Authentication[Any, Any]:
     """Let in who knows the password; everyone else gets 401 `{"error": "Unauthorized"}` and is asked for it.
 
-    `username` and `password`: one account, the password by a function of the request (`lambda req:
-    req.env.ADMIN_PASSWORD`), or several of them as a list; `req.user` is then the name. Or `verify`: an async function of name, password and request
-    that gives the user, or None (or False) to refuse. `realm`: the name that browsers show.
+    `username` and `password`: one account, the password by a function of the request
+    (`lambda req: req.env.ADMIN_PASSWORD`), or several of them as a list; `req.user` is then the name. Or `verify`: an
+    async function of name, password and request that gives the user, or None (or False) to refuse. `realm`: the name
+    that browsers show.
 
     An authenticator and a middleware, as `jwt_auth`. Raises OptionError; an empty password is a 500.
     """

@@ -75,7 +75,8 @@ def bearer_auth(
     async def check(req: AnyRequest) -> Any:
         wanted: list[bytes] = []
         if token is not None:
-            # Asked for before the header is looked at, so that a missing secret is reported by the first request of all.
+            # Asked for before the header is looked at, so that a missing secret is reported by the first request of
+            # all.
             wanted = secrets_of("bearer_auth", "token", token, await options.awaited(token(req)))
         given = source.read(req)
         if verify is None:

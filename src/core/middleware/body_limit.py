@@ -14,9 +14,9 @@ __all__ = ["body_limit"]
 def body_limit(*, max_size: int, message: str = "Payload Too Large", status: int = 413) -> Middleware[object, object]:
     """Refuse bodies of more than `max_size` bytes with 413.
 
-    A `Content-Length` that is too large is refused before the handler runs. A body without a length, or with a wrong one, is
-    refused when more has come in; reading it raises the CoreError then. Nothing beyond the bound is kept in memory.
-    Of two on one chain the smaller counts. Raises OptionError.
+    A `Content-Length` that is too large is refused before the handler runs. A body without a length, or with a wrong
+    one, is refused when more has come in; reading it raises the CoreError then. Nothing beyond the bound is kept in
+    memory. Of two on one chain the smaller counts. Raises OptionError.
     """
     options.integer("body_limit", "max_size", max_size, least=0, unit="bytes")
     options.text("body_limit", "message", message)

@@ -165,11 +165,11 @@ def cache(
     `s-maxage`, or with `Expires`, are kept. `max_body`: bytes up to which a body is kept; streams never are.
     A given answer has `Age`, and every answer `Cache-Status` (RFC 9211) with `name`.
 
-    Kept is the answer that the chain behind this middleware made: register `request_id`, `cors` and authentication before it, and
-    middleware that belongs to the answer behind it. Whether it may be kept is read from the response that leaves: `Vary`,
-    `Cache-Control`, `Expires` and `Set-Cookie` count whoever staged them. A request with a body is neither given a kept
-    answer nor is its own kept. A store that fails is logged, and the request answered as if there were none.
-    Raises OptionError.
+    Kept is the answer that the chain behind this middleware made: register `request_id`, `cors` and authentication
+    before it, and middleware that belongs to the answer behind it. Whether it may be kept is read from the response
+    that leaves: `Vary`, `Cache-Control`, `Expires` and `Set-Cookie` count whoever staged them. A request with a body is
+    neither given a kept answer nor is its own kept. A store that fails is logged, and the request answered as if there
+    were none. Raises OptionError.
     """
     options.named_env("cache", env)
     if store is not None and kv_binding is not None:
@@ -269,7 +269,9 @@ def _give(found: Cached, req: AnyRequest, res: Response, name: str) -> None:
 
 
 def _announces_body(req: AnyRequest) -> bool:
-    """Return True if a request says that it has a body, which could take part in the answer and is not part of the key."""
+    """Return True if a request says that it has a body, which could take part in the answer and is not part
+    of the key.
+    """
     return req.header("content-length") not in (None, "0") or req.header("transfer-encoding") is not None
 
 

@@ -9,21 +9,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from typing_extensions import TypeForm, TypeVar
 
 from core.errors import OptionError
-from core.handlers import Middleware, Next, arguments_of, before, declare
+from core.handlers import arguments_of, before, declare
 from core.header_block import HeaderBlock
 from core.http.url import URL
 from core.middleware import options
 from core.request import AnyRequest, Request
 from core.response import Response
 
+if TYPE_CHECKING:
+    from core.shapes import Middleware, Next
+
+    E = TypeVar("E", default=Any)
+
 __all__ = ["Origins", "cors", "normalised_origins"]
 
-E = TypeVar("E", default=Any)
 
 Origins: TypeAlias = str | Iterable[str] | bool | None
 """The result of a function of the request: origins, `"*"`, or whether the one that asks is allowed."""
@@ -70,9 +74,9 @@ def cors(
     `max_age`: seconds that a browser may keep a preflight's answer.
     `allow_private_network`: whether pages of the public internet may reach this server on a private network.
 
-    Register it before the routes, and before middleware that refuses requests: a preflight carries no credentials. Of two before a
-    route the inner one decides alone, but for preflights, which the outer one answers.
-    Raises OptionError for a bad option, an origin with a path or a slash at its end included.
+    Register it before the routes, and before middleware that refuses requests: a preflight carries no credentials. Of
+    two before a route the inner one decides alone, but for preflights, which the outer one answers. Raises OptionError
+    for a bad option, an origin with a path or a slash at its end included.
     """
     options.named_env("cors", env)
     allow_methods = ", ".join(_words("methods", methods)) if methods != "*" else "*"

@@ -70,7 +70,7 @@ def csrf(
 def _own(req: AnyRequest, site: str | None, origin: str | None, allow_same_site: bool) -> bool:
     """Return True if a browser says that the page is this server's own, or that there is no browser."""
     if site is not None:
-        # `none`: the user typed or clicked it. Anything unknown, and two values at once, are no yes.
+        # `none`: the user typed or clicked it. Anything unknown, and two values at once, do not count.
         return site in ("same-origin", "none") or (allow_same_site and site == "same-site")
     if origin is None:
         return True

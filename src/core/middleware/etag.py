@@ -16,7 +16,8 @@ def etag(*, weak: bool = False) -> Middleware[object, object]:
 
     A tag that the handler set itself is kept and compared. Streams, errors and other statuses are left alone.
     `weak`: whether tags promise equal meaning (`W/"…"`) rather than equal bytes.
-    Register it before middleware that changes the body (`compress`) to spare that work too, or behind it to tag the changed body.
+    Register it before middleware that changes the body (`compress`) to spare that work too, or behind it to tag the
+    changed body.
     """
 
     async def tag(req: AnyRequest, res: Response, next: Next, /) -> None:

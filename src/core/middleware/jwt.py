@@ -44,7 +44,8 @@ class JWTUser:
 
 
 class JWTAuthentication(Authentication[E_contra, A], Generic[E_contra, A]):
-    """The value of `jwt_auth(secret=…)`: an authenticator and a middleware, and the issuer of the tokens that it accepts.
+    """The value of `jwt_auth(secret=…)`: an authenticator and a middleware,
+    and the issuer of the tokens that it accepts.
 
     auth = jwt_auth(Env, secret=lambda req: req.env.JWT_SECRET, claims=User)
     signed_in = app.authenticated(auth)
@@ -232,16 +233,15 @@ def jwt_auth(
     secret of at least as many bytes as the algorithm's hash gives (32 for HS256, 48 for HS384, 64 for HS512), or a
     public key as PEM, of RSA with at least 2048 bits. It may be async, and it may give a list while one secret takes
     over from another: the first signs, each of them proves.
-    `jwks`: the https URL of the issuer's keys instead, `fetch` the function that gets them (by default the platform's own); or `keys`,
-    the issuer's key set (RFC 7517) itself.
-    `algorithms`: an allow-list of one kind, `("HS256",)` by default and `("RS256",)` with `jwks` and `keys`.
-    `issuer`, `audience`: the value that `iss` must be and `aud` must contain, one or several. A token that names an audience is
-    refused where none is expected. `required`: claims that must be there, `exp` by default.
-    `leeway`: seconds by which clocks may differ, at most 60. `max_length`: characters of a token.
-    `scheme`, `header`, `cookie`: where the token is, as `Authorization: Bearer …` by default. In another `header` it
-    is alone unless `scheme` is given; `cookie` is the name of a cookie, in which it is looked for instead
-    (put `csrf()` before it, since browsers send cookies along by themselves).
-    `claims`: the type of `req.user`; without it, a `JWTUser`.
+    `jwks`: the https URL of the issuer's keys instead, `fetch` the function that gets them (by default the platform's
+    own); or `keys`, the issuer's key set (RFC 7517) itself. `algorithms`: an allow-list of one kind, `("HS256",)` by
+    default and `("RS256",)` with `jwks` and `keys`. `issuer`, `audience`: the value that `iss` must be and `aud` must
+    contain, one or several. A token that names an audience is refused where none is expected. `required`: claims that
+    must be there, `exp` by default. `leeway`: seconds by which clocks may differ, at most 60. `max_length`: characters
+    of a token. `scheme`, `header`, `cookie`: where the token is, as `Authorization: Bearer …` by default. In another
+    `header` it is alone unless `scheme` is given; `cookie` is the name of a cookie, in which it is looked for instead
+    (put `csrf()` before it, since browsers send cookies along by themselves). `claims`: the type of `req.user`; without
+    it, a `JWTUser`.
 
     `app.authenticated(jwt_auth(…))` gives handlers a typed `req.user`; `app.use(jwt_auth(…))` works too. With `secret`,
     `await auth.issue(req, {"sub": "7"}, expires_in=3600)` makes a token.

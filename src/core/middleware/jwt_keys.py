@@ -83,7 +83,10 @@ class SecretKeys:
         self._prepared: dict[tuple[str, bytes], Any] = {}
 
     async def candidates(self, header: Mapping[str, Any], algorithm: str, req: AnyRequest) -> list[Any]:
-        """The keys that a token may be signed with, the newest first. Raises DeveloperError for one that is not a key."""
+        """The keys that a token may be signed with, the newest first.
+
+        Raises DeveloperError for one that is not a key.
+        """
         return [self._prepare(given, algorithm) for given in await self._given(req)]
 
     async def signing_key(self, algorithm: str, req: AnyRequest) -> Any:

@@ -8,23 +8,21 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from core.handlers import Middleware, before
+from core.handlers import before
 from core.middleware import options
 from core.request import AnyRequest
 from core.response import Response
 
+if TYPE_CHECKING:
+    from core.shapes import Middleware
+
 __all__ = ["LogFormat", "LogFunction", "logger"]
 
 
-class LogFunction(Protocol):
-    """A format of one's own: `(req, status, duration_ms)` to the line."""
-
-    def __call__(self, req: AnyRequest, status: int, duration_ms: float, /) -> str:
-        """Return the line, without a line break."""
-        ...
-
+LogFunction: TypeAlias = Callable[[AnyRequest, int, float], str]
+"""A format of one's own: `(req, status, duration_ms)` to the line, without a line break."""
 
 LogFormat: TypeAlias = Literal["short", "long", "json"] | LogFunction
 """`"short"`, `"long"`, `"json"`, or a function that returns the line."""
@@ -100,7 +98,8 @@ def _texts() -> list[str]:
 
 def _short(req: AnyRequest, status: int, duration_ms: float) -> str:
     edge = req.edge
-    # Rounding to an int gives the same as `:.0f`, in a third of the time, and the text of a number that is kept is quicker.
+    # Rounding to an int gives the same as `:.0f`, in a third of the time, and the text of a number that is kept is
+    # quicker.
     ms = round(duration_ms)
     texts = _TEXTS or _texts()
     return (

@@ -30,13 +30,13 @@ def optional(authenticator: Authenticator[Any, Any, Any], /) -> Any:
         @anyone.get("/articles/:slug")
         async def show(req: Request[Env, User | None], res: Response) -> None: ...
 
-    Credentials that are wrong are refused as before: a client whose token has expired shall know it. An authenticator of
-    your own tells the two apart with `AuthenticationError(missing=True)`; another error of the status 401 counts as
+    Credentials that are wrong are refused as before: a client whose token has expired shall know it. An authenticator
+    of your own tells the two apart with `AuthenticationError(missing=True)`; another error of the status 401 counts as
     missing credentials, and every other error is raised.
 
     It guards nothing: `core routes` shows `?` for it, and `default_deny` wants such routes marked `public()`. Answers
-    vary by `Authorization` and `Cookie`, or by the headers that the authenticator reads, so that no cache gives one reader's to
-    another. Raises HandlerError for anything but an authenticator.
+    vary by `Authorization` and `Cookie`, or by the headers that the authenticator reads, so that no cache gives one
+    reader's to another. Raises HandlerError for anything but an authenticator.
     """
     if arguments_of(authenticator) != 1 and not isinstance(authenticator, Authentication):
         raise HandlerError(

@@ -10,21 +10,25 @@ import logging
 import re
 from collections.abc import Awaitable, Callable
 from math import ceil
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from typing_extensions import TypeForm, TypeVar
 
 from core.bindings.kv import KVNamespace
 from core.errors import CoreError, DeveloperError, OptionError
-from core.handlers import Middleware, Next, declare
+from core.handlers import declare
 from core.middleware import options
 from core.middleware.rate_limit_stores import Hit, KVStore, RateLimitStore, Taken
 from core.request import AnyRequest, Request
 from core.response import Response
 
+if TYPE_CHECKING:
+    from core.shapes import Middleware, Next
+
+    E = TypeVar("E", default=Any)
+
 __all__ = ["rate_limit"]
 
-E = TypeVar("E", default=Any)
 
 log: logging.Logger = logging.getLogger("core")
 
@@ -58,13 +62,12 @@ def rate_limit(
     over many places gets further than `limit`. `store` takes its place with something more exact: see `KVStore`,
     `DurableObjectStore`, `PlatformStore` and `MemoryStore` in `core.middleware.rate_limit_stores`.
     `limit`: a number, or a function of the request. `cost`: how much of it a request takes, 1 by default.
-    `key_fn`: the key that a client is counted under; `req.ip` by default, IPv6 by its /64 network. None, or a missing ip, is
-    one bucket that all such requests share. Long and secret-looking keys are hashed before they are stored.
-    `name`: the counter's name. Limiters of one name share their counters; by default each one has its own on each
-    route or mount where it stands, so that one value on two routes lets a client make `limit` requests to each.
+    `key_fn`: the key that a client is counted under; `req.ip` by default, IPv6 by its /64 network. None, or a missing
+    ip, is one bucket that all such requests share. Long and secret-looking keys are hashed before they are stored.
+    `name`: the counter's name. Limiters of one name share their counters; by default each one has its own on each route
+    or mount where it stands, so that one value on two routes lets a client make `limit` requests to each.
     `on_store_error`: whether requests pass (`"open"`) or get 503 (`"closed"`) while the store fails; logged either way.
-    The headers then have the count of this isolate alone.
-    `skip`: requests that are neither counted nor limited.
+    The headers then have the count of this isolate alone. `skip`: requests that are neither counted nor limited.
 
     Functions may be async. Raises OptionError.
     """

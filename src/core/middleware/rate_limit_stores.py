@@ -30,7 +30,6 @@ __all__ = [
     "Taken",
 ]
 
-E_contra = TypeVar("E_contra", contravariant=True, default=Any)
 E = TypeVar("E", default=Any)
 
 # How many clients one isolate remembers. The oldest go first; their counts in KV stay.
@@ -145,7 +144,9 @@ class MemoryStore:
 
 
 class _Count:
-    """This isolate's count of one client's window: the part in KV, the part on its way there, and the part not yet sent."""
+    """This isolate's count of one client's window: the part in KV, the part on its way there,
+    and the part not yet sent.
+    """
 
     __slots__ = ("known", "on_its_way", "pending", "start", "writing")
 
@@ -225,7 +226,8 @@ class KVStore(Generic[E]):
         ttl = max(60, hit.start + hit.window - int(hit.now))
 
         async def write() -> None:
-            # One write carries all that is pending, since KV takes but one a second: who comes second has nothing to do.
+            # One write carries all that is pending, since KV takes but one a second: who comes second has nothing to
+            # do.
             if count.writing:
                 return
             count.writing = True

@@ -10,19 +10,23 @@ import logging
 import os
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from typing_extensions import TypeForm, TypeVar
 
 from core.errors import DeveloperError
-from core.handlers import Middleware, arguments_of, before
+from core.handlers import arguments_of, before
 from core.middleware import options
 from core.request import AnyRequest, Request
 from core.response import Response
 
+if TYPE_CHECKING:
+    from core.shapes import Middleware
+
+    E = TypeVar("E", default=Any)
+
 __all__ = ["RequestIdFilter", "current_request_id", "request_id"]
 
-E = TypeVar("E", default=Any)
 
 current_request_id: ContextVar[str] = ContextVar("core_request_id", default="")
 """The id of the request that this task works for, also in tasks it started. Empty outside of requests."""
@@ -134,7 +138,8 @@ def _random_uuid(req: object) -> str:
 
 
 def _made_uuids(count: int) -> list[str]:
-    # All in one row of digits, 37 for each: the digits that are the same in every id are written over every 37th at once.
+    # All in one row of digits, 37 for each: the digits that are the same in every id are written over every 37th at
+    # once.
     digits = bytearray(os.urandom((37 * count + 1) // 2).hex(), "ascii")[: 37 * count]
     for dash in (8, 13, 18, 23):
         digits[dash::37] = b"-" * count

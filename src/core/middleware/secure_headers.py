@@ -7,13 +7,16 @@ written anew for every request. Defaults are those of the specification.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from core.handlers import Middleware, before
+from core.handlers import before
 from core.header_block import HeaderBlock
 from core.middleware import options
 from core.request import AnyRequest
 from core.response import Response
+
+if TYPE_CHECKING:
+    from core.shapes import Middleware
 
 __all__ = [
     "Directives",
@@ -23,7 +26,9 @@ __all__ = [
 ]
 
 NONCE: Final = "{nonce}"
-"""Stands in a directive for `'nonce-…'`, a new random one per request, which handlers find in `req.state["csp_nonce"]`."""
+"""Stands in a directive for `'nonce-…'`, a new random one per request,
+which handlers find in `req.state["csp_nonce"]`.
+"""
 
 Directives: TypeAlias = Mapping[str, str | Iterable[str] | bool]
 """Directives of a Content-Security-Policy by name: their sources, or True for one that has none.

@@ -4,9 +4,9 @@ Decided here: that an id is only ever made by this server (a cookie without its 
 session is gone, begins a new one), that a new id is given when someone logs in (`regenerate`), and
 that no request pays for a session it does not touch.
 
-Two requests of one visitor may run at the same time. So the changes of one of them are put onto the data that is kept by then,
-key by key, and a session that ended stays ended: its id is marked under a key of its own, which is read with it, so
-that no write of a request that began before can bring it back.
+Two requests of one visitor may run at the same time. So the changes of one of them are put onto the data that is kept
+by then, key by key, and a session that ended stays ended: its id is marked under a key of its own, which is read with
+it, so that no write of a request that began before can bring it back.
 """
 
 from __future__ import annotations
@@ -117,7 +117,10 @@ class Session(MutableMapping[str, Any]):
 
 
 async def session_of(req: AnyRequest) -> Session:
-    """The session of a request, read when first asked for. Raises DeveloperError where `sessions()` is not registered."""
+    """The session of a request, read when first asked for.
+
+    Raises DeveloperError where `sessions()` is not registered.
+    """
     opened: Callable[[], Awaitable[Session]] | None = req.state.get(_KEY)
     if opened is None:
         raise DeveloperError(

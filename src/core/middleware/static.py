@@ -55,14 +55,14 @@ def static(
         app.use("/assets", static(directory="public"))
         app.use("/media", static(bucket="MEDIA", prefix="public/"))
 
-    GET and HEAD only; a request for a missing file goes on to the routes behind it. `ETag`, `Last-Modified`, `If-None-Match`,
-    `If-Modified-Since`, `Range` and `If-Range` are honoured.
-    `directory` must exist when this is built; links that lead out of it are not followed. `bucket`: by its name on
-    `Env`, or a function of the request; `prefix` is put before every key.
-    `index`: the file served for a directory; None for none. `fallback`: the file served for one that is missing
-    where a page is asked for (`Accept` names `text/html`), as applications in the browser want it: `"index.html"`.
-    `precompressed`: send `app.js.br`, `.zst` or `.gz` in place of `app.js` where the file is there and the client takes
-    it. `cache_control`: the header's value. `dotfiles`: whether names that begin with a dot are served.
+    GET and HEAD only; a request for a missing file goes on to the routes behind it. `ETag`, `Last-Modified`,
+    `If-None-Match`, `If-Modified-Since`, `Range` and `If-Range` are honoured. `directory` must exist when this is
+    built; links that lead out of it are not followed. `bucket`: by its name on `Env`, or a function of the request;
+    `prefix` is put before every key. `index`: the file served for a directory; None for none. `fallback`: the file
+    served for one that is missing where a page is asked for (`Accept` names `text/html`), as applications in the
+    browser want it: `"index.html"`. `precompressed`: send `app.js.br`, `.zst` or `.gz` in place of `app.js` where the
+    file is there and the client takes it. `cache_control`: the header's value. `dotfiles`: whether names that begin
+    with a dot are served.
 
     The directory is the machine's: on the hosted platform use a bucket, or its own static assets. Raises OptionError.
     """
@@ -222,7 +222,8 @@ class _Objects:
         body: Any = None
         if req.method != "HEAD":
             wanted = None if part is None else R2Range(offset=part.start, length=part.length)
-            # The very object whose headers are sent: one that was put meanwhile has another etag, and is another answer.
+            # The very object whose headers are sent: one that was put meanwhile has another etag, and is another
+            # answer.
             body = await self._bucket.get(name, range=wanted, only_if={"etag_matches": found.etag})
             if body is None or not hasattr(body, "body"):
                 return False

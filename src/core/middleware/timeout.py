@@ -13,14 +13,17 @@ import logging
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import suppress
 from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from core.context import Clock, TimerHandle
 from core.errors import CoreError
-from core.handlers import Middleware, Next, declare
+from core.handlers import declare
 from core.middleware import options
 from core.request import AnyRequest
 from core.response import Response
+
+if TYPE_CHECKING:
+    from core.shapes import Middleware, Next
 
 __all__ = ["timeout"]
 
@@ -37,9 +40,9 @@ def timeout(
     """Answer `status` with `message` when the rest of the chain has sent nothing after `duration` milliseconds.
 
     The chain is cancelled: it sees CancelledError at its `await`, and may clean up, but nothing it does from then on
-    changes the response. A response that was sent before the time was up is the answer. Work given to `wait_until` lives on.
-    The work of middleware behind it after its own `next()` is timed too; middleware before it is not.
-    With `include_body` the time covers a streaming body as well, which is cut short when it is up.
+    changes the response. A response that was sent before the time was up is the answer. Work given to `wait_until`
+    lives on. The work of middleware behind it after its own `next()` is timed too; middleware before it is not. With
+    `include_body` the time covers a streaming body as well, which is cut short when it is up.
 
     It acts inside the platform's own CPU limit and cannot extend it. Put it on the routes that wait for something
     slow rather than on the whole application. Code that never awaits cannot be interrupted.

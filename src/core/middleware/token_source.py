@@ -29,7 +29,10 @@ class Refusal(Exception):
 
 
 class TokenSource:
-    """Finds the token of a request. Raises OptionError, in the words of the middleware `call`, for options that cannot be."""
+    """Finds the token of a request.
+
+    Raises OptionError, in the words of the middleware `call`, for options that cannot be.
+    """
 
     def __init__(
         self, call: str, scheme: str | None, header: str, cookie: str | None, max_length: int, *, least: int = 1

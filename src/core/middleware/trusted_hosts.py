@@ -40,10 +40,11 @@ def trusted_hosts(
 
     `hosts`: names without scheme and port, in lower case: a list, or a function of the request that gives one.
     `*.example.com` is every name below `example.com`, and not `example.com` itself. Names that are not ASCII are
-    written in Punycode (`xn--…`). The name is that of `req.url`: of the header `Host`, or the one that the platform passes on.
+    written in Punycode (`xn--…`). The name is that of `req.url`: of the header `Host`, or the one that the platform
+    passes on.
 
-    Register it first, before middleware that makes links. Health checks that ask by address need their address in the list. Raises
-    OptionError.
+    Register it first, before middleware that makes links. Health checks that ask by address need their address in the
+    list. Raises OptionError.
     """
     options.named_env("trusted_hosts", env)
     fixed = None if callable(hosts) else _patterns(hosts)

@@ -1,8 +1,8 @@
-"""Signatures of public keys, proven by the runtime's WebCrypto: PyJWT's own cryptography is native code, which no worker
-can load.
+"""Signatures of public keys, proven by the runtime's WebCrypto: PyJWT's own cryptography is native code, which no
+worker can load.
 
-Decided here: the WebCrypto name of each algorithm of JSON Web Tokens, and that a key is taken for its own algorithm alone.
-It stands where PyJWT's algorithms stand, but for `verify`, which is awaited. https://www.w3.org/TR/WebCryptoAPI/
+Decided here: the WebCrypto name of each algorithm of JSON Web Tokens, and that a key is taken for its own algorithm
+alone. It stands where PyJWT's algorithms stand, but for `verify`, which is awaited. https://www.w3.org/TR/WebCryptoAPI/
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The mypy plugin: `plugins = core.mypy_plugin`.
 
-It proves what the types alone cannot: that `Env` and the configuration file agree, that literal names of bindings and
-path parameters exist, that SQL fits the migrations. Everything it decides is decided in `core.analysis`, so that
+It proves facts that the types alone cannot: that `Env` and the configuration file agree, that literal names of bindings
+and path parameters exist, that SQL fits the migrations. Everything it decides is decided in `core.analysis`, so that
 `core check` says the same; here mypy's trees are only read. Options are in `core.analysis.settings`.
 """
 
@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from core.mypy_plugin.version import OWN_VERSION
-
 if TYPE_CHECKING:
     from mypy.plugin import Plugin
 
 __all__ = ["plugin"]
 
 
-# mypy keeps this beside its cache, and drops the cache when it changes.
-__version__ = OWN_VERSION
+# mypy keeps this beside its cache, and drops the cache when it changes. It is set by the plugin that mypy makes first.
+__version__ = ""
 
 
 def plugin(version: str) -> type[Plugin]:

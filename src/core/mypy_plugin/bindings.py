@@ -1,4 +1,6 @@
-"""Names of bindings given as strings, `rate_limit(kv_binding="SESSIONS")`, against the Env they will run with (`core-binding`)."""
+"""Names of bindings given as strings, `rate_limit(kv_binding="SESSIONS")`,
+against the Env they will run with (`core-binding`).
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ __all__ = ["carry_name", "check_names"]
 
 _SEPARATOR = ":"
 _BETWEEN = ";"
-BOUND = "core.handlers.BoundMiddleware"
+BOUND = "core.shapes.BoundMiddleware"
 
 
 def carry_name(lookup: Callable[[str], SymbolTableNode | None], ctx: FunctionContext) -> Type:
@@ -61,7 +63,9 @@ def check_names(project: Project, index: Index, ctx: MethodContext) -> None:
 
 
 def _is_namespace(env: TypeInfo, named: NamedBinding) -> bool:
-    """Return True if an attribute of that very name is the KVNamespace that is wanted: so for nearly all, and soon told."""
+    """Return True if an attribute of that very name is the KVNamespace that is wanted: so for nearly all,
+    and soon told.
+    """
     symbol = env.get(named.name) if named.expected == "KVNamespace" else None
     type_ = get_proper_type(symbol.type) if symbol is not None else None
     return isinstance(type_, Instance) and type_.type.fullname == "core.bindings.kv.KVNamespace"

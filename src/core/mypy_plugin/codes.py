@@ -11,7 +11,7 @@ from core.config.checks import CHECKS, Code
 
 __all__ = ["ERROR_CODES"]
 
-_ALL: Final = ErrorCode("core", "Check what the framework knows of a program", "Core")
+_ALL: Final = ErrorCode("core", "Check the framework's rules in a program", "Core")
 
 ERROR_CODES: Final[Mapping[Code, ErrorCode]] = {
     code: ErrorCode(code, check.title, "Core", sub_code_of=_ALL)

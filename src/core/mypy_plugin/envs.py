@@ -8,13 +8,12 @@ from mypy.nodes import ARG_POS, AssignmentStmt, CallExpr, ClassDef, MemberExpr, 
 from mypy.plugin import ClassDefContext, FunctionSigContext
 from mypy.types import FunctionLike, Instance, get_proper_type
 
-from core.analysis.envs import EnvShape, check_env
+from core.analysis.envs import EnvShape, check_env, migration_problems
 from core.analysis.problems import names_nothing, no_env, not_bindings
 from core.analysis.settings import Configured, Project
 from core.mypy_plugin.location import at, tell
 from core.mypy_plugin.types import BINDINGS, env_shape, has_base
 from core.mypy_plugin.variables import json_type
-from core.sql.catalog import problem_text
 
 __all__ = ["check_class", "check_decorator", "made", "shape_of"]
 
@@ -127,18 +126,6 @@ def _class(expression: RefExpr) -> TypeInfo | None:
 def _check_migrations(
     project: Project, configured: Configured, shape: EnvShape, path: str, ctx: ClassDefContext
 ) -> None:
-    """A migration that fails is told where the database stands on the Env."""
-    told: set[str] = set()
-    for attribute in shape.attributes:
-        if attribute.kind != "D1Database" or attribute.inherited:
-            continue
-        for configuration in configured.configurations:
-            binding = configuration.bindings.get(attribute.name)
-            if binding is None or binding.kind != "d1":
-                continue
-            for problem in project.schema(configuration, binding).problems:
-                message = f"{shape.name}.{attribute.attribute}: {problem_text(problem, configuration.directory)}"
-                if message not in told:
-                    told.add(message)
-                    place = attribute.location
-                    tell(project, ctx.api, message, at(place.line, max(place.column - 1, 0)), "core-sql", path=path)
+    # Several environments may have the same database.
+    for place, message in dict.fromkeys(migration_problems(shape, configured.configurations, project.schema)):
+        tell(project, ctx.api, message, at(place.line, max(place.column - 1, 0)), "core-sql", path=path)

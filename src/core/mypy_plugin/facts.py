@@ -1,10 +1,10 @@
 """The facts of a module (`core.openapi.facts`), read from its checked syntax tree.
 
-One walk over every function, statement by statement: what it sends and with which status, which errors it makes, what
-it reads of the request, and what it calls. What an expression is in JSON is decided in `followed.py`. What nobody knows
+One walk over every function, statement by statement: its responses with their status, the errors it makes, the parts
+it reads of the request, and its calls. The JSON of an expression is decided in `followed.py`. An unknown value
 becomes `{"$unknown": …}`, which is a finding later, and never a guess.
 
-One file, since the walk is one class: the status, the content type, what is caught and what is narrowed are
+One file, since the walk is one class: the status, the content type, and the errors caught and narrowed are
 carried from statement to statement, and every effect that is noted reads them.
 """
 
@@ -103,12 +103,12 @@ _PLACES: Final = {
 }
 """The part of a request that fields are read from, by the class that reads them."""
 _BINDINGS: Final = {
-    "core.bindings.ai": "core.errors.AiError",
-    "core.bindings.d1": "core.errors.D1Error",
-    "core.bindings.durable_object": "core.errors.DurableObjectError",
-    "core.bindings.kv": "core.errors.KVError",
-    "core.bindings.queue": "core.errors.QueueError",
-    "core.bindings.r2": "core.errors.R2Error",
+    "core.bindings.ai": "core.binding_errors.AiError",
+    "core.bindings.d1": "core.binding_errors.D1Error",
+    "core.bindings.durable_object": "core.binding_errors.DurableObjectError",
+    "core.bindings.kv": "core.binding_errors.KVError",
+    "core.bindings.queue": "core.binding_errors.QueueError",
+    "core.bindings.r2": "core.binding_errors.R2Error",
 }
 """The errors that a call of a binding may raise, by the module of its class: an error handler may make an answer of it.
 """
@@ -129,7 +129,7 @@ def read_module(
 ) -> ModuleFacts:
     """The facts of one checked module.
 
-    `is_program` tells whether a full name is one of the program's own, `columns_of` what rows a statement of SQL has.
+    `is_program` tells whether a full name is one of the program's own, `columns_of` the columns of a statement of SQL.
     """
     classes: dict[str, ClassFacts] = {}
     schemas = Schemas(classes)
@@ -206,8 +206,6 @@ class _Function:
         """The content type that was staged, which wins over that of the sender."""
         self.caught: tuple[str, ...] = ()
         self.narrowed: tuple[str, ...] = ()
-        self.handling: list[str] = []
-        """The names of the errors that the `except` clauses around this place have caught."""
 
     def read(self) -> FunctionFacts:
         self._block(self.node.body)
@@ -245,14 +243,14 @@ class _Function:
                 self._if(statement)
             case ForStmt() | WhileStmt():
                 self._expression(statement.expr)
-                self._branches([statement.body, statement.else_body], may_skip=True)
+                self._branches([statement.body, statement.else_body])
             case WithStmt():
                 self._with(statement)
             case TryStmt():
                 self._try(statement)
             case MatchStmt():
                 self._expression(statement.subject)
-                self._branches(statement.bodies, may_skip=True)
+                self._branches(statement.bodies)
             case Block():
                 self._block(statement)
             case _:
@@ -307,16 +305,17 @@ class _Function:
                 pass
         return ()
 
-    def _branches(self, branches: Iterable[Block | None], *, may_skip: bool) -> None:
+    def _branches(self, branches: Iterable[Block | None]) -> None:
+        """Read branches of which one or none runs."""
         start = self.status
-        ends = [start] if may_skip else []
+        ends = [start]
         for block in branches:
             if block is not None:
                 self.status = start
                 self._block(block)
                 if not _leaves(block):
                     ends.append(self.status)
-        self.status = _either(ends) if ends else start
+        self.status = _either(ends)
 
     def _with(self, statement: WithStmt) -> None:
         outer = self.caught
@@ -357,7 +356,7 @@ class _Function:
     # -- expressions
 
     def _expression(self, expression: Expression) -> None:
-        """Note what an expression does, the innermost first."""
+        """Add the effects of an expression, the innermost first."""
         if isinstance(expression, CallExpr):
             self._call(expression)
             return
@@ -380,7 +379,7 @@ class _Function:
             if receiver == _STATEMENT and callee.name == "one":
                 self._requires_row(call)
             if failure := _BINDINGS.get(receiver.rpartition(".")[0]):
-                bases = (failure, "core.errors.BindingError", "builtins.Exception", "builtins.BaseException")
+                bases = (failure, "core.binding_errors.BindingError", "builtins.Exception", "builtins.BaseException")
                 self._fails(call.line, bases)
         for part in parts_of(call):
             self._expression(part)
@@ -536,7 +535,7 @@ class _Function:
             case "builtins.bytes" | "builtins.bytearray" | "builtins.memoryview":
                 return "application/octet-stream", _contents("application/octet-stream")
             case other:
-                return "*/*", {"$unknown": other or "what is sent"}
+                return "*/*", {"$unknown": other or "the body sent"}
 
     def _event(self, events: Expression | None) -> Schema:
         """The data of one event of a stream."""
@@ -571,8 +570,8 @@ class _Function:
         if not where or not call.args:
             return
         if method == "parse":
-            what = {"header": "headers"}.get(where, where)
-            self.effects.append(Read(call.line, what, schema=self.followed.structured(call), caught=self.caught))
+            part = {"header": "headers"}.get(where, where)
+            self.effects.append(Read(call.line, part, schema=self.followed.structured(call), caught=self.caught))
         elif method in ("get", "get_all", "text", "file") and where != "params":
             name = constant_fold_expr(call.args[0], "")
             if isinstance(name, str):
@@ -581,7 +580,7 @@ class _Function:
                 self.effects.append(Read(call.line, f"{where}-name", name, schema))
 
     def _requires_match(self, call: CallExpr) -> None:
-        """`req.require_match(etag)`: the client has seen what it changes, or is refused."""
+        """`req.require_match(etag)`: the client has seen the version it changes, or is refused."""
         given = argument(call, 1, "required")
         required = constant(given) if given is not None else (False,)
         self.effects.append(Read(call.line, "header-name", "If-Match", {"type": "string"}))
@@ -590,7 +589,9 @@ class _Function:
             self.effects.append(attrs.evolve(error(428, "Precondition Required"), line=call.line, caught=self.caught))
 
     def _place(self, expression: Expression, receiver: str) -> str:
-        """Return the part of a request that an expression is: `req.headers`, `req.cookies`, or a query kept in a name."""
+        """Return the part of a request that an expression is: `req.headers`, `req.cookies`,
+        or a query kept in a name.
+        """
         if receiver in _PLACES:
             return _PLACES[receiver]
         if isinstance(expression, NameExpr):
@@ -788,7 +789,7 @@ def _leaves(block: Block) -> bool:
 
 
 def _raises_again(handler: Block, name: str) -> bool:
-    """Return True if an `except` hands on what it caught: a bare `raise` in it, or a `raise` of its name."""
+    """Return True if an `except` raises again the error it caught: a bare `raise` in it, or a `raise` of its name."""
     for statement in handler.body:
         if isinstance(statement, RaiseStmt):
             given = statement.expr

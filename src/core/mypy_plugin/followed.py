@@ -1,8 +1,8 @@
 """JSON schemas of expressions, where the code is more precise than its type.
 
 A dict that is written out keeps its fields although its type is `dict[str, object]`, a name that is assigned once is
-what was assigned to it, a column of a statement has the type that the migrations give it. Everything else is what mypy
-says its type is.
+the value assigned to it, a column of a statement has the type that the migrations give it. Everything else has
+the type that mypy gives it.
 
 One file, since following an expression is one recursion over all kinds of them.
 """
@@ -85,7 +85,9 @@ __all__ = ["CORE_ERROR", "ColumnsOf", "Followed", "blocks", "is_core_error", "pa
 CORE_ERROR: Final = "core.errors.CoreError"
 
 ColumnsOf = Callable[[CallExpr], tuple[str, Mapping[str, Schema]] | None]
-"""The text of the statement that a call such as `statement.first("id")` asks for rows, and the columns of those rows."""
+"""The text of the statement that a call such as `statement.first("id")` asks for rows,
+and the columns of those rows.
+"""
 
 _AS_DICT: Final = frozenset(["attr.asdict", "attrs.asdict", "attr._funcs.asdict", "dataclasses.asdict"])
 _CHANGES_A_DICT: Final = frozenset(["update", "pop", "setdefault", "clear", "popitem"])
@@ -118,15 +120,16 @@ class Followed:
         self._columns_of = columns_of
         self._assigned: dict[Node, list[Expression | None]] = {}
         self._items: dict[Node, list[tuple[str, Expression, bool] | None]] = {}
-        """The items put into a dict after it was made: the key, its value and whether it always is; None for what cannot be
-        told."""
+        """The items put into a dict after it was made: the key, its value and whether it always is; None for items that
+        cannot be told.
+        """
         self._looped: dict[Node, Expression] = {}
         """The iterable that a name of a loop or a comprehension runs through."""
         self.never_none: set[Node] = set()
         """Names of which None was ruled out by a test that leaves the function."""
         self._collect(node.body, always=True)
 
-    # -- what names stand for
+    # -- the meanings of names
 
     def _collect(self, block: Block, *, always: bool) -> None:
         """Note every assignment first, so that a name that is assigned twice is known to be."""
@@ -325,7 +328,7 @@ class Followed:
         if not isinstance(item, StarExpr):
             return self.schema(item, depth)
         inner = self.schema(item.expr, depth)
-        items: Schema = inner.get("items", {"$unknown": "the items of what is unpacked"})
+        items: Schema = inner.get("items", {"$unknown": "the items of an unpacked value"})
         return items
 
     def _name(self, name: NameExpr, depth: int) -> Schema:
@@ -359,7 +362,7 @@ class Followed:
         return {**followed, "properties": properties, "required": required}
 
     def _call(self, expression: Expression, call: Expression, depth: int) -> Schema:
-        """The value of a call: what the function returns, where its annotation says little."""
+        """The value of a call: the expression that the function returns, where its annotation says little."""
         plain = self._schemas.of(self._types.get(expression))
         if not isinstance(call, CallExpr):
             return plain
@@ -443,7 +446,7 @@ class Followed:
         return row if _ONE_ROW(sql) else any_of([row, {"type": "null"}])
 
     def _part(self, expression: MemberExpr | IndexExpr, depth: int) -> Schema:
-        """`user["name"]` and `found.results`, of what is followed."""
+        """`user["name"]` and `found.results`, of a value that is followed."""
         plain = self._schemas.of(self._types.get(expression))
         if not is_vague(plain):
             return plain

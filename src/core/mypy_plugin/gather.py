@@ -1,15 +1,18 @@
 """Facts of a whole program: mypy is run in this process, and the facts of each module are kept beside its cache.
 
-mypy checks a module again when it, or the interface of what it imports, has changed; then its facts are read anew.
+mypy checks a module again when it, or the interface of its imports, has changed; then its facts are read anew.
 All others come from their files. The cache is one of its own, since facts and types have to be of one run.
 """
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
+import os
 import re
 import shutil
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -34,7 +37,7 @@ from core.mypy_plugin.index import Index
 from core.mypy_plugin.statements import asked
 from core.mypy_plugin.version import OWN_VERSION
 from core.openapi.facts import ModuleFacts, Schema, any_of, from_json, to_json
-from core.sql.columns import Column
+from core.sql.statement import Column
 
 __all__ = ["GatheredFacts", "gather"]
 
@@ -43,7 +46,7 @@ _PLUGIN: Final = "core.mypy_plugin"
 
 @attrs.frozen
 class GatheredFacts:
-    """The facts of every module of a program, and what mypy said of it."""
+    """The facts of every module of a program, and mypy's messages about it."""
 
     modules: Sequence[ModuleFacts]
     errors: Sequence[str]
@@ -61,24 +64,53 @@ def gather(main: str, *, source: Path, root: Path) -> GatheredFacts:
     """
     options = _options(root, source)
     folder = Path(options.cache_dir) / "facts"
-    finished = folder / "finished"
-    if not finished.exists() or finished.read_text("utf-8") != OWN_VERSION:
+    finished = folder / "finished.json"
+    if not _holds(finished):
         # Facts and types may be of two runs, or of two versions.
         shutil.rmtree(options.cache_dir, ignore_errors=True)
     folder.mkdir(parents=True, exist_ok=True)
     finished.unlink(missing_ok=True)
+    started = time.time()
     gathered = _run(main, options, root, folder)
     if gathered is None:
         shutil.rmtree(options.cache_dir, ignore_errors=True)
         folder.mkdir(parents=True, exist_ok=True)
+        started = time.time()
         gathered = _run(main, options, root, folder)
-    finished.write_text(OWN_VERSION, "utf-8")
     assert gathered is not None  # without a cache, every module is read
+    recent = [path for path in gathered.followed if os.path.isfile(path) and os.stat(path).st_mtime >= started - 2]
+    marks = [(path, *_mark(path), _digest(path)) for path in recent]
+    finished.write_text(json.dumps({"version": OWN_VERSION, "recent": marks}), "utf-8")
     return gathered
 
 
+def _holds(finished: Path) -> bool:
+    """Return True if the cache is of a run of this version that ended, and mypy would see every edit since.
+
+    mypy compares the times of files in whole seconds: where one was edited in the second of its run, and again in it to
+    the same size, mypy takes it to be unchanged.
+    """
+    try:
+        found = json.loads(finished.read_text("utf-8"))
+        return found["version"] == OWN_VERSION and not any(
+            _mark(path) == (second, size) and _digest(path) != digest for path, second, size, digest in found["recent"]
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def _mark(path: str) -> tuple[int, int]:
+    """The time and the size of a file, as mypy compares them."""
+    state = os.stat(path)
+    return int(state.st_mtime), state.st_size
+
+
+def _digest(path: str) -> str:
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+
+
 class _Gathering(CorePlugin):
-    """The plugin, with `res.json` taking an `object`: for Any, mypy makes `list[Any]` of what would be a `list[int]`."""
+    """The plugin, with `res.json` taking an `object`: for Any, mypy makes `list[Any]` of a `list[int]`."""
 
     def get_method_signature_hook(self, fullname: str) -> SignatureHook | None:
         """The hook for a call of a method."""
@@ -168,7 +200,7 @@ def _is_own(path: Path, root: Path) -> bool:
 
 
 def _options(root: Path, source: Path) -> Options:
-    """The project's own options of mypy, as far as they say what types there are."""
+    """The project's own options of mypy, as far as they decide the types."""
     options = Options()
     config = next((str(root / name) for name in [*CONFIG_NAMES, *SHARED_CONFIG_NAMES] if (root / name).is_file()), None)
     if config is not None:

@@ -1,6 +1,6 @@
 """The hooks of mypy that are used, and their purposes.
 
-What the checks need is imported by the first that is run: most runs of mypy have nothing to check.
+The imports of the checks are made by the first that is run: most runs of mypy have nothing to check.
 
 Hooks are found by names of functions and by the names of the receiver's own class, so a class is recognised through its
 ancestors. Nothing is ever reported into another file than the one being checked, and no type is made up: the only type
@@ -9,12 +9,14 @@ that is changed is the one that `rate_limit(kv_binding="…")` gives, by a Liter
 
 from __future__ import annotations
 
+import os
 import sys
+import time
 from collections.abc import Callable
-from functools import partial
-from typing import Any, Final, TypeAlias, cast
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
-from mypy.nodes import TypeInfo
+from mypy.nodes import AssignmentStmt, CallExpr, DictExpr, Expression, ListExpr, SetExpr, TypeInfo
 from mypy.options import Options
 from mypy.plugin import (
     AttributeContext,
@@ -31,54 +33,17 @@ from mypy.plugins.dataclasses import dataclass_makers
 from mypy.plugins.default import DefaultPlugin
 from mypy.types import FunctionLike, Type
 
-from core.analysis.extensions import declared
-from core.analysis.settings import Project
-from core.middleware.declared import EXTENSION
+from core.analysis.kept import Kept, is_foreign
 from core.mypy_plugin import codes  # noqa: F401  # pyright: ignore[reportUnusedImport]  # so that mypy knows their names in its options
-from core.mypy_plugin.version import restart_daemon_on
 
-__all__ = [
-    "CorePlugin",
-    "TARGETS",
-]
+if TYPE_CHECKING:
+    from core.analysis.results import Results
+    from core.analysis.settings import Project
+
+__all__ = ["CorePlugin", "METHODS"]
 
 METHODS: Final = frozenset(["all", "delete", "get", "head", "options", "patch", "post", "put"])
-"""As in `core.analysis.routes`, which is imported by the first check."""
-
-TARGETS: Final = (
-    "core.env.Bindings",
-    "core.app.App",
-    "core.app.App.queue",
-    "core.app.App.url_for",
-    "core.app.create_app",
-    "core.bindings.d1.D1Database",
-    "core.bindings.d1.D1Database.batch",
-    "core.bindings.d1.D1Database.prepare",
-    "core.bindings.d1.D1DatabaseSession",
-    "core.bindings.d1.D1DatabaseSession.batch",
-    "core.bindings.d1.D1DatabaseSession.prepare",
-    "core.bindings.d1.D1PreparedStatement",
-    "core.bindings.d1.D1PreparedStatement.all",
-    "core.bindings.d1.D1PreparedStatement.as_",
-    "core.bindings.d1.D1PreparedStatement.bind",
-    "core.bindings.d1.D1PreparedStatement.first",
-    "core.bindings.d1.D1PreparedStatement.one",
-    "core.bindings.d1.D1PreparedStatement.raw",
-    "core.bindings.d1.D1PreparedStatement.run",
-    "core.bindings.durable_object.DurableObject",
-    "core.bindings.durable_object.DurableObjectNamespace",
-    "core.bindings.queue.MessageBatch",
-    "core.handlers.BoundMiddleware",
-    *(middleware.function for middleware in EXTENSION.middleware),
-    "core.request.Params",
-    "core.request.Params.parse",
-    "core.request.Request",
-    "core.request.Request.params",
-    "core.request.Request.url_for",
-    "core.router.Router",
-    *sorted(f"core.router.Router.{name}" for name in METHODS | {"on", "use"}),
-)
-"""Every name that the plugin goes by. Whoever moves one must change it here; a test proves that each is there."""
+"""As in `core.analysis.routes`, which is imported by the first check. All names are in `core.mypy_plugin.targets`."""
 
 _MAKERS: Final = frozenset(
     {*attr_class_makers, *attr_define_makers, *attr_frozen_makers, *attr_dataclass_makers, *dataclass_makers}
@@ -91,7 +56,17 @@ _OWN: Final = frozenset(f"core.bindings.durable_object.DurableObject.{name}" for
 _RUNS: Final = frozenset(["first", "one", "all", "run", "raw"])
 _SIGNED: Final = _RUNS | {"batch"}
 _REGISTERS: Final = METHODS | {"on", "use"}
-_METHODS: Final = _REGISTERS | {"prepare", "bind", "as_", "__getitem__", "parse", "queue", "url_for"}
+_METHODS: Final = _REGISTERS | {
+    "prepare",
+    "bind",
+    "as_",
+    "__call__",
+    "__getitem__",
+    "json",
+    "parse",
+    "queue",
+    "url_for",
+}
 
 
 AttributeHook: TypeAlias = Callable[[AttributeContext], Type]
@@ -104,23 +79,60 @@ class CorePlugin(Plugin):
 
     def __init__(self, options: Options) -> None:
         super().__init__(options)
-        self.project: Project = Project(options.config_file, options.mypy_path)
         self.attrs: DefaultPlugin = DefaultPlugin(options)
-        self._named: frozenset[str] = declared().named
-        # mypy asks for the hook of every call there is. A class stays what it is for as long as a run lasts.
+        self._started = time.time_ns()
+        asked = [options.config_file, options.mypy_path]
+        is_daemon = "mypy.dmypy_server" in sys.modules
+        self._keeps: bool = options.incremental and options.cache_dir != os.devnull and not is_daemon
+        self._kept = Kept(options.cache_dir, asked) if self._keeps else None
+        # mypy asks for the hook of every call there is. A class stays the same for as long as a run lasts.
         self._lasts: bool = not options.fine_grained_incremental
+        self._named: frozenset[str] | None = None
         self._methods: dict[str, MethodHook | None] = {}
         self._objects: dict[str, bool] = {}
         self._attributes: dict[str, AttributeHook | None] = {}
         self._signatures: dict[str, SignatureHook | None] = {}
-        if "mypy.dmypy_server" in sys.modules:
+        if is_daemon:
+            from core.mypy_plugin.version import restart_daemon_on
+
             restart_daemon_on(self.project.digest())
+        elif self._kept is None or not self._kept.read():
+            self._read_anew()
+        else:
+            sys.modules["core.mypy_plugin"].__version__ = self._kept.version  # type: ignore[attr-defined]  # a module's own
 
     # -- caches
 
     def report_config_data(self, ctx: ReportConfigContext) -> object:
         """Return the files beside a module that decide its findings, so that an edit there makes it stale."""
-        return self.project.data_for(ctx.path)
+        path = os.path.abspath(ctx.path)
+        if self._kept is not None and (path in self._kept.data or is_foreign(path)):
+            return self._kept.data.get(path)
+        return self.project.data_for(path)
+
+    @cached_property
+    def project(self) -> Project:
+        """The files of the project, read when the first of them is asked for."""
+        from core.analysis.settings import Project
+
+        results: Results | None = None
+        if self._keeps:
+            from core.analysis.results import Results
+
+            results = Results(self.options.cache_dir, sys.modules["core.mypy_plugin"].__version__)
+        return Project(self.options.config_file, self.options.mypy_path, results)
+
+    def _read_anew(self) -> None:
+        """Find out the data of all modules, and keep it for the next run."""
+        from core.mypy_plugin import version
+
+        sys.modules["core.mypy_plugin"].__version__ = version.OWN_VERSION  # type: ignore[attr-defined]  # a module's own
+        found = self.project.all_data() if self._kept is not None else None
+        if self._kept is None or found is None:
+            self._kept = None
+            return
+        self._kept.data, files, folders = found
+        self._kept.write(version.OWN_VERSION, [*files, *version.MADE_OF], folders, self._started)
 
     # -- hooks
 
@@ -133,6 +145,10 @@ class CorePlugin(Plugin):
     def _decorated(self, own: Callable[[ClassDefContext], bool], ctx: ClassDefContext) -> bool:
         """Let mypy work the class out; once it is done, check it if it is an Env."""
         done = own(ctx)
+        if done and any(isinstance(s, AssignmentStmt) and _is_shared(s.rvalue) for s in ctx.cls.defs.body):
+            from core.mypy_plugin import defaults
+
+            defaults.check_defaults(self.project, ctx)
         if done and self._may_be_env(ctx.cls.info):
             from core.mypy_plugin import envs
 
@@ -150,6 +166,10 @@ class CorePlugin(Plugin):
         return None
 
     def get_function_hook(self, fullname: str) -> Callable[[FunctionContext], Type] | None:
+        if self._named is None:
+            from core.analysis.extensions import declared
+
+            self._named = declared().named
         if fullname in self._named:
             from core.mypy_plugin import bindings
 
@@ -157,7 +177,7 @@ class CorePlugin(Plugin):
         return None
 
     def get_function_signature_hook(self, fullname: str) -> Callable[[FunctionSigContext], FunctionLike] | None:
-        # By the signature, because what a function hook says about one of several overloads is held back.
+        # By the signature, because mypy holds back the messages of a function hook about one of several overloads.
         if fullname == "core.app.create_app":
             from core.mypy_plugin import envs
 
@@ -215,6 +235,16 @@ class CorePlugin(Plugin):
                 from core.mypy_plugin import params
 
                 return partial(params.linked, self.project)
+        elif name == "__call__":
+            if owner == "core.shapes.Next":
+                from core.mypy_plugin import awaits
+
+                return partial(awaits.follows, self.project)
+        elif name == "json":
+            if owner == "core.response.Response":
+                from core.mypy_plugin import awaits
+
+                return partial(awaits.sent, self.project)
         elif name == "queue" and self._is(owner, "core.app.App"):
             from core.mypy_plugin import queues
 
@@ -222,7 +252,7 @@ class CorePlugin(Plugin):
         return None
 
     def get_method_signature_hook(self, fullname: str) -> SignatureHook | None:
-        # Overloads are tried with their errors held back, so what is wrong is said here, before they are.
+        # Overloads are tried with their errors held back, so mistakes are reported here, before they are.
         try:
             return self._signatures[fullname]
         except KeyError:
@@ -254,7 +284,9 @@ class CorePlugin(Plugin):
         return hook
 
     def _object_attribute(self, ctx: AttributeContext) -> Type:
-        """Check an attribute of a Durable Object, elsewhere than in the framework, which every program makes mypy read."""
+        """Check an attribute of a Durable Object, elsewhere than in the framework,
+        which every program makes mypy read.
+        """
         if cast("Any", ctx.api).tree.fullname.startswith("core."):
             return ctx.default_attr_type
         from core.mypy_plugin import stubs
@@ -280,6 +312,11 @@ class CorePlugin(Plugin):
             return False
         symbol = self.lookup_fully_qualified(owner)
         return symbol is not None and isinstance(symbol.node, TypeInfo) and _has_base(symbol.node, ancestor)
+
+
+def _is_shared(value: Expression) -> bool:
+    """Return True for a value that may be a list, a dict or a set: written out, or a call without arguments."""
+    return isinstance(value, DictExpr | ListExpr | SetExpr) or (isinstance(value, CallExpr) and not value.args)
 
 
 def _has_base(info: TypeInfo, fullname: str) -> bool:

@@ -1,6 +1,6 @@
 """The statements of one module, found once: assignments to names, and registrations.
 
-mypy's hooks see one expression at a time. That a name was assigned once and to what, that a function is decorated by
+mypy's hooks see one expression at a time. That a name was assigned once and its value, that a function is decorated by
 `app.get("/users/:id")`, that `logger()` came before: for these the statements of the module are walked, in order.
 Only statements; mypy's own visitor cannot be derived from in interpreted code (python/mypy#19456). One file,
 since there is a method for each kind of statement and one for each question of `core.analysis.front_end`.
@@ -64,7 +64,7 @@ from core.analysis.front_end import REGISTERS, FrontEnd, MethodCall, Names, Regi
 from core.analysis.registrations import misplaced
 from core.analysis.unreachable import unreachable
 from core.mypy_plugin.types import instance_of, literal_names, required_arguments
-from core.sql.analysis import Statement
+from core.sql.statement import Statement
 
 __all__ = ["Index", "index_of"]
 
@@ -99,6 +99,8 @@ class Index:
         """The facts about the SQL given to a `prepare`, and the name of its database."""
         self.types: dict[Node, Type] = {}
         """The types of a receiver and of its handlers, while a registration of theirs is checked."""
+        self.alone: set[Expression] = set()
+        """The expressions that are a statement each."""
         self._assigned: dict[Node, Expression | None] = {}
         self._routes: dict[Node, list[Registration[Node]]] = {}
         self._values: set[Expression] = set()
@@ -126,6 +128,7 @@ class Index:
                 read(self, statement, where, number)
 
     def _expression(self, statement: ExpressionStmt, where: tuple[int, ...], number: int) -> None:
+        self.alone.add(statement.expr)
         self._register(statement.expr, where, number)
 
     def _assignment(self, statement: AssignmentStmt, where: tuple[int, ...], number: int) -> None:
@@ -188,7 +191,7 @@ class Index:
         self._walk(statement.body.body, (*where, number))
 
     def _try(self, statement: TryStmt, where: tuple[int, ...], number: int) -> None:
-        # What stands in the body of a try runs first, and what follows the statement sees it.
+        # The body of a try runs first, and the code after the statement sees it.
         for name in statement.vars:
             if name is not None:
                 self._assign(name, None)
@@ -318,7 +321,7 @@ class Index:
         return any(first <= number <= last for number in self._walrus[name])
 
     def assigned_once(self, value: Expression) -> bool:
-        """Return True if an expression is what some name holds, and nothing else."""
+        """Return True if an expression is the value of some name, and nothing else."""
         return value in self._values
 
     def string_of(self, expression: Node, /) -> str | None:
@@ -342,7 +345,7 @@ class Index:
         return self.string_of(value) if value is not None and not isinstance(value, NameExpr) else None
 
     def _constant(self, expression: MemberExpr) -> str | None:
-        """`Queries.ALL`: what the body of a class here gives a name, once."""
+        """`Queries.ALL`: the value that the body of a class here assigns to a name, once."""
         owner = expression.expr.node if isinstance(expression.expr, RefExpr) else None
         symbol = owner.names.get(expression.name) if isinstance(owner, TypeInfo) else None
         value = self._assigned.get(symbol.node) if symbol is not None and symbol.node is not None else None
@@ -386,7 +389,7 @@ class Index:
 
     @property
     def order(self) -> dict[Node, str]:
-        """The calls that register what an earlier one has already read, and the messages about them."""
+        """The calls that register a value which an earlier one has already read, and the messages about them."""
         if self._order is None:
             found = misplaced(self._names, self.registrations)
             self._order = {self.registrations[number].call: message for number, message in found.items()}
@@ -402,7 +405,9 @@ class Index:
         return self._unreached
 
     def _is_steady(self, router: Hashable) -> bool:
-        """Return True if what a router is in is given a value once, so that all of its registrations are on one router."""
+        """Return True if the variable of a router is given a value once,
+        so that all of its registrations are on one router.
+        """
         return isinstance(router, Var) and router not in self._again
 
     # -- the interface of `core.analysis.front_end`
@@ -468,7 +473,11 @@ class Index:
     def demanded(self, node: Node, /) -> int | None:
         """The number of positional arguments that a handler demands."""
         type_ = self._type_of(node)
-        return required_arguments(type_) if type_ is not None else None
+        demanded = required_arguments(type_) if type_ is not None else None
+        if demanded is not None and isinstance(node, MemberExpr) and node not in self.types:
+            function = self.function(node)  # `pages.show`, whose type has `self` in it while its object is not known
+            return demanded - 1 if function is not None and not function.is_static else demanded
+        return demanded
 
     def parameters_read(self, node: Node, /) -> Sequence[str]:
         """The names in a handler's `Request[Env, User, Literal["id"]]`."""

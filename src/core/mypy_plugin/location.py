@@ -46,7 +46,7 @@ def tell(
     *,
     path: str = "",
 ) -> None:
-    """Say what was found, as an error, as a note, or not at all: as `[core.checks]` of the configuration wants the code.
+    """Report a finding as an error, as a note, or not at all: as `[core.checks]` of the configuration sets the code.
 
     `path` is that of the module, where `api` does not have it.
     """
@@ -62,7 +62,7 @@ def tell(
 
 @contextmanager
 def unwatched(api: CheckerPluginInterface) -> Generator[None]:
-    """Report what is said inside to the reader alone.
+    """Report the messages of the block to the reader alone.
 
     While mypy tries the overloads of a call, an error in an argument would count against each of them, and add its own.
     """
@@ -80,7 +80,7 @@ def at(line: int, column: int = 0) -> Context:
 
 
 def type_of(expression: Expression | None, index: Index) -> Instance | None:
-    """The class of a name or of an attribute, by what is declared; None where that is not known."""
+    """The class of a name or of an attribute, by its declaration; None where that is not known."""
     if isinstance(expression, NameExpr):
         declared = get_proper_type(expression.node.type) if isinstance(expression.node, Var) else None
         return declared if isinstance(declared, Instance) else type_of(index.value_of(expression), index)

@@ -1,7 +1,7 @@
 """Types of mypy as JSON Schema, as `core.http.json` writes their values and `core.structure` reads them.
 
-A class stands under its name (`{"$class": …}`), so that one that holds itself has an end. What JSON cannot have, and
-what mypy does not know, is `{"$unknown": …}`.
+A class stands under its name (`{"$class": …}`), so that one that holds itself has an end. A value that JSON cannot
+have, or that mypy does not know, is `{"$unknown": …}`.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ class Schemas:
         name = info.fullname
         short = info.name
         if info.defn.type_vars:
-            # What stands for the variables is in the items alone.
+            # The types of the variables are in the items alone.
             name = f"{name}[{', '.join(map(str, type_.items.values()))}]"
             parts = [part for item in type_.items.values() if (part := _argument_name(item))]
             short = "_".join([short, *dict.fromkeys(parts)])
@@ -236,12 +236,12 @@ def is_vague(schema: Schema) -> bool:
     )
 
 
-# What only the module of a class has --------------------------------------------------------------------------------
+# Facts that only the module of a class has--------------------------------------------------------------------------
 
 
 def details(definition: ClassDef) -> dict[str, Schema]:
-    """Return a class's fields in the words of JSON Schema, read from its text: what validators require, defaults, and
-    docstrings. Under "" stands what it says of the class itself.
+    """Return a class's fields in the words of JSON Schema, read from its text: requirements of validators, defaults,
+    and docstrings. Under "" is the docstring of the class itself.
     """
     found: dict[str, Schema] = {}
     described = docstring(definition.defs.body)

@@ -1,6 +1,7 @@
 """SQL given to `prepare`, the values bound to it, and the classes its rows become (`core-sql`).
 
-Only the way from mypy's hooks to `core.analysis.queries`, where all of it is decided, and mypy's answers to its questions.
+Only the way from mypy's hooks to `core.analysis.queries`, where all of it is decided, and mypy's answers to its
+questions.
 """
 
 from __future__ import annotations
@@ -27,10 +28,9 @@ from core.analysis.settings import Project
 from core.mypy_plugin.index import Index
 from core.mypy_plugin.location import index_here, tell, type_of, unwatched
 from core.mypy_plugin.types import BINDINGS, given_value, has_base, kinds_of, named_type, row_fields, shown
-from core.sql.analysis import Statement
 from core.sql.parameters import Given
 from core.sql.rows import Kind, RowField, value_kinds
-from core.sql.schema import blank_schema
+from core.sql.statement import Statement
 
 __all__ = ["asked", "batched", "bound", "prepared", "run", "typed"]
 
@@ -49,7 +49,7 @@ class _Queries:
         self.given: dict[Node, Type] = {}
 
     def report(self, problems: Iterable[Problem[Node]]) -> None:
-        """Report what was found."""
+        """Report the findings."""
         for code, message, node in problems:
             with unwatched(self.api):
                 tell(self.project, self.api, message, node, code)
@@ -58,10 +58,12 @@ class _Queries:
         """The label of a database and the statement given to it."""
         statements = self.index.statements
         if prepare not in statements:
-            # All of a module at once: SQLite, and what is here, are twice as fast while nothing else runs in between.
+            # All of a module at once: SQLite, and this module, are twice as fast while nothing else runs in between.
             for one in (*self.index.prepares, prepare):
                 if one not in statements:
                     statements[one] = _read(self.project, one, self.index, self.api.path)
+            if self.index.prepares:
+                self.project.keep_statements(self.api.path)
             self.index.prepares.clear()
             asked = self.index.asked.copy()
             self.index.asked.clear()
@@ -82,7 +84,7 @@ class _Queries:
             return ()
         sql = self.index.string_of(prepare.args[0])
         found = self.project.database(self.api.path, _attribute(prepare.callee.expr, self.index, self.project))
-        return found[1].scans(sql) if sql is not None and found is not None else ()
+        return self.project.schema(*found).scans(sql) if sql is not None and found is not None else ()
 
     def row_of(self, node: Node, /) -> tuple[str, Sequence[RowField]] | None:
         """The class that an expression names, as rows become it."""
@@ -177,7 +179,7 @@ def _with_value(project: Project, ctx: MethodSigContext, signature: CallableType
 
 
 def asked(project: Project, call: CallExpr, index: Index) -> tuple[str, Statement] | None:
-    """The text of the statement that `statement.first(…)` and the like run, and what is known of it."""
+    """The text of the statement that `statement.first(…)` and the like run, and the facts known of it."""
     chain = chain_of(index, call.callee.expr) if isinstance(call.callee, MemberExpr) else None
     found = _read(project, chain.prepare, index, index.file) if chain is not None else None
     text = index.string_of(chain.prepare.args[0]) if chain is not None and isinstance(chain.prepare, CallExpr) else None
@@ -189,11 +191,12 @@ def _read(project: Project, call: Node, index: Index, path: str) -> tuple[str, S
     if sql is None or not isinstance(call, CallExpr) or not isinstance(call.callee, MemberExpr):
         return None
     attribute = _attribute(call.callee.expr, index, project)
-    found = project.database(path, attribute)
+    found = project.statement(path, attribute, sql)
     if found is None:
+        from core.sql.schema import blank_schema
+
         return attribute or "SQL", blank_schema().analyse(sql)
-    name, schema = found
-    return name, schema.analyse(sql)
+    return found
 
 
 def _attribute(expression: Expression, index: Index, project: Project) -> str | None:
@@ -216,7 +219,7 @@ def _attribute(expression: Expression, index: Index, project: Project) -> str | 
 
 
 def _may_be_env(owner: Expression, index: Index, project: Project) -> bool:
-    """Return True if what has a database as its attribute is an Env: it is called so, or its class is one."""
+    """Return True if the owner of a database attribute is an Env: it is called so, or its class is one."""
     if isinstance(owner, NameExpr | MemberExpr) and owner.name == "env":
         return True
     type_ = type_of(owner, index)

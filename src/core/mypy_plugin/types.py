@@ -1,6 +1,7 @@
-"""mypy's types in the words of `core.analysis`: which kind of binding an annotation is, what a row's fields take.
+"""mypy's types in the words of `core.analysis`: the kind of binding of an annotation,
+and the values that a row's fields take.
 
-What is not understood has no kind, and nothing is said about it.
+A type that is not understood has no kind, and nothing is reported about it.
 
 One file, since each function reads one of mypy's types for one question, and the questions share those steps.
 """
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from mypy.nodes import AssignmentStmt, Decorator, FuncDef, NameExpr, Node, RefExpr, TypeAlias, TypeInfo, Var
+from mypy.nodes import AssignmentStmt, Decorator, FuncDef, NameExpr, Node, RefExpr, SymbolNode, TypeAlias, TypeInfo, Var
 from mypy.types import (
     AnyType,
     CallableType,
@@ -34,7 +35,7 @@ from core.analysis.findings import Location
 from core.analysis.variables import UNKNOWN, JsonType
 from core.config.model import KINDS
 from core.sql.parameters import Given
-from core.sql.rows import Kind, RowField
+from core.sql.rows import ROW_KINDS, Kind, RowField
 
 __all__ = [
     "attrs_fields",
@@ -126,7 +127,7 @@ def _literal(type_: LiteralType) -> str:
 
 
 def full_name(type_: Type) -> str:
-    """The full name of a class, with its arguments; nothing for what has none."""
+    """The full name of a class, with its arguments; nothing for a type that has none."""
     proper = get_proper_type(type_)
     if isinstance(proper, Instance):
         arguments = ", ".join(full_name(argument) for argument in proper.args)
@@ -173,7 +174,8 @@ def env_shape(
 ) -> EnvShape:
     """An Env class as `core.analysis.envs` wants it.
 
-    `is_env` tells of each base whether it is checked by itself, `inside` what a variable that is not a scalar has inside.
+    `is_env` tells of each base whether it is checked by itself, `inside` the type inside a variable that is not a
+    scalar.
     """
     home = Location(path, info.line, info.column + 1)
     attributes: list[EnvAttribute] = []
@@ -212,6 +214,16 @@ def attrs_fields(info: TypeInfo) -> dict[str, dict[str, Any]]:
                 for record in metadata.get(key, {}).get("attributes", ()):
                     fields[record["name"]] = record
     return fields
+
+
+def given_fields(
+    info: TypeInfo, recorded: Mapping[str, dict[str, Any]]
+) -> Iterator[tuple[str, dict[str, Any], SymbolNode | None]]:
+    """The recorded fields that `__init__` takes: name, record and node of each."""
+    for name, record in recorded.items():
+        if record.get("init", True) is not False and record.get("is_in_init", True) is not False:
+            symbol = info.get(name)
+            yield name, record, symbol.node if symbol is not None else None
 
 
 def _members(
@@ -335,11 +347,7 @@ def row_fields(type_: Type) -> tuple[str, list[RowField]] | None:
     if not recorded:
         return None
     fields: list[RowField] = []
-    for name, record in recorded.items():
-        if record.get("init", True) is False or record.get("is_in_init", True) is False:
-            continue
-        symbol = info.get(name)
-        node = symbol.node if symbol is not None else None
+    for name, record, node in given_fields(info, recorded):
         if not isinstance(node, Var) or node.type is None:
             return None
         field = _field(name, node.type, required=not record.get("has_default"))
@@ -362,28 +370,11 @@ def _field(name: str, type_: Type, *, required: bool) -> RowField:
     return RowField(name, known, kinds, required)
 
 
-_KINDS: Final[Mapping[str, Kind]] = {
-    "builtins.str": "str",
-    "builtins.int": "int",
-    "builtins.float": "float",
-    "builtins.bool": "bool",
-    "datetime.datetime": "date",
-    "datetime.date": "date",
-    "datetime.time": "date",
-    "uuid.UUID": "date",
-    "builtins.list": "json",
-    "builtins.dict": "json",
-    "builtins.set": "json",
-    "builtins.frozenset": "json",
-    "builtins.tuple": "json",
-}
-
-
-# Most fields are of one of these, or of one of these or None: what they are shown as, and what they take.
+# Most fields are of one of these, or of one of these or None: how they are shown, and the values they take.
 _ANY: Final[frozenset[Kind]] = frozenset(["any"])
 _PLAIN: Final[Mapping[str, tuple[str, frozenset[Kind]]]] = {
     fullname: (fullname.rpartition(".")[2], frozenset[Kind]([kind]))
-    for fullname, kind in _KINDS.items()
+    for fullname, kind in ROW_KINDS.items()
     if kind != "json"
 }
 _OPTIONAL: Final[Mapping[str, tuple[str, frozenset[Kind]]]] = {
@@ -405,10 +396,8 @@ def kinds_of(type_: Type) -> frozenset[Kind]:
             return frozenset(["json"])
         case TupleType() if proper.partial_fallback.type.fullname == "builtins.tuple":
             return frozenset(["json"])
-        case Instance() if proper.type.fullname in _KINDS:
-            return frozenset([_KINDS[proper.type.fullname]])
-        case Instance() if proper.type.fullname == "builtins.bytes":
-            return frozenset(["bytes"])
+        case Instance() if proper.type.fullname in ROW_KINDS:
+            return frozenset([ROW_KINDS[proper.type.fullname]])
         case Instance() if proper.type.is_newtype and len(proper.type.bases) == 1:
             return kinds_of(proper.type.bases[0])
         case _:
@@ -416,7 +405,9 @@ def kinds_of(type_: Type) -> frozenset[Kind]:
 
 
 def given_value(type_: Type) -> Given | None:
-    """The values that an argument of `bind` may have; None where that is not known, and for what mypy refuses by itself."""
+    """The values that an argument of `bind` may have; None where that is not known,
+    and for types that mypy refuses by itself.
+    """
     proper = get_proper_type(type_)
     literal = proper.last_known_value if isinstance(proper, Instance) else proper
     if isinstance(literal, LiteralType) and not literal.fallback.type.is_enum:

@@ -15,7 +15,7 @@ from mypy.types import (
 )
 
 from core.analysis.variables import JSON_KINDS, UNKNOWN, JsonField, JsonType
-from core.mypy_plugin.types import attrs_fields, shown
+from core.mypy_plugin.types import attrs_fields, given_fields, shown
 
 __all__ = ["json_type"]
 
@@ -58,11 +58,7 @@ def _instance(type_: Instance, seen: tuple[TypeInfo, ...]) -> JsonType:
     if info in seen or not recorded or info.fallback_to_any or type_.args:
         return UNKNOWN
     fields: list[JsonField] = []
-    for name, record in recorded.items():
-        if record.get("init", True) is False or record.get("is_in_init", True) is False:
-            continue
-        symbol = info.get(name)
-        node = symbol.node if symbol is not None else None
+    for name, record, node in given_fields(info, recorded):
         known = isinstance(node, Var) and not (record.get("converter_init_type") or record.get("has_converter"))
         declared = node.type if isinstance(node, Var) else None
         inner = json_type(declared, (*seen, info)) if known and declared is not None else UNKNOWN

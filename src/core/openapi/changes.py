@@ -1,7 +1,7 @@
-"""Two documents of one API compared: what changed for a client, and whether it breaks one.
+"""Two documents of one API compared: the changes for a client, and whether they break one.
 
-A change breaks a client when a request that was right is refused, or when an answer has what the client cannot expect:
-so a request may only take more than before, and an answer may only give less variety than before. The rules:
+A change breaks a client when a request that was right is refused, or when an answer has a value that the client cannot
+expect: so a request may only take more than before, and an answer may only give less variety than before. The rules:
 
 | change | in a request | in an answer |
 | --- | --- | --- |
@@ -45,7 +45,7 @@ _BOUNDS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
 
 @attrs.frozen
 class Change:
-    """One difference: the operation's id and what happened to it, in words. `status` is that of the answer it is in."""
+    """One difference: the operation's id and its change, in words. `status` is that of the answer it is in."""
 
     breaking: bool
     operation: str
@@ -91,16 +91,16 @@ class _Comparison:
     def _parameters(self, name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:
         before, after = _by_place(old), _by_place(new)
         for key, parameter in after.items():
-            what = f"the {key[0]} parameter {key[1]}"
+            parameter_name = f"the {key[0]} parameter {key[1]}"
             if key not in before:
                 required = bool(parameter.get("required"))
-                yield Change(required, name, f"{'now demands' if required else 'also takes'} {what}")
+                yield Change(required, name, f"{'now demands' if required else 'also takes'} {parameter_name}")
                 continue
             earlier = before[key]
             if parameter.get("required") and not earlier.get("required"):
-                yield Change(True, name, f"now demands {what}, which could be left out")
+                yield Change(True, name, f"now demands {parameter_name}, which could be left out")
             yield from self._schema(
-                name, what, earlier.get("schema", {}), parameter.get("schema", {}), reading=True, status=None
+                name, parameter_name, earlier.get("schema", {}), parameter.get("schema", {}), reading=True, status=None
             )
         for key in before:
             if key not in after:

@@ -1,14 +1,14 @@
 """A typed client in Python, written from an OpenAPI document: one class for each answer, a union of them by status.
 
-What is written needs the standard library alone, and is the same for the same document. Documents of other tools work
-too, in version 3.0 to 3.2, as far as their bodies are JSON, forms, text, bytes or streams of JSON. An answer that a
-document does not declare is an exception, so that the union of the declared ones is complete.
+The client that is written needs the standard library alone, and is the same for the same document. Documents of other
+tools work too, in version 3.0 to 3.2, as far as their bodies are JSON, forms, text, bytes or streams of JSON. An answer
+that a document does not declare is an exception, so that the union of the declared ones is complete.
 
-One file, since one writer gives away all names while it writes operations, bodies and types, each by what the others have
-taken.
+One file, since one writer gives away all names while it writes operations, bodies and types, each by the names that the
+others have taken.
 """
 
-# A document is JSON of somebody else's: what is found in it is looked at before it is used, and has no type before.
+# A document is JSON of somebody else's: its values are checked before use, and have no type before.
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _MODULE: Final = re.compile(
 def load_document(text: str) -> Mapping[str, Any]:
     """A document from the text of its file, JSON or YAML.
 
-    Raises DeveloperError for what is neither, and MissingExtraError for YAML where pyyaml is not installed.
+    Raises DeveloperError for any other file, and MissingExtraError for YAML where pyyaml is not installed.
     """
     try:
         found = json.loads(text)
@@ -91,7 +91,7 @@ def _without_dates(loader: Any) -> dict[Any, Any]:
 def write_client(document: Mapping[str, Any]) -> str:
     """The source of a client of the API that a document describes.
 
-    Raises DeveloperError for what is not an OpenAPI document of version 3, or refers to other files.
+    Raises DeveloperError for a document that is not OpenAPI of version 3, or refers to other files.
     """
     version = document.get("openapi")
     if not isinstance(version, str) or not version.startswith("3."):
@@ -104,7 +104,7 @@ def write_client(document: Mapping[str, Any]) -> str:
         return writer.write()
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise DeveloperError(
-            f"{writer.place}: the document is not valid OpenAPI there ({error}). See what is wrong with "
+            f"{writer.place}: the document is not valid OpenAPI there ({error}). Find the mistake with "
             "`pip install openapi-spec-validator` and `openapi-spec-validator FILE`"
         ) from error
 
@@ -208,8 +208,8 @@ class _Writer:
         methods.append("\n".join([*lines, "        return answer"]))
 
     def _responses(self, operation: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        """The responses that are answers of their own. `default` is one where nothing else says what success is; where
-        something does, it stands for errors that nobody foresaw, which are an exception."""
+        """The responses that are answers of their own. `default` is one where no other is a success; where
+        one is, it stands for errors that nobody foresaw, which are an exception."""
         given = {str(status).upper(): self._target(one) for status, one in (operation.get("responses") or {}).items()}
         succeeds = any(status.startswith(("2", "3")) for status in given)
         for status, response in sorted(given.items(), key=lambda one: (one[0] == "DEFAULT", "X" in one[0], one[0])):
@@ -247,7 +247,7 @@ class _Writer:
     def _request(
         self, name: str, path: str, item: Mapping[str, Any], operation: Mapping[str, Any]
     ) -> tuple[list[str], list[str]]:
-        """The parameters of a method, and what it hands to `_send`."""
+        """The parameters of a method, and the arguments of its `_send`."""
         given = [self._target(one) for one in [*item.get("parameters", ()), *operation.get("parameters", ())]]
         by_place = {(one.get("in"), one.get("name")): one for one in given}
         # The path has its own say: one that is not declared is a parameter all the same.
@@ -313,7 +313,7 @@ class _Writer:
         return _Body("application/octet-stream" if "*" in media else media, "bytes", "bytes")
 
     def _security(self) -> Iterator[str]:
-        """A function for each security scheme, which makes what `Client` sends along."""
+        """A function for each security scheme, which makes the credentials that `Client` sends along."""
         for name, given in self._section("securitySchemes").items():
             scheme = self._target(given)
             function = _unique(_identifier(name), {*self.taken, *_MODULE(self.template)})
@@ -340,7 +340,7 @@ class _Writer:
             yield "\n".join(
                 [
                     f"def {function}({parameters}) -> dict[str, str]:",
-                    f'    """What signs a request in: `Client(transport, {use}={function}({names}))`."""',
+                    f'    """The credentials of a request: `Client(transport, {use}={function}({names}))`."""',
                     f"    return {{{value}}}",
                 ]
             )
@@ -527,7 +527,9 @@ def _style(parameter: Mapping[str, Any]) -> str:
 
 
 def _alternatives(schema: Schema) -> Sequence[Any]:
-    """The kinds of value that a schema allows, where they differ in more than in what they demand of the same fields."""
+    """The kinds of value that a schema allows, where they differ in more than in the required ones
+    of the same fields.
+    """
     found: Sequence[Any] = schema.get("anyOf") or schema.get("oneOf") or ()
     if schema.get("properties") and not any(
         isinstance(one, dict) and one.keys() & {"$ref", "properties", "allOf", "type"} for one in found
@@ -556,7 +558,7 @@ def _joined(kinds: Iterable[str]) -> str:
 
 
 def _members(kind: str) -> list[str]:
-    """The members of a union as it is written; what is inside brackets and quotes stays whole."""
+    """The members of a union as it is written; brackets and quotes stay whole."""
     return [
         part.strip()
         for part in re.findall(

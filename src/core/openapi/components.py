@@ -25,8 +25,9 @@ class Components:
         self._wanted: dict[tuple[str, ...], str] = {}
 
     def final(self, schema: Schema, unknown: Callable[[str], None], *, reading: bool) -> Schema:
-        """A schema with references in the place of classes. `reading` is for what clients send, and `unknown` is told
-        of every value that has no type."""
+        """A schema with references in the place of classes. `reading` is for values that clients send, and `unknown` is
+        told of every value that has no type.
+        """
         if "$unknown" in schema:
             unknown(schema["$unknown"])
             return {}
@@ -90,7 +91,9 @@ class Components:
         return {"$ref": key}
 
     def _differs(self, name: str, seen: tuple[str, ...]) -> bool:
-        """Return True if what clients may send differs from what they get: fields with defaults may be left out."""
+        """Return True if a value may be sent in another shape than it is received:
+        fields with defaults may be left out.
+        """
         facts = self._classes.get(name)
         if facts is None or name in seen:
             return False
@@ -144,7 +147,7 @@ class Components:
 
 
 def constrained(schema: Schema, told: Schema | None, *, reading: bool = True) -> Schema:
-    """A field's schema with what its class says of it. A default is for those who send it."""
+    """A field's schema with its class's description. A default is for those who send it."""
     if not told:
         return schema
     demands = {key: value for key, value in told.items() if key not in _ANNOTATIONS}

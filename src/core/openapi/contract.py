@@ -1,6 +1,6 @@
-"""Responses held against a document: what does not fit, and which of the declared answers were never given."""
+"""Responses held against a document: those that do not fit, and the declared answers that were never given."""
 
-# A document is JSON of somebody else's: what is found in it is looked at before it is used, and has no type before.
+# A document is JSON of somebody else's: its values are checked before use, and have no type before.
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
@@ -98,9 +98,11 @@ class Contract:
         *,
         sent: bytes | None = None,
     ) -> None:
-        """Compare a response, and remember what it was. A `body` of None is not looked at: it is a stream.
+        """Compare a response, and remember that its answer was given.
+        A `body` of None is not looked at: it is a stream.
 
-        `sent` is the body of the request, if it is JSON, for the examples. Raises ContractError with everything that does not fit.
+        `sent` is the body of the request, if it is JSON, for the examples. Raises ContractError with everything that
+        does not fit.
         """
         problems = self.problems(method, path, status, headers, body)
         if problems:
@@ -149,7 +151,7 @@ class Contract:
             response = operation.responses.get(key)
         if response is None:
             key = "default"
-            # What nobody foresaw is a failure of the server; any other status has to be declared.
+            # An unforeseen error is a failure of the server; any other status has to be declared.
             response = operation.responses.get(key) if status >= 500 else None
             if response is None:
                 return [f"{where} answers {status}, which is not declared"]
@@ -231,10 +233,12 @@ def _operations(document: Mapping[str, Any]) -> Iterator[_Operation]:
 
 
 def _text_of(parameter: Mapping[str, Any]) -> str:
-    """Return the regular expression of a parameter's text in a path: a text that does not fit is a path of its own."""
+    """Return the regular expression of a parameter's text in a path:
+    a string that does not match is a path of its own.
+    """
     demanded = parameter.get("schema", {}).get("pattern")
     if isinstance(demanded, str):
-        with contextlib.suppress(re.error):  # what it may be elsewhere, Python need not know
+        with contextlib.suppress(re.error):  # a pattern of another language's, which Python cannot read
             return f"(?:{re.compile(demanded.removeprefix('^').removesuffix('$')).pattern})"
     return ".*" if "slashes included" in parameter.get("description", "") else "[^/]*"
 

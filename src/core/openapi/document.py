@@ -1,8 +1,8 @@
 """From facts to an OpenAPI document, version 3.2 or 3.1 (https://spec.openapis.org/oas/).
 
-A route answers with what its handler sends and with what is raised on the way, by the handler, by everything that
-it calls and by the middleware before it, each error as the application's error handler writes it. A value that nobody
-knows is `{}` and a problem at its line.
+A route answers with the responses of its handler and with the errors raised on the way, by the handler, by everything
+that it calls and by the middleware before it, each error as the application's error handler writes it. A value that
+nobody knows is `{}` and a problem at its line.
 
 One file, since one writer adds to one document: an answer, its error and its schema are written where a route is met.
 """
@@ -70,7 +70,7 @@ class Security:
 
 @attrs.frozen
 class StepFacts:
-    """A middleware or an authenticator before a handler: the function behind it, and what it declares to answer."""
+    """A middleware or an authenticator before a handler: the function behind it, and its declared answers."""
 
     function: str | None = None
     answers: tuple[Answer | Raise | StagedHeader, ...] = ()
@@ -117,12 +117,14 @@ class ApplicationFacts:
     mounts: Sequence[str] = ()
     """The prefixes that other applications answer."""
     authenticators: Mapping[str, StepFacts] = attrs.Factory(dict[str, StepFacts])
-    """The framework's authenticators that the program keeps in variables, by their full names: its functions may call them."""
+    """The framework's authenticators that the program keeps in variables, by their full names:
+    its functions may call them.
+    """
 
 
 @attrs.frozen
 class Described:
-    """A document, what is missing in it, and where its operations and answers stand in the code.
+    """A document, the problems in it, and where its operations and answers stand in the code.
 
     `places` has the file and line of each operation under its id and "", and of each of its answers under the status.
     """
@@ -214,7 +216,7 @@ class _Writer:
             self.values.problems.add(
                 Problem(
                     *route.place,
-                    f"{name} answers with a function outside the program, {route.handler}: what it answers is not known. "
+                    f"{name} answers with a function outside the program, {route.handler}: its answers are not known. "
                     "Write the handler in the program and call that function in it",
                 )
             )
@@ -269,7 +271,9 @@ class _Writer:
         return [demanded, {**demanded, **optional}] if optional else [demanded]
 
     def _may_be_nobody(self, step: StepFacts) -> bool:
-        """True for an authenticator of the application's own that may return None: nobody in particular is let in too."""
+        """True for an authenticator of the application's own that may return None:
+        nobody in particular is let in too.
+        """
         function, _ = self.program.functions.get(step.function or "", (None, ""))
         returns = function.returns if function is not None and step.authenticates else None
         return returns is not None and {"type": "null"} in returns.get("anyOf", (returns,))
@@ -282,7 +286,7 @@ class _Writer:
             return step.security, step.optional
         found = self.program.effects(step.function) if step.function is not None else []
         for each in found:
-            if isinstance(each.effect, Read) and each.effect.what == "security":
+            if isinstance(each.effect, Read) and each.effect.part == "security":
                 called = self.application.authenticators[each.effect.name or ""]
                 if called.security is not None:
                     return called.security, called.optional or is_caught(UNAUTHORIZED, each.effect.caught)
@@ -296,7 +300,7 @@ class _Writer:
             return None, step.optional
         for each in found:
             if isinstance(each.effect, Read) and each.effect.name is not None:
-                where, _, _ = each.effect.what.partition("-")
+                where, _, _ = each.effect.part.partition("-")
                 if where in ("header", "cookie"):
                     name = each.effect.name
                     return Security(name.lower(), {"type": "apiKey", "in": where, "name": name}), step.optional
@@ -396,7 +400,7 @@ class _Writer:
         for found, answer in self.handled.answers(raised, each.errors):
             if answer.status is None and not raised.status:
                 continue
-            # What is not known stands in the error, or in the error handler.
+            # The unknown value is in the error, or in the error handler.
             self._answer(responses, each if each.path or found is None else found, answer, raised, at=each)
 
     def _unexpected(self, responses: dict[str, dict[str, Any]], levels: Levels) -> None:
@@ -437,7 +441,7 @@ class _Writer:
         return {**response, "headers": {"Allow": {"schema": {"type": "string"}}}}
 
     def _named(self, body: Schema) -> Schema:
-        """The body of an error as a component, called after what it says; `Error` where that is any text."""
+        """The body of an error as a component, called after its message; `Error` where that is any text."""
         properties = body.get("properties", {})
         for field in ("code", "error"):
             words = properties.get(field, {}).get("const")
@@ -447,7 +451,9 @@ class _Writer:
 
 
 def _called(authenticators: Mapping[str, StepFacts]) -> ModuleFacts:
-    """Authenticators of the framework as functions, so that the program's functions that call them answer as they do."""
+    """Authenticators of the framework as functions, so that the program's functions that call them answer
+    as they do.
+    """
     functions = [
         FunctionFacts(name, 0, None, (Read(0, "security", name), *facts.answers))
         for name, facts in authenticators.items()

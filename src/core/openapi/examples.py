@@ -83,7 +83,10 @@ class Examples:
 
 
 def add_examples(document: Mapping[str, Any], examples: Examples) -> None:
-    """Put examples into the operations that they are of. Those of what the document does not have are left out."""
+    """Put examples into the operations that they are of.
+
+    Those of operations that the document does not have are left out.
+    """
     for path, item in document.get("paths", {}).items():
         operations = {**item, **item.get("additionalOperations", {}), **item.get("x-additional-operations", {})}
         for method, operation in operations.items():

@@ -1,11 +1,11 @@
-"""Facts about a program: what each function sends, raises, reads and calls, and the fields of each class.
+"""Facts about a program: the responses, errors, inputs and calls of each function, and the fields of each class.
 
 Facts are plain values that survive as JSON, one file of them for each module, beside the type checker's cache. They
 say nothing about routes: which function answers which request is the application's own table (`routes.py`).
 
 A `Schema` is JSON Schema 2020-12 with additions that never reach a document: `{"$class": name}` stands for a class of
-`ModuleFacts.classes`, `{"$returns": function}` for what a function returns, `{"$merge": […]}` for objects laid over each
-other, and `{"$unknown": reason}` for a value that the type checker knows nothing about.
+`ModuleFacts.classes`, `{"$returns": function}` for the value that a function returns, `{"$merge": […]}` for objects
+laid over each other, and `{"$unknown": reason}` for a value that the type checker knows nothing about.
 """
 
 from __future__ import annotations
@@ -86,12 +86,12 @@ class Raise:
 
 @attrs.frozen
 class Read:
-    """Something read of a request: `what` is json, form, text, bytes, stream, query, params, headers, or one name of
+    """Something read of a request: `part` is json, form, text, bytes, stream, query, params, headers, or one name of
     them: query-name, form-name, header-name, cookie-name. It is security for the credentials that the framework's
     authenticator `name` reads."""
 
     line: int
-    what: str
+    part: str
     name: str | None = None
     schema: Schema | None = None
     required: bool = False
@@ -167,8 +167,9 @@ class ModuleFacts:
     functions: tuple[FunctionFacts, ...] = ()
     classes: Mapping[str, ClassFacts] = attrs.Factory(dict[str, ClassFacts])
     details: Mapping[str, Mapping[str, Schema]] = attrs.Factory(dict[str, dict[str, Schema]])
-    """Facts that only the text of a class has, by class and attribute: requirements of validators, defaults, docstrings. Under ""
-    stands what is said of the class."""
+    """Facts that only the text of a class has, by class and attribute: requirements of validators, defaults,
+    docstrings. Under "" is the description of the class.
+    """
     overrides: Mapping[str, tuple[str, ...]] = attrs.Factory(dict[str, tuple[str, ...]])
     """Methods by the methods of bases in whose place they are called."""
 

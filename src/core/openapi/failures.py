@@ -1,4 +1,6 @@
-"""The errors that a route answers with beside those that its code makes, and what an error handler writes of an error."""
+"""The errors that a route answers with beside those that its code makes,
+and the body that an error handler writes for an error.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,7 @@ def error(status: int, message: str | None, classes: tuple[str, ...] = CORE_ERRO
 
 
 INVALID: Final = error(422, "Validation failed", _VALIDATION, issues=ISSUES)
-"""The error of what a client sent being of another shape."""
+"""The error for a client's value of another shape."""
 DEFAULT_ANSWER: Final = Answer(0, None, "application/json", {ERROR_BODY: "body"})
 """The answer to an error where the application has no error handler."""
 DEFAULT_PROBLEM: Final = Answer(0, None, "application/problem+json", {ERROR_BODY: "problem"})
@@ -54,25 +56,28 @@ NOT_ALLOWED: Final = error(405, "Method Not Allowed")
 
 
 def implied(reads: Iterable[Read], classes: Mapping[str, ClassFacts], *, limited: bool) -> Iterator[Raise]:
-    """The errors of reading a request. `limited`: whether a middleware has its own bound on bodies, and its own error."""
+    """The errors of reading a request.
+
+    `limited`: whether a middleware has its own bound on bodies, and its own error.
+    """
     for read in reads:
         found: list[Raise] = []
-        if read.what == "json":
+        if read.part == "json":
             found.append(error(400, "Invalid JSON"))
             if not limited:
                 found.append(error(413, "Payload Too Large"))
-        if read.what == "form" and read.schema is None:
+        if read.part == "form" and read.schema is None:
             found += [error(400, None), error(413, None), error(415, "Unsupported Media Type")]
         if read.schema is not None and _may_fail(read, classes):
-            found.append(NOT_FOUND if read.what == "params" else INVALID)
+            found.append(NOT_FOUND if read.part == "params" else INVALID)
         yield from (each for each in found if not is_caught(each, read.caught))
 
 
 def _may_fail(read: Read, classes: Mapping[str, ClassFacts]) -> bool:
-    """Return True if something can be wrong with what is read into a type. A string is never wrong in a query."""
-    if read.what == "json":
+    """Return True if a value that is read into a type can be wrong. A string is never wrong in a query."""
+    if read.part == "json":
         return read.schema != {}
-    if "-" in read.what:
+    if "-" in read.part:
         return False
     facts = classes.get((read.schema or {}).get("$class", ""))
     return facts is None or any(not field.has_default or field.schema != {"type": "string"} for field in facts.fields)

@@ -1,7 +1,8 @@
 """The error handler that answers an error, and its answers: as `core.answers.find_error_handler` chooses, by facts.
 
 Of the nearest router that has one it is the handler for the nearest class of the error's ancestry. One that is narrowed
-to other classes, or that leaves an error to `next`, lets the following one answer, and behind the last the default does.
+to other classes, or that leaves an error to `next`, lets the following one answer, and behind the last the default
+does.
 """
 
 from __future__ import annotations

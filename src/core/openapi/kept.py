@@ -1,12 +1,13 @@
 """A result that is kept with the state of everything it was made from, and taken up while all of that is as it was.
 
-A run imports the application and asks mypy, and most runs find what the one before found. So a run notes what it reads:
-every module that is imported, every file that mypy follows, every file and folder that is opened on the way, the
-environment and the interpreter. Files of the project are compared by their content, all others by time and size, as mypy
-does; a folder by the names in it, so that a module that appears in front of another one is seen.
+A run imports the application and asks mypy, and most runs find the same as the one before. So a run notes the files it
+reads: every module that is imported, every file that mypy follows, every file and folder that is opened on the way, the
+environment and the interpreter. Files of the project are compared by their content, all others by time and size, as
+mypy does; a folder by the names in it, so that a module that appears in front of another one is seen.
 
 A result is not kept where an import starts a process, connects or opens a database, which no file tells, or where a
-file changed while it was read. Only the standard library is imported here: taking a result up has to cost next to nothing.
+file changed while it was read. Only the standard library is imported here: taking a result up has to cost next to
+nothing.
 """
 
 from __future__ import annotations
@@ -47,7 +48,10 @@ _UNREPEATABLE: Final = frozenset(
 
 
 class Watch:
-    """Notes what is read from here on. A process has one at a time, since an audit hook cannot be taken away again."""
+    """Notes the files read from here on.
+
+    A process has one at a time, since an audit hook cannot be taken away again.
+    """
 
     def __init__(self, root: Path) -> None:
         self.root: str = str(root)
@@ -89,7 +93,10 @@ def _hook(name: str, arguments: tuple[Any, ...]) -> None:
 
 
 class Kept:
-    """One result of a project, by everything that decides it beside files. `written` are files that the run itself writes."""
+    """One result of a project, by everything that decides it beside files.
+
+    `written` are files that the run itself writes.
+    """
 
     def __init__(self, root: Path, name: str, key: Mapping[str, str], written: Iterable[Path] = ()) -> None:
         self.root: Path = root
@@ -99,7 +106,7 @@ class Kept:
 
     @contextmanager
     def watching(self) -> Generator[Watch]:
-        """Note what the block reads."""
+        """Note the files that the block reads."""
         global _watch
         if _watch is None:
             sys.addaudithook(_hook)
@@ -127,7 +134,7 @@ class Kept:
 
     def keep(self, value: Any, watch: Watch, *, followed: Iterable[str], folders: Iterable[str], without: str) -> None:
         """Keep a result of JSON. `followed` are the files that it was made from, `folders` those that modules were
-        looked for in, and what lies below `without` is state of tools.
+        looked for in, and files below `without` are state of tools.
         """
         if not watch.is_repeatable:
             return

@@ -24,7 +24,10 @@ __all__ = [
 
 
 def openapi_path(path: str) -> str:
-    """`/users/:id` as OpenAPI writes it: `/users/{id}`. A rest is called `path`, other wildcards `any1`, `any2` and so on."""
+    """`/users/:id` as OpenAPI writes it: `/users/{id}`.
+
+    A rest is called `path`, other wildcards `any1`, `any2` and so on.
+    """
     return _written(parse(path))
 
 
@@ -96,7 +99,7 @@ def phrase(status: int) -> str:
 
 
 def error_name(words: str) -> str:
-    """The name of an error by what it says: `EMAIL_TAKEN` and `Email taken` are `EmailTakenError`."""
+    """The name of an error by its message: `EMAIL_TAKEN` and `Email taken` are `EmailTakenError`."""
     parts = re.findall(r"[A-Za-z0-9]+", words)
     name = "".join(part[:1].upper() + (part[1:].lower() if words.isupper() else part[1:]) for part in parts[:8])
     if not name or name[0].isdigit():

@@ -42,7 +42,7 @@ class Requests:
             if not isinstance(each.effect, Read):
                 continue
             read = each.effect
-            where, _, single = read.what.partition("-")
+            where, _, single = read.part.partition("-")
             if single and where != "form" and read.name is not None:
                 if where == "header" and read.name.lower() in _SILENT_HEADERS:
                     continue
@@ -58,8 +58,8 @@ class Requests:
                     result[key]["schema"] = parameter["schema"]
                 if read.required:
                     result[key]["required"] = True
-            elif read.what in ("query", "params", "headers") and read.schema is not None:
-                place = {"params": "path", "headers": "header"}.get(read.what, "query")
+            elif read.part in ("query", "params", "headers") and read.schema is not None:
+                place = {"params": "path", "headers": "header"}.get(read.part, "query")
                 for field in self._fields(read.schema, place, each):
                     key = (place, field["name"])
                     if place == "path" and key in result and field["schema"].get("type") == "string":
@@ -93,11 +93,11 @@ class Requests:
         content: dict[str, Any] = {}
         fields: dict[str, Schema] = {}
         for each in found:
-            if not isinstance(each.effect, Read) or each.effect.what not in _BODIES:
+            if not isinstance(each.effect, Read) or each.effect.part not in _BODIES:
                 continue
             read = each.effect
             schema = self._values.final(read.schema, each, reading=True) if read.schema is not None else {}
-            match read.what:
+            match read.part:
                 case "json":
                     if read.schema is None:
                         self._values.problem(each, "the body is read as JSON of any type. Say which: await req.json(T)")
@@ -105,9 +105,9 @@ class Requests:
                 case "form" | "form-name":
                     for media in ("application/x-www-form-urlencoded", "multipart/form-data"):
                         content.setdefault(media, {"schema": {"type": "object"}})
-                        if read.what == "form" and schema:
+                        if read.part == "form" and schema:
                             content[media] = {"schema": schema}
-                    if read.what == "form-name" and read.name is not None:
+                    if read.part == "form-name" and read.name is not None:
                         fields.setdefault(read.name, schema)
                 case "text":
                     add_body(content, "text/plain", {"type": "string"})

@@ -2,7 +2,7 @@
 
 An application registers its routes by running, so it is imported and asked: that gives every mount, every router
 made in a loop and every authenticator exactly as requests meet them. Facts are then found by the functions' names.
-What a middleware of the framework answers is written here, since no type says it.
+The answers of the framework's middleware are written here, since no type has them.
 """
 
 from __future__ import annotations
@@ -88,7 +88,9 @@ def application_facts(
 
 
 def _authenticators() -> dict[str, StepFacts]:
-    """The framework's authenticators in the variables of modules, of which a function of the application may call one."""
+    """The framework's authenticators in the variables of modules,
+    of which a function of the application may call one.
+    """
     return {
         f"{module}.{name}": _authenticator(value)
         for module, loaded in list(sys.modules.items())
@@ -202,7 +204,9 @@ def _authentication(name: str, scheme: Mapping[str, Any]) -> StepFacts:
 
 
 def _declared(name: str, options: Mapping[str, Any], method: str) -> StepFacts | None:
-    """Return the answers that a middleware of the framework gives by itself, with the options that it was built with."""
+    """Return the answers that a middleware of the framework gives by itself,
+    with the options that it was built with.
+    """
 
     def option(key: str, otherwise: Any) -> Any:
         value = options.get(key, otherwise)

@@ -1,6 +1,7 @@
-"""The schema of a value as a document has it: what a function returns, and objects laid over each other, worked out.
+"""The schema of a value as a document has it: the value that a function returns, and objects laid over each other,
+worked out.
 
-What is not known becomes a problem at the line of the effect that has the value.
+An unknown value becomes a problem at the line of the effect that has the value.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Values:
         self.problems: set[Problem] = set()
 
     def final(self, schema: Schema, each: Found, *, reading: bool = False) -> Schema:
-        """A schema that may stand in a document. `reading` is for what clients send."""
+        """A schema that may stand in a document. `reading` is for values that clients send."""
 
         def unknown(reason: str) -> None:
             self.problem(each, f"the type of a value is not known ({reason}). Give it a type")
@@ -42,7 +43,9 @@ class Values:
         return self._components.final(self._resolved(schema, unknown, ()), unknown, reading=reading)
 
     def _resolved(self, schema: Schema, unknown: Callable[[str], None], seen: tuple[str, ...]) -> Schema:
-        """A schema without what stands for another one: what a function returns, objects laid over each other."""
+        """A schema without stand-ins for another one: the value that a function returns,
+        objects laid over each other.
+        """
         if "$returns" in schema:
             name = schema["$returns"]
             found = self._program.functions.get(name)
@@ -75,7 +78,7 @@ class Values:
             for each in alternatives:
                 extra = each.get("additionalProperties")
                 if extra is None and "properties" not in each and each != {"type": "null"}:
-                    extra = each if "$unknown" in each else {"$unknown": "what is unpacked here"}
+                    extra = each if "$unknown" in each else {"$unknown": "the value unpacked here"}
                 certain = set[str](each.get("required", ()) if len(alternatives) == 1 else ())
                 for name, schema in each.get("properties", {}).items():
                     earlier = properties.get(name)
@@ -96,6 +99,6 @@ class Values:
         return self._components.object_of(name) if name in self._program.classes else schema
 
     def problem(self, each: Found, message: str) -> None:
-        """Note what the document cannot say at the line of an effect, if that is the program's."""
+        """Add a problem at the line of an effect, if that is the program's."""
         if each.path:
             self.problems.add(Problem(each.path, each.effect.line, message))

@@ -23,7 +23,10 @@ def as_json(document: Mapping[str, Any]) -> str:
 
 
 def as_yaml(document: Mapping[str, Any]) -> str:
-    """The document as YAML. Texts are in double quotes, as JSON has them; names of fields are plain where they can be."""
+    """The document as YAML.
+
+    Texts are in double quotes, as JSON has them; names of fields are plain where they can be.
+    """
     return "\n".join(_mapping(document, "")) + "\n"
 
 
@@ -58,5 +61,5 @@ def _name(name: str) -> str:
 
 
 def _scalar(value: object) -> str:
-    # What JSON leaves as it is ends a line in YAML, or is not allowed there at all.
+    # Characters that JSON leaves as they are end a line in YAML, or are not allowed there at all.
     return _ODD.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False))

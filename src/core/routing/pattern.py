@@ -1,9 +1,9 @@
 """The meaning of a registered path: `/users/:id`, `/users/:id{[0-9]+}`, `/users/:id?`, `/files/*`.
 
-A pattern is a list of segments, each a string, a parameter, any segment (`*`) or, last, the rest (`*`). A parameter may be
-held to a regular expression, and the last one may be optional. A pattern is written decoded (`/café`, `/a b`), since a
-request's path is matched after its segments were percent-decoded. Whatever could never match is refused here, with how
-to fix it.
+A pattern is a list of segments, each a string, a parameter, any segment (`*`) or, last, the rest (`*`). A parameter may
+be held to a regular expression, and the last one may be optional. A pattern is written decoded (`/café`, `/a b`), since
+a request's path is matched after its segments were percent-decoded. Whatever could never match is refused here, with
+how to fix it.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ class _Node(Generic[T]):
     __slots__ = ("any", "first", "scopes", "texts")
 
     def __init__(self, first: int) -> None:
-        # Orders only grow, so what made the node is the earliest at it or below it.
+        # Orders only grow, so the scope that made the node is the earliest at it or below it.
         self.first = first
         self.scopes: list[Scope[T]] = []
         self.texts: dict[str, _Node[T]] = {}
@@ -74,7 +74,9 @@ class Scopes(Generic[T]):
         node.scopes.append(Scope(order, prefix, value))
 
     def covering(self, segments: list[str], before: int, after: int = -1) -> list[Scope[T]]:
-        """The scopes that cover a request's segments (the first is the empty text before the slash), orders exclusive."""
+        """The scopes that cover a request's segments (the first is the empty text before the slash),
+        orders exclusive.
+        """
         found: list[Scope[T]] = []
         nodes = [self._root]
         for segment in [*segments[1:], None]:

@@ -3,7 +3,7 @@
 Routes are grouped by *shape*: how many segments, and which of them are text. All routes of
 one shape stand in one dict under their texts, so a request asks one dict per shape of its
 length, however many routes there are. Paths without parameters stand in one more dict, under
-the path itself, with the winner already decided. Among what is found the lowest order wins;
+the path itself, with the winner already decided. Among the routes found the lowest order wins;
 shapes are kept in that order, so the search ends as soon as nothing earlier can come.
 
 Paths arrive as lists of decoded segments whose first is the empty text before the leading
@@ -12,7 +12,7 @@ slash. The meaning of a match is the caller's business: here it is a value of an
 A pattern with a regular expression stands in a shape of its own, which asks the expressions of those under the same
 texts, one after the other. Tables without such patterns have no such shape.
 
-Most paths with a parameter have one, and it comes last. What comes before it then decides which
+Most paths with a parameter have one, and it comes last. The path before it then decides which
 route it is, and is kept in `single_parameter_routes`, unless an earlier route might want some of those paths.
 """
 
@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator
 from operator import itemgetter
 from typing import Any, Generic, TypeVar, cast
 
-from core.http.url import find_noncanonical
+from core.http.url import CANONICAL
 from core.routing.pattern import Pattern
 
 __all__ = ["Leaf", "Table"]
@@ -127,7 +127,10 @@ class Table(Generic[T]):
         self._by_length: dict[int, list[_Shape[T]]] = {}
 
     def add(self, order: int, pattern: Pattern, value: T) -> None:
-        """Add a pattern without an optional segment. `order` must be higher than those before, but for another variant's."""
+        """Add a pattern without an optional segment.
+
+        `order` must be higher than those before, but for another variant's.
+        """
         leaf = Leaf(order, pattern, value)
         if pattern.static:
             segments = ["", *(part for part in pattern.parts if part is not None)]
@@ -189,12 +192,14 @@ class Table(Generic[T]):
         return best
 
     def keep_single_parameter_route(self, leaf: Leaf[T], segments: list[str]) -> None:
-        """Keep `leaf`, which is what `find` gives for `segments`, in `single_parameter_routes` if every such path is its own."""
+        """Keep `leaf`, which is what `find` gives for `segments`,
+        in `single_parameter_routes` if every such path is its own.
+        """
         last = len(segments) - 1
         if not leaf.one or leaf.place != last:
             return
         head = "/".join(segments[:last])
-        if find_noncanonical(head) is not None or "/." in head:
+        if head.strip(CANONICAL) or "/." in head:
             return
         for shape in self._shapes_of(last + 1):
             if shape.first < leaf.order and (last in shape.places or shape.checked):

@@ -1,10 +1,10 @@
 """A copy of a state folder, made while a node writes in it, and the way back.
 
 A database is copied by SQLite's own backup, in one step and so as it was at one moment. Large values are files beside a
-database, named by its rows, and a file is removed only after a write: so no write comes between the copy of such a database
-and the links that keep its files. workerd keeps those of KV in a folder whose rows only it can read: what is there before
-or after the databases are copied comes along.
-What else lies there (locks, a configuration with a key in it) belongs to the node and stays.
+database, named by its rows, and a file is removed only after a write: so no write comes between the copy of such a
+database and the links that keep its files. workerd keeps those of KV in a folder whose rows only it can read: what is
+there before or after the databases are copied comes along. All other files there (locks, a configuration with a key in
+it) belong to the node and stay.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from typing import Any, Final
 
 import attrs
 
-from core.errors import DeveloperError
+from core.errors import DeveloperError, UsageError
 from core.runtime.state_folder import BUILDS, lock_state
 
 __all__ = ["Copied", "back_up", "restore"]
 
 _MANIFEST: Final = "backup.json"
 _FORMAT: Final = 1
-# What a node has for itself, and makes anew.
+# The files that a node has for itself, and makes anew.
 _OWN: Final = frozenset({"node.lock", "workerd.capnp", ".gitignore", BUILDS, _MANIFEST})
 
 
@@ -47,11 +47,11 @@ class Copied:
 def back_up(state: Path, target: Path) -> Copied:
     """Copy `state` to `target`, which is new. Raises DeveloperError."""
     if not state.is_dir():
-        raise DeveloperError(f"{state} is not a state folder. Name the folder that --state of `core serve` names")
+        raise UsageError(f"{state} is not a state folder. Name the folder that --state of `core serve` names")
     if target.exists():
         raise DeveloperError(f"{target} is there already. Name a new folder, or a new file that ends in .tar.gz")
     if state.resolve() in [target.resolve(), *target.resolve().parents]:
-        raise DeveloperError(f"{target} is inside of {state}, which it is to be a copy of. Name another place")
+        raise UsageError(f"{target} is inside of {state}, which it is to be a copy of. Name another place")
     os.umask(0o077)
     with tempfile.TemporaryDirectory(prefix=".core-backup-", dir=_made(target.parent)) as scratch:
         folder = Path(scratch) / "copy"
@@ -68,9 +68,12 @@ def back_up(state: Path, target: Path) -> Copied:
 
 
 def restore(backup: Path, state: Path, *, replace: bool = False) -> tuple[Copied, Path | None]:
-    """Make the folder `state` from `backup`: the numbers, and where the state that was there is now. Raises DeveloperError."""
+    """Make the folder `state` from `backup`: the numbers, and where the state that was there is now.
+
+    Raises DeveloperError.
+    """
     if not backup.exists():
-        raise DeveloperError(f"{backup} is not there. Name what `core backup` made")
+        raise UsageError(f"{backup} is not there. Name a file or folder that `core backup` made")
     there = state.is_dir() and any(path.name not in _OWN for path in state.iterdir())
     if there and not replace:
         raise DeveloperError(f"{state} has a state already. Name a new folder, or move it aside with --replace")
@@ -121,7 +124,7 @@ def _copy(state: Path, folder: Path) -> Copied:
 
 
 def _copy_others(state: Path, folder: Path, copies: list[Path]) -> None:
-    """Copy what is neither a database, nor of one, nor of the node itself, and not copied yet."""
+    """Copy the files that are neither a database, nor of one, nor of the node itself, and not copied yet."""
     for path in sorted(state.rglob("*")):
         of_database = ".sqlite" in path.suffix or path.parent.suffix == ".files" or path.suffix in (".lock", ".tmp")
         copy = folder / path.relative_to(state)

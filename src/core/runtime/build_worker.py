@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from core.hosts.workers.isolate import PLACEHOLDERS_BINDING
 from core.runtime.bundle import Bundle, BundleError, write_bundle
 from core.runtime.capnp import Plan, Raw, Socket, Storage, storage_folders, worker_config
 from core.runtime.process import Workerd
@@ -52,11 +53,11 @@ async def ask(
     plan: Plan,
     *,
     extra: Sequence[Mapping[str, Any]] = (),
-    env: Mapping[str, str] | None = None,
 ) -> bytes:
-    """Start the bundle's build worker, have it do one job, and stop it. Its state lives in a folder that is thrown away.
+    """Start the bundle's build worker, have it do one job, and stop it. Its state lives in a folder that is thrown
+    away. A secret is a placeholder there: its value is for the process that serves.
 
-    Raises BundleError with what the job said when it failed.
+    Raises BundleError with the output of a job that failed.
     """
     said: list[str] = []
     with tempfile.TemporaryDirectory(prefix="core-build-worker-") as state:
@@ -67,12 +68,16 @@ async def ask(
             bundle.modules,
             storage=Storage(state),
             sockets={"http": Socket("127.0.0.1:0")},
-            extra_bindings=extra,
+            extra_bindings=[*extra, {"name": PLACEHOLDERS_BINDING, "text": "yes"}] if plan.secrets else extra,
         )
         file = bundle.folder / "build-worker.capnp"
         file.write_text(config, "utf-8")
         workerd = await Workerd.start(
-            toolchain.workerd, file, cwd=bundle.folder, env=env, on_line=lambda stream, line: said.append(line)
+            toolchain.workerd,
+            file,
+            cwd=bundle.folder,
+            env={**os.environ, **dict.fromkeys(plan.secrets, "placeholder")},
+            on_line=lambda stream, line: said.append(line),
         )
         try:
             return await asyncio.to_thread(_get, f"http://127.0.0.1:{workerd.ports['http']}{job}")

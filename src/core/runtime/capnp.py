@@ -15,10 +15,14 @@ from typing import Any, cast
 
 import attrs
 
+from core.backends.workerd.env import ABSENT_BINDING
+
 __all__ = [
     "Cluster",
     "Consumer",
+    "External",
     "Module",
+    "NO_BUCKETS",
     "Plan",
     "Raw",
     "Socket",
@@ -69,9 +73,11 @@ class Plan:
     d1: Mapping[str, str] = attrs.field(factory=dict[str, str])
     queues: Mapping[str, str] = attrs.field(factory=dict[str, str])
     consumers: Sequence[Consumer] = ()
+    r2: Mapping[str, str] = attrs.field(factory=dict[str, str])
     durable_objects: Mapping[str, str] = attrs.field(factory=dict[str, str])
     crons: Sequence[str] = ()
     services: Mapping[str, str] = attrs.field(factory=dict[str, str])
+    absent: Mapping[str, str] = attrs.field(factory=dict[str, str])  # those without a service, each with the reason
     assets: tuple[str, str, Mapping[str, object]] | None = None  # binding ("" for none), folder, wrangler's settings
 
     @property
@@ -82,12 +88,14 @@ class Plan:
     @property
     def keeps_state(self) -> bool:
         """True if two processes side by side would each have half of the truth."""
-        return bool(self.kv or self.d1 or self.queues or self.consumers or self.durable_objects or self.crons)
+        kept = (self.kv, self.d1, self.r2, self.queues, self.consumers, self.durable_objects, self.crons)
+        return any(kept)
 
 
 @attrs.frozen
 class Cluster:
-    """The settings that make a process one of several. `key` is the secret that the processes share, at least 32 characters.
+    """The settings that make a process one of several.
+    `key` is the secret that the processes share, at least 32 characters.
 
     `divisor` shortens every wait of the cluster; it is for tests.
     """
@@ -122,6 +130,14 @@ class Socket:
 
 
 @attrs.frozen
+class External:
+    """The address of a service outside of workerd, and the token that it is shown."""
+
+    address: str
+    token: str
+
+
+@attrs.frozen
 class Raw:
     """Text that is already Cap'n Proto, such as a name of an enum or `void`."""
 
@@ -133,6 +149,7 @@ _KV = "core-kv"
 _D1 = "core-d1"
 _QUEUES = "core-queues"
 _CRON = "core-cron"
+_R2 = "core-r2"
 _OBJECTS = "do-storage"
 _ASSETS = "core-assets"
 
@@ -144,16 +161,19 @@ def worker_config(
     storage: Storage,
     sockets: Mapping[str, Socket],
     cluster: Cluster | None = None,
+    buckets: Mapping[str, External] | None = None,
     extra_bindings: Iterable[Mapping[str, Any]] = (),
-    structured_logs: bool = False,
     private_network: bool = False,
     test_clock: bool = False,
 ) -> str:
     """The text of the configuration.
 
+    `buckets` are the services of the plan's R2 buckets, by name; without them their bindings are absent.
     `private_network` lets the application's own `fetch` reach addresses of private networks. `test_clock` gives the
     bundled services a clock that a test can move (POST /clock?advance=<milliseconds> to the service).
     """
+    if buckets is None:
+        plan = attrs.evolve(plan, r2={}, absent={**plan.absent, **dict.fromkeys(plan.r2, NO_BUCKETS)})
     services: list[Mapping[str, Any]] = [_application(plan, modules, storage, extra_bindings)]
     if plan.classes:
         services.append(_disk(_OBJECTS, storage, "do"))
@@ -161,6 +181,7 @@ def worker_config(
     services += _d1(plan, storage)
     services += _queues(plan, storage, cluster)
     services += _cron(plan, storage)
+    services += [_bucket(name, (buckets or {})[bucket]) for name, bucket in plan.r2.items()]
     if test_clock:
         for service in services[1:]:
             if "worker" in service:
@@ -188,8 +209,6 @@ def worker_config(
             for name, socket in sockets.items()
         ],
     }
-    if structured_logs:
-        config["logging"] = {"structuredLogging": True}
     if cluster is not None:
         config["cluster"] = _cluster(cluster)
     return f"{_HEAD}{capnp(config)};\n"
@@ -231,6 +250,12 @@ def new_cluster_key() -> str:
     return secrets.token_hex(32)
 
 
+NO_BUCKETS = (
+    "the buckets of `core serve` and `core dev` are a folder of one machine, so a cluster has none, nor has workerd without "
+    "them. Keep objects outside of the application there, or serve it on one machine"
+)
+
+
 # The services ---------------------------------------------------------------------------------------------------------
 
 
@@ -250,10 +275,13 @@ def _application(
         {"name": name, "queue": {"name": _QUEUES, "props": {"json": json.dumps({"queue": queue})}}}
         for name, queue in plan.queues.items()
     ]
+    bindings += [{"name": name, "r2Bucket": f"{_R2}-{name}"} for name in plan.r2]
     bindings += [{"name": name, "durableObjectNamespace": cls} for name, cls in plan.durable_objects.items()]
     bindings += [{"name": name, "service": service} for name, service in plan.services.items()]
     if plan.assets is not None and plan.assets[0]:
         bindings.append({"name": plan.assets[0], "service": {"name": _ASSETS, "entrypoint": "AssetWorker"}})
+    if plan.absent:
+        bindings.append(_json(ABSENT_BINDING, dict(plan.absent)))
     bindings += extra
     worker: dict[str, Any] = {
         "modules": [{"name": module.name, module.kind: Raw(f"embed {quoted(module.path)}")} for module in modules],
@@ -290,6 +318,14 @@ def _d1(plan: Plan, storage: Storage) -> list[Mapping[str, Any]]:
     return _bundled(
         _D1, "d1.js", "D1Database", [{"name": "DATABASE", "durableObjectNamespace": "D1Database"}], storage, "d1"
     )
+
+
+def _bucket(name: str, external: External) -> Mapping[str, Any]:
+    token = {"name": "Authorization", "value": external.token}
+    return {
+        "name": f"{_R2}-{name}",
+        "external": {"address": external.address, "http": {"injectRequestHeaders": [token]}},
+    }
 
 
 def _queues(plan: Plan, storage: Storage, cluster: Cluster | None) -> list[Mapping[str, Any]]:

@@ -1,9 +1,9 @@
 """The key of a cluster, held against the one that its nodes have shared so far.
 
-workerd asks nobody: a node with another key joins, cannot speak to the others, and damages what they own. So the bucket
+workerd asks nobody: a node with another key joins, cannot speak to the others, and damages their objects. So the bucket
 keeps a fingerprint of the key, of which nothing can be learned in reasonable time, and a node that has another key is
-refused before it joins. A process of workerd reads and writes it, since it alone knows how to reach every kind of bucket;
-it belongs to a cluster of its own below the prefix, which has no objects.
+refused before it joins. A process of workerd reads and writes it, since it alone knows how to reach every kind of
+bucket; it belongs to a cluster of its own below the prefix, which has no objects.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def fingerprint(key: str) -> str:
 async def prove_key(toolchain: Toolchain, cluster: Cluster, *, replace: bool = False) -> bool:
     """Refuse a key that is not the cluster's. The first node's key becomes it, as any does with `replace`.
 
-    Returns True where it was written. Raises DeveloperError for another key, and for a bucket that cannot be reached. Two
-    first nodes with different keys, started in the same moment, are both refused but for the last to write.
+    Returns True where it was written. Raises DeveloperError for another key, and for a bucket that cannot be reached.
+    Two first nodes with different keys, started in the same moment, are both refused but for the last to write.
     """
     ours = fingerprint(cluster.key)
     beside = attrs.evolve(
@@ -68,8 +68,8 @@ async def prove_key(toolchain: Toolchain, cluster: Cluster, *, replace: bool = F
             await workerd.stop(seconds=5)
     if theirs != ours:
         raise DeveloperError(
-            f"CORE_CLUSTER_KEY is not the key of the cluster in {cluster.bucket}: a node with another key would damage what "
-            "the others own. Set the key that they have; to change it, stop all of them and start the first one with "
+            f"CORE_CLUSTER_KEY is not the key of the cluster in {cluster.bucket}: a node with another key would damage the "
+            "objects of the others. Set the key that they have; to change it, stop all of them and start the first one with "
             "--new-cluster-key"
         )
     return written

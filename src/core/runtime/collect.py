@@ -1,7 +1,8 @@
 """The Python files of a bundle: the application's own, its dependencies, and the part of `core` that a worker loads.
 
-Dependencies are those of pyproject.toml and those that the application's files import, with what they require in
-turn, taken from the environment that the command runs in. Only pure Python can go along.
+Dependencies are those of pyproject.toml and those that the application's files import, with their own requirements in
+turn, taken from the environment that the command runs in. Only pure Python can go along: compiled modules stay behind,
+and whether their package works without them is decided elsewhere.
 """
 
 from __future__ import annotations
@@ -18,10 +19,17 @@ from pathlib import Path
 import attrs
 
 from core.runtime.bundle import BundleError, PackageSize, compressed_size
+from core.runtime.requirement import (
+    Requirement,
+    applies,
+    canonicalize_name,
+    installed_requirement,
+    requirement,
+)
 
-__all__ = ["Collected", "collect", "main_module"]
+__all__ = ["Collected", "Compiled", "collect", "main_module"]
 
-# What of `core` a worker never loads. Left out, it cannot be imported by mistake, and the bundle is smaller.
+# The parts of `core` that a worker never loads. Left out, it cannot be imported by mistake, and the bundle is smaller.
 _DEVELOPMENT = (
     "core/analysis",
     "core/assembly",
@@ -42,9 +50,9 @@ _DEVELOPMENT = (
     "core/testing",
 )
 _SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__", "dist", "build", "tests", "test", "site-packages"})
-_NATIVE = (".so", ".pyd", ".dylib", ".dll")
+_COMPILED = re.compile(r"\.(so|pyd|dylib|dll)(\.[0-9]+)*$")
 _LARGEST_DATA_FILE = 5_000_000
-# What the runtime has of its own.
+# The packages that the runtime has of its own.
 _RUNTIME = frozenset({"js", "pyodide", "pyodide_js", "_pyodide", "workers", "cloudflare", "micropip"})
 _FRAMEWORK = "core-edge"
 # Extras that bring nothing to a worker: there `jwt_auth` proves public keys with the runtime's WebCrypto, and what the
@@ -53,11 +61,28 @@ _OF_NO_USE = {"pyjwt": frozenset({"crypto"})}
 
 
 @attrs.frozen
+class Compiled:
+    """A package that was installed with compiled modules: its name and version, the requirements that led to it, the
+    file of each compiled module that has no source of the same name, and those of its other modules.
+    """
+
+    package: str
+    chain: Sequence[str]
+    files: Mapping[str, str]
+    modules: Mapping[str, str]
+
+
+@attrs.frozen
 class Collected:
-    """The files of a bundle by path, and how much each package is of them, the application first."""
+    """The files of a bundle by path, and how much each package is of them, the application first.
+
+    Of the packages in `compiled` only the Python files are among them. `own` are the paths of the application's files.
+    """
 
     files: Mapping[str, bytes]
     packages: Sequence[PackageSize]
+    compiled: Mapping[str, Compiled] = attrs.field(factory=dict[str, Compiled])
+    own: frozenset[str] = frozenset()
 
 
 def main_module(main: Path) -> tuple[Path, str]:
@@ -83,18 +108,23 @@ def collect(main: Path, *, project: Path, extra: Iterable[str] = (), left_out: I
     """The files for the application whose main file is `main`. `extra` names further distributions to take
     along, `left_out` those that stay behind with all that only they require.
 
-    Raises BundleError for a dependency that is not installed or not pure Python.
+    Raises BundleError for a dependency that is not installed.
     """
     root, _ = main_module(main)
     own = dict(_application(root))
     wanted = [_FRAMEWORK, *_declared(project), *extra, *_imported(own)]
     problems: list[str] = []
+    compiled: dict[str, Compiled] = {}
     parts: list[tuple[str, str, dict[str, bytes]]] = [("application", "", own)]
-    for name, chain in _closure(wanted, frozenset(map(_normal, left_out)), problems):
-        if _normal(name) == _FRAMEWORK:
+    for name, chain in _closure(wanted, frozenset(map(canonicalize_name, left_out)), problems):
+        if canonicalize_name(name) == _FRAMEWORK:
             parts.append((_FRAMEWORK, _version(name), dict(_framework())))
         else:
-            parts.append((name, _version(name), dict(_distribution(name, chain, problems))))
+            places = _distribution(name)
+            content = {path: place.read_bytes() for path, place in places.items() if not _COMPILED.search(path)}
+            parts.append((name, _version(name), content))
+            if (found := _compiled(f"{name} {_version(name)}", chain, places)) is not None:
+                compiled[name] = found
     if problems:
         raise BundleError("\n".join(problems))
     files: dict[str, bytes] = {}
@@ -108,14 +138,14 @@ def collect(main: Path, *, project: Path, extra: Iterable[str] = (), left_out: I
                 name, version, len(content), size, compressed_size(b"".join(content[p] for p in sorted(content)))
             )
         )
-    return Collected(files, packages)
+    return Collected(files, packages, compiled, frozenset(own))
 
 
 # The application ------------------------------------------------------------------------------------------------------
 
 
 def _application(root: Path) -> Iterator[tuple[str, bytes]]:
-    """Python files below `root`, and what lies beside them in packages. Never what lies loose in `root` itself."""
+    """Python files below `root`, and the other files of packages. Never other files that lie loose in `root` itself."""
     for folder, names, files in os.walk(root):
         place = Path(folder)
         names[:] = sorted(
@@ -129,7 +159,7 @@ def _application(root: Path) -> Iterator[tuple[str, bytes]]:
         )
         for file in sorted(files):
             path = place / file
-            if file.startswith(".") or path.suffix in (".pyc", *_NATIVE):
+            if file.startswith(".") or path.suffix == ".pyc" or _COMPILED.search(file):
                 continue
             if path.suffix == ".py" or (place != root and path.stat().st_size <= _LARGEST_DATA_FILE):
                 yield path.relative_to(root).as_posix(), path.read_bytes()
@@ -152,13 +182,32 @@ def _imported(files: Mapping[str, bytes]) -> list[str]:
             if isinstance(node, ast.Import):
                 names = [alias.name for alias in node.names]
             elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
-                names = [node.module]
+                names = [f"{node.module}.{alias.name}" for alias in node.names]
             for name in names:
                 top = name.split(".")[0]
                 if top not in tops and top not in sys.stdlib_module_names and top not in _RUNTIME:
-                    for owner in owners.get(top, ())[:1]:
-                        found[owner] = None
+                    found |= dict.fromkeys(_owners(name, owners.get(top, ())))
     return list(found)
+
+
+def _owners(module: str, owners: Sequence[str]) -> Sequence[str]:
+    """The distributions that a module is of, among the `owners` of the package at its top. A namespace has several."""
+    if len(owners) < 2:
+        return owners
+    path = module
+    while "." in path:
+        start = path.replace(".", "/")
+        having = [
+            owner
+            for owner in dict.fromkeys(owners)
+            if any(
+                file.as_posix().startswith((f"{start}/", f"{start}.")) for file in importlib.metadata.files(owner) or ()
+            )
+        ]
+        if having:
+            return having
+        path = path.rpartition(".")[0]
+    return owners[:1]
 
 
 # Dependencies ---------------------------------------------------------------------------------------------------------
@@ -183,21 +232,19 @@ def _closure(
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Every distribution that is needed, once, each with the chain of requirements that led to it.
 
-    The extras that several requirements ask for are merged: a later one brings along what only its extras require.
+    The extras that several requirements ask for are merged: a later one brings along the packages that only its extras
+    require.
     """
     seen: dict[str, set[str]] = {}
     skipped = {"pyodide-py", "workers-py", *left_out}
-    queue: list[tuple[str, tuple[str, ...]]] = [(requirement, ()) for requirement in wanted]
-    index = 0
-    while index < len(queue):
-        requirement, chain = queue[index]
-        index += 1
-        name, extras, applies = _requirement(requirement, frozenset())
-        if not applies or _normal(name) in skipped:
+    queue: list[tuple[Requirement, tuple[str, ...]]] = [(own, ()) for own in map(requirement, wanted) if applies(own)]
+    for needed, chain in queue:  # which grows meanwhile
+        name = canonicalize_name(needed.name)
+        if name in skipped:
             continue
-        asked = seen.setdefault(_normal(name), set())
-        # The empty one stands for what is required without an extra.
-        added = {"", *extras} - asked - _OF_NO_USE.get(_normal(name), frozenset())
+        asked = seen.setdefault(name, set())
+        # The empty one stands for the requirements without an extra.
+        added = {"", *map(canonicalize_name, needed.extras)} - asked - _OF_NO_USE.get(name, frozenset())
         if not added:
             continue
         first = not asked
@@ -205,151 +252,75 @@ def _closure(
         try:
             distribution = importlib.metadata.distribution(name)
         except importlib.metadata.PackageNotFoundError:
-            skipped.add(_normal(name))
-            needed = f", which {chain[-1]} requires," if chain else ""
-            problems.append(f"{name}{needed} is not installed here. Install it first: pip install {name}")
+            skipped.add(name)
+            of = f", which {chain[-1]} requires," if chain else ""
+            problems.append(f"{needed.name}{of} is not installed here. Install it first: pip install {needed.name}")
             continue
         if first:
             yield distribution.metadata["Name"], chain
-        for required in distribution.requires or ():
-            _, _, needed_here = _requirement(required, frozenset(added))
-            if needed_here:
-                # Its condition held; it would not without the extras that are known here.
-                queue.append((required.partition(";")[0], (*chain, name)))
+        for required in map(installed_requirement, distribution.requires or ()):
+            if required is not None and applies(required, added):
+                queue.append((required, (*chain, needed.name)))
 
 
-_REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[([^\]]*)\])?[^;]*(?:;(.*))?$")
-
-
-def _requirement(text: str, extras: frozenset[str]) -> tuple[str, frozenset[str], bool]:
-    """The name of a requirement, the extras it asks for, and whether it applies inside a worker."""
-    match = _REQUIREMENT.match(text)
-    if match is None:
-        raise BundleError(f"the requirement {text!r} cannot be read. Write it as name>=version")
-    name, asked, marker = match.groups()
-    wanted = frozenset(_normal(extra.strip()) for extra in (asked or "").split(",") if extra.strip())
-    return name, wanted, marker is None or any(_holds(marker, extra) for extra in (extras or {""}))
-
-
-# Where the bundle will run, for requirements that depend on it (PEP 508).
-_MARKERS = {
-    "python_version": "3.14",
-    "python_full_version": "3.14.0",
-    "os_name": "posix",
-    "sys_platform": "emscripten",
-    "platform_system": "Emscripten",
-    "platform_machine": "wasm32",
-    "platform_python_implementation": "CPython",
-    "implementation_name": "cpython",
-    "implementation_version": "3.14.0",
-    "platform_release": "",
-    "platform_version": "",
-}
-
-
-def _holds(marker: str, extra: str) -> bool:
-    """Return True if an environment marker holds in a worker. One that cannot be read counts as true."""
-    try:
-        tree = ast.parse(marker.strip().replace("~=", ">="), mode="eval").body
-        return bool(_evaluate(tree, {**_MARKERS, "extra": extra}))
-    except (SyntaxError, KeyError, TypeError, ValueError):
-        return True
-
-
-def _evaluate(node: ast.expr, names: Mapping[str, str]) -> bool:
-    match node:
-        case ast.BoolOp(op=ast.And()):
-            return all(_evaluate(value, names) for value in node.values)
-        case ast.BoolOp():
-            return any(_evaluate(value, names) for value in node.values)
-        case ast.Compare(left=left, ops=[op], comparators=[right]):
-            one, other = _term(left, names), _term(right, names)
-            if "'extra'" in ast.dump(left) + ast.dump(right):
-                one, other = _normal(one), _normal(other)  # PEP 685
-            if isinstance(op, (ast.In, ast.NotIn)):
-                return (one in other) == isinstance(op, ast.In)
-            versions = "version" in ast.dump(left) + ast.dump(right)
-            a, b = (_numbers(one), _numbers(other)) if versions else (one, other)
-            match op:
-                case ast.Eq():
-                    return a == b
-                case ast.NotEq():
-                    return a != b
-                case ast.Lt():
-                    return a < b  # type: ignore[operator]  # both are of one kind
-                case ast.LtE():
-                    return a <= b  # type: ignore[operator]  # as above
-                case ast.Gt():
-                    return a > b  # type: ignore[operator]  # as above
-                case ast.GtE():
-                    return a >= b  # type: ignore[operator]  # as above
-                case _:
-                    pass
-        case _:
-            pass
-    raise ValueError(ast.dump(node))
-
-
-def _term(node: ast.expr, names: Mapping[str, str]) -> str:
-    if isinstance(node, ast.Constant):
-        return str(node.value)
-    if isinstance(node, ast.Name):
-        return names[node.id]
-    raise ValueError(ast.dump(node))
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in re.findall(r"\d+", version))
-
-
-def _distribution(name: str, chain: Sequence[str], problems: list[str]) -> Iterator[tuple[str, bytes]]:
+def _distribution(name: str) -> dict[str, Path]:
     """The files of an installed distribution, by the path they are imported under."""
     distribution = importlib.metadata.distribution(name)
     files = [file for file in distribution.files or () if ".." not in file.parts]
-    native = [file for file in files if file.suffix in _NATIVE]
-    if native:
-        needed = f" (needed by {' <- '.join(reversed(chain))})" if chain else ""
-        problems.append(
-            f"{name} {distribution.version}{needed} is not pure Python: it has {native[0].name}. A worker loads pure "
-            f"Python only. Use another package, a version of it with a py3-none-any wheel, "
-            f"or leave it out where it is optional: core build --without {name}"
-        )
-        return
     if any(file.suffix == ".py" and ".dist-info" not in str(file) for file in files):
-        for file in files:
-            if _is_shipped(file.as_posix()):
-                yield file.as_posix(), Path(str(distribution.locate_file(file))).read_bytes()
-        return
-    # Installed for editing: its files are elsewhere, and the import system knows where.
+        paths = {file.as_posix(): Path(str(distribution.locate_file(file))) for file in files}
+        return {path: place for path, place in paths.items() if _is_shipped(path)}
+    # Installed for editing: its files are elsewhere, and the import system knows where. Or all of it is compiled.
+    found = {
+        file.as_posix(): Path(str(distribution.locate_file(file))) for file in files if _COMPILED.search(file.name)
+    }
     for top in _tops(distribution):
         spec = importlib.util.find_spec(top)
         if spec is not None:
             for place in spec.submodule_search_locations or ():
-                yield from _tree(Path(place), top)
+                found |= _tree(Path(place), top)
+    return found
+
+
+def _compiled(package: str, chain: Sequence[str], paths: Iterable[str]) -> Compiled | None:
+    """The compiled modules of a distribution with these files, if it has any."""
+    paths = [path for path in paths if not {"tests", "test", "testing"}.intersection(path.split("/"))]
+    sources = {_module(path): path for path in sorted(paths) if path.endswith(".py")}
+    # mypyc has a library for all modules that it compiled, which those import; their sources are beside them.
+    files = {_module(path): path for path in paths if _COMPILED.search(path) and "__mypyc." not in path}
+    files = {module: path for module, path in files.items() if module not in sources}
+    programs = ("__main__", "conftest", "setup")
+    sources = {module: path for module, path in sources.items() if module.split(".")[-1] not in programs}
+    return Compiled(package, chain, files, sources) if files else None
+
+
+def _module(path: str) -> str:
+    """The name by which the file at a path is imported: `a/b.cpython-314-x86_64-linux-gnu.so` is a.b."""
+    folder, _, file = path.rpartition("/")
+    name = file.partition(".")[0]
+    return (folder if name == "__init__" else f"{folder}/{name}".lstrip("/")).replace("/", ".")
 
 
 def _tops(distribution: importlib.metadata.Distribution) -> list[str]:
-    wanted = _normal(distribution.metadata["Name"])
+    wanted = canonicalize_name(distribution.metadata["Name"])
     return [
         top
         for top, owners in importlib.metadata.packages_distributions().items()
-        if any(_normal(owner) == wanted for owner in owners)
+        if any(canonicalize_name(owner) == wanted for owner in owners)
     ] or [wanted.replace("-", "_")]
 
 
 def _framework() -> Iterator[tuple[str, bytes]]:
     import core
 
-    for path, content in _tree(Path(core.__path__[0]), "core"):
+    for path, place in _tree(Path(core.__path__[0]), "core").items():
         if not any(path == left_out or path.startswith(f"{left_out}/") for left_out in _DEVELOPMENT):
-            yield path, content
+            yield path, place.read_bytes()
 
 
-def _tree(folder: Path, name: str) -> Iterator[tuple[str, bytes]]:
-    for path in sorted(folder.rglob("*")):
-        relative = f"{name}/{path.relative_to(folder).as_posix()}"
-        if path.is_file() and _is_shipped(relative):
-            yield relative, path.read_bytes()
+def _tree(folder: Path, name: str) -> dict[str, Path]:
+    places = {f"{name}/{place.relative_to(folder).as_posix()}": place for place in sorted(folder.rglob("*"))}
+    return {path: place for path, place in places.items() if place.is_file() and _is_shipped(path)}
 
 
 def _is_shipped(path: str) -> bool:
@@ -358,7 +329,7 @@ def _is_shipped(path: str) -> bool:
     """
     if ".dist-info/" in path:
         return path.endswith(("/METADATA", "/entry_points.txt"))
-    if "__pycache__/" in path or path.endswith((".pyc", ".pyi", ".pth", ".mjs", "/py.typed")):
+    if "__pycache__/" in path or path.endswith((".pyc", ".pyi", ".pth", ".mjs", "/py.typed", ".c", ".pyx", ".pxd")):
         return False
     return not path.startswith(("bin/", "../"))
 
@@ -368,7 +339,3 @@ def _version(name: str) -> str:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
         return ""
-
-
-def _normal(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()

@@ -18,16 +18,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from core.errors import DeveloperError
-from core.hosts.workers.isolate import LOG_FORMAT_BINDING
+from core.hosts.workers.isolate import LOG_FORMAT_BINDING, SPANS_BINDING
 from core.runtime.build_worker import glue_of
 from core.runtime.bundle import Bundle, write_bundle
 from core.runtime.collect import collect, main_module
 from core.runtime.logs import LogReader
-from core.runtime.make import inspect
+from core.runtime.make import check_compiled, inspect
 from core.runtime.node import Node, ask_to_leave, start_node, until_unwell
 from core.runtime.process import WorkerdError
 from core.runtime.project import Project, open_project
 from core.runtime.service import make_ready
+from core.runtime.spans import are_collected, collect_spans, send_spans
 from core.runtime.state_folder import lock_state
 from core.runtime.toolchain import Toolchain, toolchain
 
@@ -57,9 +58,9 @@ def serve_dev(
 ) -> int:
     """Serve the project whose configuration file is `config` on `listener`, until it is interrupted; the exit code.
 
-    `state` is where KV, D1, queues, Durable Objects and cron are kept (`.core/workerd` beside the file). With `reload`
-    the application is loaded again when a file changes, with `migrate` pending SQL migrations are applied. With the
-    `log_format` "json" each record of the application's is a line of its own, tracebacks included.
+    `state` is where KV, D1, R2, queues, Durable Objects and cron are kept (`.core/workerd` beside the file). With
+    `reload` the application is loaded again when a file changes, with `migrate` pending SQL migrations are applied.
+    With the `log_format` "json" each record of the application's is a line of its own, tracebacks included.
     """
     return asyncio.run(_Dev(config, environment, listener, state, reload, migrate, log_format, write).run())
 
@@ -84,6 +85,7 @@ class _Dev:
         self._migrate = migrate
         self._as_json = log_format == "json"
         self._write = write
+        self._traced = are_collected()
         self._node: Node | None = None
         self._lock: int | None = None
         self._stopping = asyncio.Event()
@@ -91,6 +93,9 @@ class _Dev:
     async def run(self) -> int:
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, self._stopping.set)
+        collecting = None
+        if self._traced:
+            collecting = asyncio.create_task(collect_spans(lambda: [] if self._node is None else [self._node]))
         tools = await asyncio.to_thread(toolchain, self._write)
         with tempfile.TemporaryDirectory(prefix="core-dev-") as folder:
             turn = 0
@@ -102,13 +107,15 @@ class _Dev:
                         return 1
                     await self._outdated(watched if self._reload else (), before)
             finally:
+                if collecting is not None:
+                    collecting.cancel()
                 await self._stop()
                 if self._lock is not None:
                     os.close(self._lock)
         return 0
 
     async def _load(self, tools: Toolchain, folder: Path) -> tuple[list[Path], Stamps]:
-        """Load the application in a new process, or say why not; what to watch for changes, and how it was."""
+        """Load the application in a new process, or say why not; the files to watch for changes, and their stamps."""
         watched = [self._config, self._config.parent / ".dev.vars", self._config.parent / ".env"]
         before = _stamps(watched)
         try:
@@ -120,7 +127,7 @@ class _Dev:
             watched += [
                 project.configuration.migrations_directory(table) for table in project.configuration.worker.d1_databases
             ]
-            # Taken before the files are read: what changes while they load is a change.
+            # Taken before the files are read: an edit while they load is a change.
             before = await asyncio.to_thread(_stamps, watched)
             for sentence in project.without:
                 self._write(f"note: {sentence}.")
@@ -136,13 +143,13 @@ class _Dev:
     async def _bundle(self, tools: Toolchain, project: Project, root: Path, module: str, folder: Path) -> Bundle:
         glue = await glue_of(tools)
         collected = await asyncio.to_thread(collect, project.main, project=project.folder)
+        if collected.compiled:
+            await check_compiled(collected, tools, glue)
         name = module if project.attribute is None else f"{module}:{project.attribute}"
         classes = {}
         if project.plan.classes:
             # Which methods they have is only known once they are there.
-            seen = await inspect(
-                collected, root, name, plan=project.plan, toolchain=tools, glue=glue, env=project.environment
-            )
+            seen = await inspect(collected, root, name, plan=project.plan, toolchain=tools, glue=glue)
             classes = {cls: seen.classes[cls] for cls in project.plan.classes}
         return write_bundle(
             folder,
@@ -165,6 +172,8 @@ class _Dev:
 
             reader = LineReader(self._write, "workerd")
             bindings.append({"name": LOG_FORMAT_BINDING, "text": "json"})
+        if self._traced:
+            bindings.append({"name": SPANS_BINDING, "text": "1"})
         node = await start_node(
             tools,
             bundle,
@@ -183,7 +192,7 @@ class _Dev:
             for line in await make_ready(node, bundle, migrate=self._migrate):
                 self._write(line)
         except DeveloperError as error:
-            # It cannot answer, or its database is not what it was written for: requests wait for the next change.
+            # It cannot answer, or its database has another schema than the code: requests wait for the next change.
             await self._stop()
             if isinstance(error, WorkerdError):
                 raise WorkerdError(_readable(str(error), root)) from None
@@ -195,6 +204,8 @@ class _Dev:
         node, self._node = self._node, None
         if node is not None:
             await ask_to_leave(node)
+            if self._traced:
+                await send_spans(node)
             await node.workerd.stop(seconds=3)
 
     async def _outdated(self, watched: Sequence[Path], before: Stamps) -> None:

@@ -1,4 +1,4 @@
-"""A process that ends with the one that started it, and how much memory it takes: what Linux says of processes."""
+"""A process that ends with the one that started it, and how much memory it takes, by Linux's account of processes."""
 
 from __future__ import annotations
 

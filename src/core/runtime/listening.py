@@ -40,14 +40,15 @@ def open_listener(host: str, port: int, *, options: str = "--host and --port") -
 def accept_with_request(listener: socket.socket) -> None:
     """Have a connection wait at `listener` until its client has said something; on Linux, nothing elsewhere.
 
-    workerd cuts a connection without a request off when it stops. One that was not accepted yet waits for the next process.
+    workerd cuts a connection without a request off when it stops. One that was not accepted yet waits for the next
+    process.
     """
     if sys.platform == "linux":
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, _SILENT_SECONDS)
 
 
 async def turn_away(listener: socket.socket) -> asyncio.Server:
-    """Answer what arrives at `listener` from now on, and what waits there, with 503.
+    """Answer the connections that wait at `listener`, and all that arrive there from now on, with 503.
 
     workerd does not accept any more once it stops, but has the socket until it ends, and everybody would wait for that.
     """
@@ -55,7 +56,7 @@ async def turn_away(listener: socket.socket) -> asyncio.Server:
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             async with asyncio.timeout(1):
-                # What was not read would reset the connection, and the answer with it.
+                # Bytes that were not read would reset the connection, and the answer with it.
                 await reader.readuntil(b"\r\n\r\n")
                 writer.write(_STOPPING)
                 await writer.drain()

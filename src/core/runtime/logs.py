@@ -11,8 +11,16 @@ __all__ = ["LogReader"]
 _FRAME = re.compile(r'  File "(?P<path>[^"]+)", line (?P<line>\d+)(?:, in (?P<name>.+))?$')
 _START = "Traceback (most recent call last):"
 _SITE = "/core/"
-# Lines of workerd's own that say again, and worse, what the line before said.
+# Lines of workerd's own that only repeat the line before.
 _NOISE = re.compile(r"For more information about the cause of this error, use `pyodide\.setDebug\(true\)`")
+
+
+# workerd cancels a request that waits for something which nothing of that request will do, and cannot tell its line.
+_HUNG = re.compile(r"detected that your Worker's code had hung|resolved or rejected from a different request context")
+_HUNG_FIX = (
+    "How to fix: a request awaits an object of another request (an asyncio.Event, a lock, a queue, a task) that its module "
+    "keeps. Keep what several requests share in a Durable Object, and make the rest inside the handler."
+)
 
 
 class LogReader:
@@ -35,6 +43,8 @@ class LogReader:
                 self._frames = []
             elif not _NOISE.search(line):
                 self._write(line)
+                if _HUNG.search(line):
+                    self._write(_HUNG_FIX)
             return
         if _FRAME.match(line):
             self._frames.append([line])

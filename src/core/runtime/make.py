@@ -19,12 +19,13 @@ from typing import Any
 import attrs
 
 from core.runtime.build_worker import ask, glue_of
-from core.runtime.bundle import Bundle, BundleError, Migrations, PackageSize, compressed_size, write_bundle
+from core.runtime.bundle import Bundle, BundleError, Migrations, PackageSize, compressed_size, worker_file, write_bundle
 from core.runtime.capnp import Plan, Socket, Storage, worker_config
 from core.runtime.collect import Collected, collect, main_module
+from core.runtime.kept_answers import keep, kept, key_of
 from core.runtime.toolchain import Toolchain
 
-__all__ = ["Inspection", "framework_size", "inspect", "make_bundle", "size_report"]
+__all__ = ["Inspection", "check_compiled", "framework_size", "inspect", "make_bundle", "size_report"]
 
 
 @attrs.frozen
@@ -39,7 +40,7 @@ class Inspection:
     """The bytecode of the modules that were loaded, by their paths; empty unless it was asked for."""
 
 
-# One function: each step of a build needs what the ones before it found, and the last one writes it.
+# One function: each step of a build needs the results of the ones before it, and the last one writes them.
 async def make_bundle(
     main: Path,
     *,
@@ -53,33 +54,34 @@ async def make_bundle(
     left_out: Iterable[str] = (),
     files: Mapping[str, bytes] | None = None,
     migrations: Mapping[str, Migrations] | None = None,
-    env: Mapping[str, str] | None = None,
     progress: Callable[[str], None] = lambda line: None,
 ) -> Bundle:
     """Make the bundle of an application in `out`, which is emptied first.
 
-    `plan` is what the configuration asks for, `attribute` the application's name where it is not `app`; `env` has the secrets, by
-    their names, so that the look at the application finds them. `extra` names further distributions to take along,
-    `left_out` those to leave behind; `files` are further Python files. Raises BundleError with every reason why it would not run.
+    `plan` is the configuration's, `attribute` the application's name where it is not `app`. No secret's value
+    is needed: the look at the application finds a placeholder in its place. `extra` names further distributions to take
+    along, `left_out` those to leave behind; `files` are further Python files. Raises BundleError with every reason why
+    it would not run.
     """
-    progress("collecting the application and what it depends on")
+    _check_out(out)
+    progress("collecting the application and its dependencies")
     collected = collect(main, project=project, extra=extra, left_out=left_out)
     if files:
         collected = attrs.evolve(collected, files={**collected.files, **files})
     glue = await glue_of(toolchain)
-    progress("importing it in a worker")
     root, module = main_module(main)
+    if collected.compiled:
+        progress(f"trying {', '.join(found.package for found in collected.compiled.values())} without compiled modules")
+        await check_compiled(collected, toolchain, glue)
+    progress("importing it in a worker")
     if attribute is not None:
         module = f"{module}:{attribute}"
-    seen = await inspect(
-        collected, root, module, plan=plan, toolchain=toolchain, glue=glue, env=env, compile=not snapshot
-    )
+    seen = await inspect(collected, root, module, plan=plan, toolchain=toolchain, glue=glue, compile=not snapshot)
     image: bytes | None = None
     if snapshot:
         progress("taking the memory snapshot")
         with _build_worker(collected, module, plan.name, toolchain, glue) as worker:
             image = await ask(toolchain, worker, "/snapshot", Plan(name=plan.name))
-    _check_out(out)
     assets_from = ""
     if plan.assets is not None:
         binding, assets_from, settings = plan.assets
@@ -104,6 +106,38 @@ async def make_bundle(
     return bundle
 
 
+async def check_compiled(collected: Collected, toolchain: Toolchain, glue: Sequence[str]) -> None:
+    """Import the packages that have compiled modules in a worker, where they are without. Raises BundleError for those
+    that need them. A worker is asked once for the same packages, whatever the application's own files have in them.
+    """
+    compiled = collected.compiled
+    asked = json.dumps(
+        {name: {"compiled": [*found.files], "modules": found.modules} for name, found in compiled.items()}
+    )
+    parts = [toolchain.key.encode(), worker_file("compiled.py"), asked.encode()]
+    for path, content in sorted(collected.files.items()):
+        parts += (path.encode(), b"" if path in collected.own else content)
+    key = key_of(parts)
+    told = kept(key)
+    if told is None:
+        with _build_worker(collected, "", "app", toolchain, glue) as worker:
+            binding = {"name": "CORE_COMPILED", "text": asked}
+            told = json.loads(await ask(toolchain, worker, "/examine-compiled", Plan(), extra=[binding]))
+        keep(key, told)
+    problems: list[str] = []
+    for name, (module, by) in told.items():
+        found = compiled[name]
+        needed = f" (needed by {' <- '.join(reversed(found.chain))})" if found.chain else ""
+        asks = "nothing takes its place" if by is None else f"{by} needs it"
+        problems.append(
+            f"{found.package}{needed} is not pure Python: its module {module} is compiled "
+            f"({found.files[module].rpartition('/')[2]}), and {asks}. A worker loads pure Python only. Use another package, "
+            f"a version of it with a py3-none-any wheel, or leave it out where it is optional: core build --without {name}"
+        )
+    if problems:
+        raise BundleError("\n".join(problems))
+
+
 async def inspect(
     collected: Collected,
     root: Path,
@@ -112,19 +146,16 @@ async def inspect(
     plan: Plan,
     toolchain: Toolchain,
     glue: Sequence[str],
-    env: Mapping[str, str] | None = None,
     compile: bool = False,
 ) -> Inspection:
-    """Import `module` in a worker that has its bindings, and say what it has. `root` is where its files are.
+    """Import `module` in a worker that has its bindings, and list its contents. `root` is where its files are.
 
-    `compile` asks for the bytecode of what was loaded, too: a bundle without a snapshot starts sooner with it. Raises BundleError with everything that is wrong.
+    `compile` asks for the bytecode of the loaded modules, too: a bundle without a snapshot starts sooner with it.
+    Raises BundleError with everything that is wrong.
     """
     with _build_worker(collected, module, plan.name, toolchain, glue, plan.classes) as worker:
-        report = json.loads(
-            await ask(
-                toolchain, worker, "/inspect-and-compile" if compile else "/inspect", _without_events(plan), env=env
-            )
-        )
+        job = "/inspect-and-compile" if compile else "/inspect"
+        report = json.loads(await ask(toolchain, worker, job, _without_events(plan)))
     problems = [*_problems(report, root, plan)]
     if problems:
         raise BundleError("\n\n".join(problems))
@@ -188,6 +219,31 @@ def size_report(bundle: Bundle) -> str:
     )
 
 
+# The hosted platform's limits for the modules of a worker, in bytes: it brings CPython itself.
+# https://developers.cloudflare.com/workers/platform/limits/#worker-size
+_FREE, _PAID, _UNCOMPRESSED = 3_000_000, 10_000_000, 64_000_000
+
+
+def upload_problem(packages: Iterable[PackageSize]) -> str | None:
+    """Return why the hosted platform would refuse Python files of this size, and the way out; None if it would not."""
+    largest = sorted(packages, key=lambda package: package.compressed, reverse=True)
+    size, compressed = sum(package.size for package in largest), sum(package.compressed for package in largest)
+    if size > _UNCOMPRESSED:
+        found = f"{_kilobytes(size)} of Python files, more than the 64 MB that the hosted platform takes"
+    elif compressed > _FREE:
+        limit = "10 MB" if compressed > _PAID else "3 MB of its free plan"
+        found = (
+            f"{_kilobytes(compressed)} of compressed Python files, more than the {limit} that the hosted platform takes"
+        )
+    else:
+        return None
+    names = ", ".join(f"{package.name} ({_kilobytes(package.compressed)})" for package in largest[:3])
+    return (
+        f"{found}. The largest are {names}. Leave out what is optional with --without NAME, depend on less, or run "
+        "the bundle with `core serve`, which takes any size"
+    )
+
+
 def framework_size(packages: Iterable[PackageSize]) -> int:
     """Return the size of the framework and its dependencies among a bundle's compressed Python files, in bytes."""
     ours = {"core-edge", "attrs", "cattrs", "typing_extensions", "typing-extensions"}
@@ -207,11 +263,11 @@ def _check_out(out: Path) -> None:
 
 
 def _without_events(plan: Plan) -> Plan:
-    """The plan without what would call the worker by itself while it is only looked at."""
+    """The plan without the crons and queues that would call the worker while it is only inspected."""
     return attrs.evolve(plan, consumers=(), crons=(), assets=None)
 
 
-# What is wrong, in words ----------------------------------------------------------------------------------------------
+# Mistakes, in words ---------------------------------------------------------------------------------------------------
 
 
 def _problems(report: Mapping[str, Any], root: Path, plan: Plan) -> list[str]:
@@ -252,7 +308,7 @@ def _import_error(error: Mapping[str, Any], root: Path) -> str:
             "the application raises while it is imported:",
             *steps,
             f"{error['text']}",
-            "A worker imports it before the first request. Put right what raises, or move it into the function that needs it.",
+            "A worker imports it before the first request. Fix the line that raises, or move it into the function that needs it.",
         ]
     )
 
@@ -267,14 +323,14 @@ def _way_out(missing: str) -> str:
 
 
 _REASONS = {
-    "entropy": "draws randomness while it is imported: {what}. Every isolate that starts from the snapshot would draw the "
+    "entropy": "draws randomness while it is imported: {thing}. Every isolate that starts from the snapshot would draw the "
     "same, and the hosted platform refuses it before the first request. Draw it in the function that needs it",
-    "files": "opens a file while it is imported: {what}. A worker has no files but those of its bundle. Read it in a build "
+    "files": "opens a file while it is imported: {thing}. A worker has no files but those of its bundle. Read it in a build "
     "step, or keep it beside the module as a package's data",
-    "sockets": "opens a connection while it is imported: {what}. A worker has no sockets. Use fetch inside a handler",
-    "processes": "starts a process while it is imported: {what}. A worker has none",
+    "sockets": "opens a connection while it is imported: {thing}. A worker has no sockets. Use fetch inside a handler",
+    "processes": "starts a process while it is imported: {thing}. A worker has none",
     "threads": "starts a thread while it is imported. A worker has none. Use asyncio inside a handler",
-    "js": "keeps a JavaScript object from import time: {what}. It would belong to no request. Make it inside a handler",
+    "js": "keeps a JavaScript object from import time: {thing}. It would belong to no request. Make it inside a handler",
 }
 
 
@@ -285,7 +341,7 @@ def _findings(findings: Iterable[Mapping[str, Any]], root: Path) -> list[str]:
         # The import chain of modules, and after it the call that did it, where that is inside a function.
         rest: list[Any] = finding["chain"][finding["chain"].index(steps[-1]) + 1 :] if steps else []
         culprit = _path(steps[-1][0], root) if steps else "the application"
-        lines = [f"{culprit} {_REASONS[finding['kind']].format(what=finding['what'])}."]
+        lines = [f"{culprit} {_REASONS[finding['kind']].format(thing=finding['thing'])}."]
         lines += [
             f"  {_path(path, root)}, line {line}" if line else f"  {_path(path, root)}" for path, line, _ in steps
         ]

@@ -1,6 +1,6 @@
 """One node: a bundle, a plan and a folder of state, running in one workerd.
 
-What `core dev`, `core serve` and the tests have in common. It writes the configuration into the folder, readable by
+Common to `core dev`, `core serve` and the tests. It writes the configuration into the folder, readable by
 its owner alone since a cluster's key is in it.
 """
 
@@ -11,12 +11,13 @@ import json
 import os
 import socket
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from core.hosts.workers.isolate import IP_HEADER_BINDING, ORIGIN_BINDING
+from core.hosts.workers.isolate import IP_HEADER_BINDING, ORIGIN_BINDING, RETRY_DELAYS_BINDING
 from core.runtime.bundle import Bundle
 from core.runtime.capnp import Cluster, Module, Plan, Socket, Storage, storage_folders, worker_config
 from core.runtime.ending import memory_of
@@ -63,7 +64,7 @@ class Node:
             self.numbers = answer
 
 
-# One function: what was opened for the process is closed again wherever starting it fails.
+# One function: all files opened for the process are closed again wherever starting it fails.
 async def start_node(
     toolchain: Toolchain,
     bundle: Bundle,
@@ -89,10 +90,11 @@ async def start_node(
 
     `listener` is a socket that is open already, which several nodes may share; `address` is where to listen without
     one. `ip_header` names the request header whose word on the client's address is to be believed: give it only behind
-    a proxy that sets it. So does `proto_header` on the scheme, and `origin` is scheme and host of every URL. `lock` is the
-    lock of the state folder, which the process is to hold as well. With `closed` it listens and lets events wait, until it is told to let them in by `open_node`:
-    a request that hangs would else come before the question whether the process is well. `env` is the environment of the process, with the secrets in it; `bindings` are
-    further ones, in Cap'n Proto's form.
+    a proxy that sets it. So does `proto_header` on the scheme, and `origin` is scheme and host of every URL. `lock` is
+    the lock of the state folder, which the process is to hold as well. With `closed` it listens and lets events wait,
+    until it is told to let them in by `open_node`: a request that hangs would else come before the question whether the
+    process is well. `env` is the environment of the process, with the secrets in it; `bindings` are further ones, in
+    Cap'n Proto's form.
     """
     listening = {
         "http": Socket(address, proto_header=proto_header),
@@ -104,34 +106,47 @@ async def start_node(
         extra.append({"name": IP_HEADER_BINDING, "text": ip_header})
     if origin is not None:
         extra.append({"name": ORIGIN_BINDING, "text": origin})
+    if cluster is not None and plan.consumers:
+        delays = {consumer.queue: consumer.settings.get("retryDelay", 0) for consumer in plan.consumers}
+        extra.append({"name": RETRY_DELAYS_BINDING, "text": json.dumps(delays)})
     if closed:
         extra.append({"name": CLOSED_BINDING, "text": "1"})
-    config = _prepare(
-        state,
-        storage_folders(plan, cluster),
-        worker_config(
-            plan,
-            _modules_of(bundle),
-            storage=_storage_of(state),
-            sockets=listening,
-            cluster=cluster,
-            extra_bindings=extra,
-            private_network=private_network,
-            test_clock=test_clock,
-        ),
-    )
-    workerd = await Workerd.start(
-        toolchain.workerd,
-        config,
-        sockets=len(listening),
-        cwd=state,
-        env=env,
-        # Cap'n Proto looks for a file whose path begins with a slash below its import paths.
-        arguments=["--import-path=/"],
-        fds=None if listener is None else {"http": listener},
-        inherited=() if lock is None else (lock,),
-        on_line=on_line,
-    )
+    async with AsyncExitStack() as opened:
+        buckets = None
+        if plan.r2 and cluster is None:
+            from core.runtime.r2 import R2Service
+
+            service = await R2Service(state, plan.r2.values()).start()
+            opened.push_async_callback(service.close)
+            buckets = service.externals
+        config = _prepare(
+            state,
+            storage_folders(plan, cluster),
+            worker_config(
+                plan,
+                _modules_of(bundle),
+                storage=_storage_of(state),
+                sockets=listening,
+                cluster=cluster,
+                buckets=buckets,
+                extra_bindings=extra,
+                private_network=private_network,
+                test_clock=test_clock,
+            ),
+        )
+        workerd = await Workerd.start(
+            toolchain.workerd,
+            config,
+            sockets=len(listening),
+            cwd=state,
+            env=env,
+            # Cap'n Proto looks for a file whose path begins with a slash below its import paths.
+            arguments=["--import-path=/"],
+            fds=None if listener is None else {"http": listener},
+            inherited=() if lock is None else (lock,),
+            on_line=on_line,
+        )
+        workerd.at_end(opened.pop_all().aclose)
     return Node(workerd, state, workerd.ports.get("http", 0), workerd.ports["health"])
 
 
@@ -161,7 +176,10 @@ _SILENT = "it did not answer within"
 
 
 async def ask_health(port: int, *, seconds: float | None = 60.0) -> str | None:
-    """Return the reason why a node does not answer, or None. The first question has it load Python and the application."""
+    """Return the reason why a node does not answer, or None.
+
+    The first question has it load Python and the application.
+    """
     try:
         status, body = await exchange(port, "GET", "/", b"", seconds)
     except TimeoutError:
@@ -203,15 +221,15 @@ async def until_unwell(node: Node, *, patience: float, memory: int | None = None
             return f"takes {taken >> 20} MiB, more than --memory allows"
 
 
-async def open_node(node: Node, *, seconds: float = 60.0) -> None:
+async def open_node(node: Node) -> None:
     """Let in the events that wait at a node which was started `closed`. Raises WorkerdError if it does not answer."""
-    answer = await post_json(node.health_port, "/open", {}, seconds=seconds)
+    answer = await post_json(node.health_port, "/open", {}, seconds=60.0)
     if "error" in answer:
         raise WorkerdError(str(answer["error"]))
 
 
 async def ask_to_leave(node: Node, *, seconds: float = 2.0) -> None:
-    """Have a node end what would go on for ever: it closes WebSockets with 1001, and ends streams of events.
+    """Have a node end its endless connections: it closes WebSockets with 1001, and ends streams of events.
 
     One that hangs is not waited for longer than `seconds`.
     """

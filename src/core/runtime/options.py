@@ -11,6 +11,7 @@ import attrs
 
 from core.errors import DeveloperError, UsageError
 from core.runtime.capnp import Cluster
+from core.runtime.secrets import read_secrets
 
 if TYPE_CHECKING:
     from core.logs import LogFormat
@@ -18,12 +19,13 @@ if TYPE_CHECKING:
 __all__ = ["ClusterOptions", "ServeOptions"]
 
 KEY_VARIABLE = "CORE_CLUSTER_KEY"
+_CREDENTIALS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
 
 
 @attrs.frozen
 class ClusterOptions:
-    """The addresses of the processes. `address` is the first process's; the next ports are the others'. With `new_key` the
-    key becomes the cluster's, whatever it was before.
+    """The addresses of the processes. `address` is the first process's; the next ports are the others'. With `new_key`
+    the key becomes the cluster's, whatever it was before.
     """
 
     bucket: str
@@ -43,10 +45,13 @@ class ClusterOptions:
         region: str | None = None,
         divisor: int = 1,
         new_key: bool = False,
+        secrets: str | None = None,
     ) -> ClusterOptions:
-        """The options, with the key from the environment. Raises DeveloperError for what cannot be."""
+        """The options, with the key from the environment or a file. Raises DeveloperError for one that is not valid."""
         if not bucket.startswith(("s3://", "gs://")):
             raise UsageError(f"--cluster {bucket} is not a bucket. Write s3://bucket/prefix or gs://bucket/prefix")
+        # workerd takes the bucket's credentials from the environment that it inherits.
+        os.environ.update(read_secrets((), os.environ, secrets, optional=(KEY_VARIABLE, *_CREDENTIALS)))
         key = os.environ.get(KEY_VARIABLE, "")
         if len(key) < 32:
             raise DeveloperError(
@@ -80,7 +85,7 @@ class ClusterOptions:
             key=self.key,
             address=f"{host}:{port + index if port else 0}",
             options=self.options,
-            # A tenth is for the supervisor, so that the whole is what was allowed.
+            # A tenth is for the supervisor, so that the sum is the time allowed.
             stop_timeout_ms=round(stop_seconds * 900),
             divisor=self.divisor,
         )
@@ -88,9 +93,10 @@ class ClusterOptions:
 
 @attrs.frozen
 class ServeOptions:
-    """Options of serving. `stop_seconds` is how long stopping may take, `hang_seconds` how long a process may not answer its
-    health endpoint before it is replaced (0: for as long as it likes), `memory` how many bytes it may take. `ip_header`,
-    `proto_header` and `origin` say how far a proxy in front is believed: see `start_node`.
+    """Options of serving. `stop_seconds` is how long stopping may take, `hang_seconds` how long a process may not
+    answer its health endpoint before it is replaced (0: for as long as it likes), `memory` how many bytes it may take.
+    `ip_header`, `proto_header` and `origin` say how far a proxy in front is believed: see `start_node`.
+    `secrets` is a folder of secrets.
     """
 
     host: str
@@ -109,3 +115,4 @@ class ServeOptions:
     cluster: ClusterOptions | None = None
     metrics: bool = False
     log_format: LogFormat = "text"
+    secrets: str | None = None

@@ -29,6 +29,10 @@ def plan_of(worker: Worker, *, folder: Path, secrets: Iterable[str] = ()) -> Pla
     if worker.version_metadata is not None:
         variables[worker.version_metadata.binding] = {"id": "local", "tag": "", "timestamp": ""}
     assets = worker.assets
+    # A database is an address and not only methods: there is nothing to put in its place.
+    absent = unsupported(worker)
+    for name in _names(worker, KINDS["hyperdrive"]):
+        del absent[name]
     date = max(str(worker.compatibility_date or _DEFAULT_DATE), _OLDEST_DATE)
     flags = [flag for flag in worker.compatibility_flags if not flag.startswith("python_")]
     flags += [flag for flag, since in _NEEDED_FLAGS.items() if date < since and flag not in flags]
@@ -40,6 +44,7 @@ def plan_of(worker: Worker, *, folder: Path, secrets: Iterable[str] = ()) -> Pla
         secrets=list(dict.fromkeys((*required, *secrets))),
         kv={table.binding: table.id or table.binding for table in worker.kv_namespaces},
         d1={table.binding: table.database_id or table.database_name or table.binding for table in worker.d1_databases},
+        r2={table.binding: table.bucket_name or table.binding for table in worker.r2_buckets},
         queues={table.binding: table.queue for table in worker.queues.producers},
         consumers=[
             Consumer(
@@ -65,13 +70,14 @@ def plan_of(worker: Worker, *, folder: Path, secrets: Iterable[str] = ()) -> Pla
             for table in worker.services
             if table.service == worker.name
         },
+        absent=absent,
         assets=None
         if assets is None or assets.directory is None
         else (assets.binding or "", str(folder / assets.directory), _asset_settings(worker)),
     )
 
 
-def unsupported(worker: Worker) -> list[str]:
+def unsupported(worker: Worker) -> dict[str, str]:
     """The bindings of a configuration that workerd by itself has no service for, one sentence each."""
     places = {kind.title: _names(worker, kind) for kind in KINDS.values() if not kind.alone}
     places["service binding to another worker"] = [
@@ -82,16 +88,16 @@ def unsupported(worker: Worker) -> list[str]:
     ]
     databases = _names(worker, KINDS["hyperdrive"])
     places.pop(KINDS["hyperdrive"].title)
-    return [
-        f"{name}: a client of a database opens sockets, which Python has not in workerd, so no asyncpg and no other driver "
-        "connects there. Run the worker on CPython: `core serve --python`"
-        for name in databases
-    ] + [
-        f"{name}: workerd alone has no service for this {kind}. `core dev` has an embedded one where there is one, and "
+    return dict.fromkeys(
+        databases,
+        "a client of a database opens sockets, which Python has not in workerd, so no asyncpg and no other driver "
+        "connects there. Run the worker on CPython: `core serve --python`",
+    ) | {
+        name: f"workerd alone has no service for this {kind}. `core dev` has an embedded one where there is one, and "
         "the hosted platform has the real one"
         for kind, names in places.items()
         for name in names
-    ]
+    }
 
 
 def _names(worker: Worker, kind: Kind) -> list[str]:

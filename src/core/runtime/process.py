@@ -12,7 +12,7 @@ import json
 import os
 import signal
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
 from core.errors import DeveloperError
@@ -25,7 +25,7 @@ _START_SECONDS = 60.0
 
 
 class WorkerdError(DeveloperError):
-    """workerd did not start, or ended by itself; the message has what it said."""
+    """workerd did not start, or ended by itself; the message has its output."""
 
 
 class Workerd:
@@ -52,7 +52,7 @@ class Workerd:
         """The exit code, or None while it runs."""
         return self._process.returncode
 
-    # One function: what was opened for the process is closed again wherever starting it fails.
+    # One function: all files opened for the process are closed again wherever starting it fails.
     @classmethod
     async def start(
         cls,
@@ -70,9 +70,9 @@ class Workerd:
     ) -> Workerd:
         """Start `workerd serve` and return when all its `sockets` listen.
 
-        `fds` gives sockets that are open already, by name, `inherited` further descriptors that it is to hold. On Linux it
-        ends with this process. Raises WorkerdError, with its last lines, if it ends first
-        or takes longer than `seconds`.
+        `fds` gives sockets that are open already, by name, `inherited` further descriptors that it is to hold. On Linux
+        it ends with this process. Raises WorkerdError, with its last lines, if it ends first or takes longer than
+        `seconds`.
         """
         listening = dict(fds or {})
         read_end, write_end = os.pipe()
@@ -117,6 +117,15 @@ class Workerd:
             await started.kill()
             raise
         return started
+
+    def at_end(self, action: Callable[[], Awaitable[None]]) -> None:
+        """Have `action` run once it has ended. `wait` waits for that too."""
+
+        async def act() -> None:
+            await self._process.wait()
+            await action()
+
+        self._tasks.append(asyncio.create_task(act()))
 
     async def wait(self) -> int:
         """Wait for its end and for the last of its output; its status."""

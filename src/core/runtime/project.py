@@ -58,20 +58,18 @@ class Project:
         return self.folder / ".core" / "workerd"
 
 
-def open_project(start: Path, *, environment: str | None = None, local_secrets: bool = True) -> Project:
+def open_project(start: Path, *, environment: str | None = None) -> Project:
     """The project that `start` is in, or whose configuration file it is.
 
-    With `local_secrets`, `.dev.vars` and `.env` count; without, only the environment of this process does, as in
-    production. Raises ConfigurationError.
+    The values of `.dev.vars` and `.env` come before those of this process's environment. Raises ConfigurationError.
     """
     configuration = load(discover(start), environment=environment)
     worker = configuration.worker
     values = dict(os.environ)
     names: set[str] = set(() if worker.secrets is None else worker.secrets.required)
-    if local_secrets:
-        secrets = read_local_secrets(configuration.directory, environment=environment)
-        values.update({name: value.reveal() for name, value in secrets.values.items()})
-        names |= set(secrets.values)
+    secrets = read_local_secrets(configuration.directory, environment=environment)
+    values.update({name: value.reveal() for name, value in secrets.values.items()})
+    names |= set(secrets.values)
     main, attribute = entry_of(worker, configuration.directory)
     return Project(
         configuration=configuration,
@@ -79,5 +77,5 @@ def open_project(start: Path, *, environment: str | None = None, local_secrets: 
         attribute=attribute,
         plan=plan_of(worker, folder=configuration.directory, secrets=sorted(names)),
         environment=values,
-        without=tuple(unsupported(worker)),
+        without=tuple(f"{name}: {reason}" for name, reason in unsupported(worker).items()),
     )

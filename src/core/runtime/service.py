@@ -1,4 +1,4 @@
-"""A bundle in production: its processes, what happens when one ends, what the load balancer is told, how it stops.
+"""A bundle in production: its processes, their restarts, the answers to the load balancer, and the way it stops.
 
 The processes run a copy of the bundle, so that a process which has to be started again is of the build that the others
 are of. A new build comes with SIGHUP, and only once it has shown that it can answer.
@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from core.errors import DeveloperError
-from core.hosts.workers.isolate import LOG_FORMAT_BINDING, METRICS_BINDING
+from core.hosts.workers.isolate import LOG_FORMAT_BINDING, METRICS_BINDING, SPANS_BINDING
 from core.runtime.bundle import Bundle
-from core.runtime.capnp import Plan
+from core.runtime.capnp import NO_BUCKETS, Plan
 from core.runtime.cluster_key import prove_key
 from core.runtime.health import start_health
 from core.runtime.listening import accept_with_request, open_listener, turn_away
@@ -37,17 +37,18 @@ from core.runtime.node import (
 )
 from core.runtime.options import ServeOptions
 from core.runtime.process import WorkerdError
-from core.runtime.secrets import check_secrets
+from core.runtime.secrets import read_secrets
+from core.runtime.spans import are_collected, collect_spans, send_spans
 from core.runtime.state_folder import BUILDS, lock_state
 from core.runtime.toolchain import Toolchain
+from core.runtime.totals import Totals
 
 if TYPE_CHECKING:
     from core.hosts.output import LineReader
-    from core.runtime.totals import Totals
 
 __all__ = ["PAUSES", "WELL", "apply_migrations", "make_ready", "serve"]
 
-# What waits between two starts of a process that keeps ending, in seconds.
+# The pauses between two starts of a process that keeps ending, in seconds.
 PAUSES = (0.2, 1.0, 2.0, 5.0, 10.0, 30.0)
 # One that ran this long was well: the next start does not wait.
 WELL = 60.0
@@ -64,6 +65,8 @@ async def serve(toolchain: Toolchain, bundle: Bundle, options: ServeOptions) -> 
         cluster = options.cluster.cluster(0, options.stop_seconds)
         if await prove_key(toolchain, cluster, replace=options.cluster.new_key):
             _say(f"CORE_CLUSTER_KEY is the key of {cluster.bucket} from now on")
+        for name in bundle.plan.r2:
+            _say(f"note: {name}: {NO_BUCKETS}")
     shutil.rmtree(options.state / BUILDS, ignore_errors=True)
     service = _Service(toolchain, bundle, options, listener, lock)
     loop = asyncio.get_running_loop()
@@ -81,9 +84,9 @@ def _check(plan: Plan, options: ServeOptions) -> None:
     if options.processes > 1 and options.cluster is None and plan.keeps_state:
         raise DeveloperError(
             f"{options.processes} processes side by side would each have a state of their own, and this application "
-            "keeps state (KV, D1, queues, Durable Objects or cron). Give them one with --cluster s3://bucket/prefix"
+            "keeps state (KV, D1, R2, queues, Durable Objects or cron). Give them one with --cluster s3://bucket/prefix"
         )
-    check_secrets([*plan.secrets], os.environ)
+    read_secrets(plan.secrets, os.environ, options.secrets, warn=_say)
 
 
 class _Service:
@@ -105,27 +108,24 @@ class _Service:
         self._listener = listener
         self._lock = lock
         self._nodes: dict[int, Node] = {}
-        self._totals: Totals | None = None
-        if options.metrics:
-            from core.runtime.totals import Totals
-
-            self._totals = Totals("workerd", bundle.name)
+        self._totals = Totals("workerd", bundle.name)
+        self._traced = are_collected()
         # One at a time ends or starts a process: its keeper, or the change to a new build.
         self._changing = asyncio.Lock()
         self.stopping = asyncio.Event()
         self.rolling = asyncio.Event()
 
     def _taken(self) -> Bundle:
-        """A copy of the bundle as it is now: what is built there later is nobody's business before it is asked for."""
+        """A copy of the bundle as it is now: a later build in its place counts only when it is asked for."""
         self._builds += 1
         copy = self._options.state / BUILDS / str(self._builds)
-        Bundle.read(self._source)  # it says what is wrong with it
+        Bundle.read(self._source)  # its error names the mistake
         shutil.copytree(self._source, copy, dirs_exist_ok=True)
         return Bundle.read(copy)
 
     async def run(self) -> int:
         options = self._options
-        health = await start_health(options.health, self._report, None if self._totals is None else self._numbers)
+        health = await start_health(options.health, self._report, self._numbers if options.metrics else None)
         try:
             # One after the other: the first finds the mistakes, and applies the migrations for all.
             for index in range(options.processes):
@@ -136,6 +136,8 @@ class _Service:
             _say(f"serving on http://{host}:{port}, health on http://{options.health[0]}:{_port_of(health)}")
             keepers = [asyncio.create_task(self._keep(index)) for index in range(options.processes)]
             keepers.append(asyncio.create_task(self._roll()))
+            if self._traced:
+                keepers.append(asyncio.create_task(collect_spans(self._nodes.values)))
             asked = asyncio.create_task(self.stopping.wait())
             # A keeper ends only by a mistake of ours: better to end, and be started anew, than to serve unwatched.
             await asyncio.wait({asked, *keepers}, return_when=asyncio.FIRST_COMPLETED)
@@ -153,13 +155,15 @@ class _Service:
             health.close()
 
     async def _end(self, *nodes: Node, last: bool = False) -> None:
-        """End processes within the time that stopping may take: first what would go on for ever, then what is in flight.
+        """End processes within the time that stopping may take: first endless connections, then requests in flight.
 
-        With `last` no other process takes over: what arrives from then on is turned away.
+        With `last` no other process takes over: connections that arrive from then on are turned away.
         """
         options = self._options
         deadline = time.monotonic() + options.stop_seconds
         await asyncio.gather(*(ask_to_leave(node, seconds=min(2.0, options.stop_seconds / 2)) for node in nodes))
+        if self._traced:
+            await send_spans(*nodes)
         left = max(0.1, deadline - time.monotonic())
         ending = [asyncio.create_task(node.workerd.stop(seconds=left)) for node in nodes]
         if last:
@@ -173,12 +177,17 @@ class _Service:
         else:
             await asyncio.gather(*ending)
 
+    def _environment(self, bundle: Bundle) -> dict[str, str]:
+        return {**os.environ, **read_secrets(bundle.plan.secrets, os.environ, self._options.secrets)}
+
     async def _start(self, index: int, *, first: bool = False) -> Node:
         options = self._options
         state = options.state if options.processes == 1 else options.state / str(index)
         label = "" if options.processes == 1 else f"[{index}] "
         reader: LineReader | LogReader
         bindings: list[Mapping[str, str]] = [{"name": METRICS_BINDING, "text": "1"}] if options.metrics else []
+        if self._traced:
+            bindings.append({"name": SPANS_BINDING, "text": "1"})
         if options.log_format == "json":
             from core.hosts.output import LineReader
 
@@ -194,7 +203,7 @@ class _Service:
             state=state,
             listener=self._listener,
             cluster=cluster,
-            env=os.environ,
+            env=self._environment(self._bundle),
             ip_header=options.ip_header,
             proto_header=options.proto_header,
             origin=options.origin,
@@ -224,11 +233,10 @@ class _Service:
                     continue  # a new build has taken over
                 if "memory" in reason:
                     await self._end(node)
-                # Never two on one state: what is left of it is gone before the next one starts. It does not heed SIGTERM.
+                # Never two on one state: the rest of it is gone before the next one starts. It does not heed SIGTERM.
                 await node.workerd.kill()
-                if self._totals is not None:
-                    self._totals.keep(node)
-                    self._totals.restarted(str(index))
+                self._totals.keep(node)
+                self._totals.restarted(str(index))
             failures = 0 if time.monotonic() - began > WELL else failures
             pause = PAUSES[min(failures, len(PAUSES) - 1)]
             _say(f"process {index} {reason}; starting it again in {pause:g} s")
@@ -255,14 +263,13 @@ class _Service:
                     for index in self._nodes:
                         await self._replace(index, new, before, first=index == 0)
                 except (DeveloperError, OSError) as error:
-                    _say(f"the new build does not serve; what is there goes on: {error}")
+                    _say(f"the new build does not serve; the old one goes on: {error}")
                     outcome, unused = "refused", self._builds
                 else:
                     _say("replaced the processes")
                     outcome, unused = "replaced", int(before.folder.name)
                 shutil.rmtree(self._options.state / BUILDS / str(unused), ignore_errors=True)
-                if self._totals is not None:
-                    self._totals.reloaded(outcome)
+                self._totals.reloaded(outcome)
 
     async def _try(self, bundle: Bundle) -> None:
         """Have a build answer, with a state of its own, before it gets anybody's. Raises DeveloperError."""
@@ -270,7 +277,13 @@ class _Service:
         scratch = self._options.state / BUILDS / "tried"
         try:
             node = await start_node(
-                self._toolchain, bundle, bundle.plan, state=scratch, env=os.environ, lock=self._lock, closed=True
+                self._toolchain,
+                bundle,
+                bundle.plan,
+                state=scratch,
+                env=self._environment(bundle),
+                lock=self._lock,
+                closed=True,
             )
             try:
                 await make_ready(node, bundle, migrate=True, opened=False)
@@ -280,7 +293,10 @@ class _Service:
             shutil.rmtree(scratch, ignore_errors=True)
 
     async def _replace(self, index: int, new: Bundle, before: Bundle, *, first: bool) -> None:
-        """Have a process of `new` take over. Never two on one state: but for an application without any, connections wait."""
+        """Have a process of `new` take over.
+
+        Never two on one state: but for an application without any, connections wait.
+        """
         old = self._nodes[index]
         alone = new.plan.keeps_state or before.plan.keeps_state
         if alone:
@@ -295,8 +311,7 @@ class _Service:
             raise
         if not alone:
             await self._end(old)
-        if self._totals is not None:
-            self._totals.keep(old)
+        self._totals.keep(old)
 
     async def _report(self) -> tuple[int, Mapping[str, Any]]:
         if self.stopping.is_set():
@@ -315,7 +330,6 @@ class _Service:
         return (200 if well else 503), {"status": "ok" if well else "failing", "processes": told}
 
     async def _numbers(self) -> str:
-        assert self._totals is not None
         return await self._totals.text(
             {str(index): (node, node.workerd.returncode is None) for index, node in self._nodes.items()}
         )
@@ -324,7 +338,8 @@ class _Service:
 async def make_ready(node: Node, bundle: Bundle, *, migrate: bool, opened: bool = True) -> list[str]:
     """Have a node that was started `closed` load the application, apply migrations where asked to, and open it.
 
-    One that is not to be `opened` answers nothing but its health. Returns what was done, in lines. Raises WorkerdError where it cannot answer, DeveloperError for a wrong migration.
+    One that is not to be `opened` answers nothing but its health. Returns the steps done, in lines. Raises WorkerdError
+    where it cannot answer, DeveloperError for a wrong migration.
     """
     problem = await ask_health(node.health_port)
     if problem is not None:
@@ -336,7 +351,7 @@ async def make_ready(node: Node, bundle: Bundle, *, migrate: bool, opened: bool 
 
 
 async def apply_migrations(node: Node, bundle: Bundle) -> list[str]:
-    """Apply what is pending of the bundle's SQL migrations; what was done, in lines. Raises DeveloperError."""
+    """Apply the bundle's pending SQL migrations; the steps done, in lines. Raises DeveloperError."""
     done: list[str] = []
     for binding, migrations in bundle.migrations.items():
         answer = await post_json(

@@ -38,7 +38,7 @@ def lock_state(folder: Path) -> int:
     if lock is None:
         holder = (folder / _LOCK).read_text("utf-8", "replace").strip() or "unknown"
         raise DeveloperError(
-            f"{folder} is in use by process {holder}. Two would damage what is kept there: end that one, or choose "
+            f"{folder} is in use by process {holder}. Two would damage the state there: end that one, or choose "
             "another folder with --state"
         )
     os.truncate(lock, 0)

@@ -27,6 +27,9 @@ __all__ = ["PINNED", "Toolchain", "ToolchainError", "find_toolchain", "missing_r
 # Read from the package.json beside this file by a test, so that the two cannot drift.
 PINNED = {"workerd": "1.20261117.1", "pyodide": "314.0.7"}
 
+_SIZE = 176_000_000
+"""The bytes of an installation, nearly."""
+
 _PLATFORMS = {
     ("Linux", "x86_64"): "workerd-linux-64",
     ("Linux", "aarch64"): "workerd-linux-arm64",
@@ -35,7 +38,7 @@ _PLATFORMS = {
 
 
 class ToolchainError(DeveloperError):
-    """workerd or pyodide cannot be had on this machine; the message says what is missing and how to get it."""
+    """workerd or pyodide cannot be had on this machine; the message names the missing part and how to get it."""
 
 
 @attrs.frozen
@@ -90,7 +93,7 @@ def missing_reason() -> str | None:
 
 
 def toolchain(progress: Callable[[str], None] = lambda line: print(line, file=sys.stderr)) -> Toolchain:
-    """The installation, made now if there is none. `progress` is told in short lines what happens.
+    """The installation, made now if there is none. `progress` is told each step in a short line.
 
     Raises ToolchainError where it cannot be had.
     """
@@ -106,10 +109,19 @@ def toolchain(progress: Callable[[str], None] = lambda line: print(line, file=sy
     return _install(progress)
 
 
+def _how_far(size: float, seconds: float) -> str:
+    """The bytes that are there, and the time that the rest takes at the speed until now."""
+    if not 0 < size < _SIZE:
+        return f"{size / 1e6:.0f} MB after {seconds:.0f} s"
+    return f"{size / 1e6:.0f} of {_SIZE / 1e6:.0f} MB, about {seconds / size * (_SIZE - size):.0f} s left"
+
+
 def _install(progress: Callable[[str], None]) -> Toolchain:
     target = cache_folder() / _digest()
     target.parent.mkdir(parents=True, exist_ok=True)
-    progress(f"Fetching workerd {PINNED['workerd']} and pyodide {PINNED['pyodide']} from npm, once (about 170 MB)…")
+    progress(
+        f"Fetching workerd {PINNED['workerd']} and pyodide {PINNED['pyodide']} from npm, once (about {_SIZE / 1e6:.0f} MB)…"
+    )
     # Made beside its place and moved there whole, so that two commands at once cannot see half of it.
     with tempfile.TemporaryDirectory(dir=target.parent, prefix="installing-") as folder:
         place = Path(folder) / "runtime"
@@ -131,7 +143,7 @@ def _install(progress: Callable[[str], None]) -> Toolchain:
                 break
             except subprocess.TimeoutExpired:
                 size = sum(entry.stat().st_size for entry in place.rglob("*") if entry.is_file())
-                progress(f"  {size / 1e6:.0f} MB after {time.monotonic() - started:.0f} s")
+                progress(f"  {_how_far(size, time.monotonic() - started)}")
         if npm.returncode != 0:
             said = "\n".join(f"  {line}" for line in output.strip().splitlines()[-12:])
             raise ToolchainError(

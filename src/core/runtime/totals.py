@@ -1,4 +1,4 @@
-"""The numbers of `core serve`: all of its processes added up, with what their supervisor knows of them.
+"""The numbers of `core serve`: all of its processes added up, with the counts of their supervisor.
 
 A process that ended leaves its counters behind, as it gave them last, so that no counter goes down.
 """

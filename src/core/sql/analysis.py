@@ -1,7 +1,7 @@
 """One statement against a database's migrations: its mistakes, the number of its values, the columns of its rows.
 
 SQLite itself is asked, through the standard library, and a user's statement is only ever compiled (`EXPLAIN`), never
-run. What is not known for certain is not said. This file knows no type checker and no source file; the texts of
+run. An uncertain problem is not reported. This file knows no type checker and no source file; the texts of
 findings are decided here, once.
 
 One file, since every question about a statement is asked of one connection, whose answers are kept.
@@ -19,7 +19,7 @@ import attrs
 
 from core.sql.catalog import Migrated, TableInfo
 from core.sql.clauses import clauses_of, common_tables_of
-from core.sql.columns import Column, MissingRows, SchemaReader, column_names, view_columns
+from core.sql.columns import MissingRows, SchemaReader, column_names, view_columns
 from core.sql.location import locate
 from core.sql.messages import did_you_mean, listed
 from core.sql.rules import (
@@ -32,46 +32,11 @@ from core.sql.rules import (
     allows_pragma,
     refusal,
 )
+from core.sql.statement import Column, SqlProblem, Statement
 from core.sql.tokens import StatementText, Token, quoted, statements_of
-from core.sql.values import Slot, Value, Values, values_of
-from core.values import frozen
+from core.sql.values import Value, Values, values_of
 
-__all__ = ["SqlProblem", "Statement", "StatementAnalysis", "null_mistakes", "with_values"]
-
-
-@frozen
-class SqlProblem:
-    """A mistake in a statement. `line` counts from 0, within the statement's own text.
-
-    `table` is the name of a table that no migration makes: a program may make it itself.
-    """
-
-    message: str
-    line: int = 0
-    table: str = ""
-
-
-@frozen
-class Statement:
-    """The facts about a text given to `prepare`.
-
-    `takes` is the number of values to bind, None where that is not known. `columns` are those of its rows: none at
-    all for a statement without rows, None where that is not known. `slots` are the places of its parameters, as far as
-    they are understood. `certain`: it gives a row for certain; None where that is not known.
-    """
-
-    problems: tuple[SqlProblem, ...] = ()
-    takes: int | None = None
-    columns: tuple[Column, ...] | None = None
-    slots: tuple[Slot, ...] = ()
-    certain: bool | None = None
-
-    def column(self, name: str) -> Column | None:
-        """The column of that name; of several, the last one, as in a row."""
-        for column in reversed(self.columns or ()):
-            if column.name == name:
-                return column
-        return None
+__all__ = ["StatementAnalysis", "null_mistakes", "with_values"]
 
 
 # One statement ------------------------------------------------------------------------------------------------------
@@ -89,8 +54,8 @@ _GRAMMAR: Final = re.compile(
     r"syntax error$|^incomplete input$|^unrecognized token|^too many |^variable number must|^Expression tree is too|^not authorized"
 )
 
-# What SQLite learned after 3.37, by the text that shows it and the words of an older one against it. There, a statement
-# with that mistake is not judged; any other mistake in it is one on D1 too.
+# The features of SQLite since 3.37, by the text that shows it and the words of an older one against it. There, a
+# statement with that mistake is not judged; any other mistake in it is one on D1 too.
 _NEWER: Final[Sequence[tuple[tuple[int, int, int], re.Pattern[str], re.Pattern[str]]]] = tuple(
     (version, re.compile(text, re.IGNORECASE), re.compile(error, re.IGNORECASE))
     for version, text, error in (
@@ -105,7 +70,7 @@ _NEWER: Final[Sequence[tuple[tuple[int, int, int], re.Pattern[str], re.Pattern[s
 
 
 class StatementAnalysis:
-    """One statement of a text, being read."""
+    """One statement of a string, being read."""
 
     def __init__(self, schema: SchemaReader, part: StatementText, known: bool, line: int = 0) -> None:
         self.schema = schema
@@ -166,7 +131,7 @@ class StatementAnalysis:
         )
 
     def _judge_run(self) -> None:
-        """Find what SQLite only refuses when it runs: long patterns, and pragmas read as tables."""
+        """Find the mistakes that SQLite only refuses when it runs: long patterns, and pragmas read as tables."""
         text = self.part.text.upper()
         if "LIKE" not in text and "GLOB" not in text and "PRAGMA_" not in text:
             return
@@ -209,7 +174,9 @@ class StatementAnalysis:
     # -- asking SQLite
 
     def _safe_text(self, replace: dict[int, str] | None = None, tokens: Sequence[Token] | None = None) -> str:
-        """The statement with its quoted names as what can only be a name; `replace` gives other tokens by their start."""
+        """The statement with its quoted names in a form that can only be a name;
+        `replace` gives other tokens by their start.
+        """
         parts: list[str] = []
         tokens = self.tokens if tokens is None else tokens
         text = self.part.text
@@ -234,7 +201,7 @@ class StatementAnalysis:
         return self.schema.refusal(text if self.tokens[0].word == "EXPLAIN" else f"EXPLAIN {text}")
 
     def _explain(self, error: str) -> None:
-        """Turn what SQLite says into a finding, unless it may be wrong."""
+        """Turn an error of SQLite into a finding, unless it may be wrong."""
         if (called := re.fullmatch(r"no such function: (.+)", error)) and called[1].lower() in REFUSED_FUNCTIONS:
             error = f"not authorized to use function: {called[1]}"
         if not self.known and not _GRAMMAR.search(error):
@@ -310,7 +277,7 @@ class StatementAnalysis:
     def _named_in(self, error: str) -> Token | None:
         return self._find(error.rpartition(": ")[2].rpartition(".")[2].removesuffix("()")) or self.tokens[0]
 
-    # -- what the rows hold
+    # -- the values of rows
 
     def _columns(self) -> tuple[Column, ...] | None:
         """The columns of the rows; nothing for a statement without rows."""
@@ -322,7 +289,7 @@ class StatementAnalysis:
             if returning is None:
                 return ()
             target = _target(self.tokens, at)
-            if target is None or at:
+            if target is None:
                 return None
             return self._returning_columns(verb, target, self.tokens[returning + 1 :])
         return None
@@ -337,7 +304,7 @@ class StatementAnalysis:
         columns = one._selected_columns(one.tokens)
         if columns is None:
             return None
-        # What was just written is not NULL because the column could be: only where nothing else names it.
+        # A value that was just written is not NULL because the column could be: only where nothing else names it.
         rest = {(t.name or "").lower() for t in self.tokens if t.start < listed[0].start}
         return tuple(
             attrs.evolve(column, null="")
@@ -353,13 +320,20 @@ class StatementAnalysis:
         common = common_tables_of(tokens)
         found = self.schema.origins(self._safe_text, nulls, clauses, common)
         if found is None or any(token.word in _ROWIDS for token in tokens):
-            # What the copy does not take, and the names of a key that it has not, are asked of the schema itself.
+            # Clauses that the copy does not take, and the names of a key that it has not, are asked of the schema
+            # itself.
             names = self._view_names(self._safe_text(nulls))
             if names is None:
                 return None
             if found is None or len(found[0]) != len(names):
                 return tuple(Column(name) for name in names)
             found = names, found[1]
+        if any(
+            tag is None and ("`core " in name or (nulls and "NULL" in name)) for name, tag in zip(*found, strict=True)
+        ):
+            # An expression without a name is named by its text, which was rewritten.
+            written = self._written_names()
+            found = written if written is not None and len(written) == len(found[1]) else found[0], found[1]
         why = MissingRows(clauses, self.migrated.tables, common)
         columns: list[Column] = []
         for name, tag in zip(*found, strict=True):
@@ -384,6 +358,19 @@ class StatementAnalysis:
             gate.open = False
         return column_names([row[1] for row in rows])
 
+    def _written_names(self) -> list[str] | None:
+        """The names of the columns, expressions as they are written: of a query that is compiled and gives no row."""
+        connection, gate = self.migrated.connection, self.migrated.gate
+        gate.open = True
+        try:
+            text = f"SELECT * FROM ({self._safe_text()}\n) LIMIT 0"
+            described = connection.execute(text, [None] * self.part.parameter_count).description
+        except sqlite3.Error:
+            return None
+        finally:
+            gate.open = False
+        return column_names([column[0] for column in described])
+
 
 def null_mistakes(values: Values) -> Iterator[str]:
     """The NOT NULL columns that a statement gives no value."""
@@ -394,7 +381,7 @@ def null_mistakes(values: Values) -> Iterator[str]:
 
 
 def with_values(columns: tuple[Column, ...] | None, values: Values) -> tuple[Column, ...] | None:
-    """The columns of a result, with what is known of their values."""
+    """The columns of a result, with the known facts of their values."""
     if columns is None or values.columns is None or len(columns) != len(values.columns):
         return columns
     return tuple(_with_value(column, value) for column, value in zip(columns, values.columns, strict=True))
@@ -430,7 +417,7 @@ def _analysis_of(schema: SchemaReader, text: str) -> StatementAnalysis:
 
 
 def _verb(tokens: Sequence[Token]) -> tuple[str, int]:
-    """The word that says what a statement does, and where it stands: behind WITH and its queries."""
+    """The verb of a statement, and where it stands: behind WITH and its queries."""
     if tokens[0].word != "WITH":
         return tokens[0].word, 0
     depth = 0

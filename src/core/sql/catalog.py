@@ -32,8 +32,8 @@ __all__ = [
     "problem_text",
 ]
 
-# What a newer SQLite, or one built with more options, has and this machine's may lack: stand-ins, so that a statement
-# that calls them can be compiled.
+# The functions that a newer SQLite, or one built with more options, has and this machine's may lack: stand-ins, so that
+# a statement that calls them can be compiled.
 _FUNCTIONS: Final = words(
     "concat concat_ws octet_length timediff jsonb jsonb_array jsonb_extract jsonb_insert jsonb_object jsonb_patch "
     "jsonb_remove jsonb_replace jsonb_set iif unixepoch format unhex acos acosh asin asinh atan atan2 atanh ceil cos "
@@ -65,8 +65,8 @@ def problem_text(problem: MigrationProblem, directory: Path) -> str:
 class TableColumn:
     """A column as its table declares it.
 
-    `nullable` and `filled` are both False where it cannot be told whether it holds NULL. `key` says that it is the key of
-    its rows, an integer that the database gives where nobody does; `generated` that nobody may give it.
+    `nullable` and `filled` are both False where it cannot be told whether it holds NULL. `key` says that it is the key
+    of its rows, an integer that the database gives where nobody does; `generated` that nobody may give it.
     """
 
     name: str
@@ -92,8 +92,8 @@ def _places(table: TableInfo) -> Mapping[str, int]:
 class TableInfo:
     """A table or view. Where it was created is told by `file` and `line`, as far as it is known.
 
-    `foreign` has its foreign keys of one column: the column, the other table and its column, in lower case. `guarded` says
-    that a trigger or a conflict clause may keep what would break a constraint from it.
+    `foreign` has its foreign keys of one column: the column, the other table and its column, in lower case. `guarded`
+    says that a trigger or a conflict clause may keep a row that would break a constraint from it.
     """
 
     name: str
@@ -119,8 +119,9 @@ class TableInfo:
 class Migrated:
     """The database that the migrations make: the tables by their names in lower case, and a connection to be asked.
 
-    `trusted` is False where a migration failed, or needs what this machine's SQLite has not: then only what SQLite
-    says without knowing a table counts. `empty` says that there are no migrations at all, and the same holds.
+    `trusted` is False where a migration failed, or needs a feature that this machine's SQLite lacks: then only errors
+    that SQLite reports without knowing a table count. `empty` says that there are no migrations at all, and the same
+    holds.
     """
 
     folder: Path
@@ -135,7 +136,7 @@ class Migrated:
 
 
 class Gate:
-    """The authorizer. Open while this module asks on its own behalf; else it lets through what D1 does."""
+    """The authorizer. Open while this module asks on its own behalf; else it allows the same as D1."""
 
     __slots__ = ("open",)
 
@@ -163,12 +164,12 @@ _HARMLESS: Final = frozenset(
 
 
 def migrate(folder: Path) -> Migrated:
-    """Run the migrations of a folder in memory. It never raises for what they hold."""
+    """Run the migrations of a folder in memory. It never raises for their contents."""
     connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False, cached_statements=0)
     functions = add_functions(connection)
     for limit, value in LIMITS.items():
         connection.setlimit(limit, value)
-    # What is compiled here has a word more before it; the length of what is given is judged by itself.
+    # What is compiled here has a word more before it; the length of the given statement is judged by itself.
     connection.setlimit(sqlite3.SQLITE_LIMIT_SQL_LENGTH, 2 * MAX_SQL_BYTES)
     gate = Gate()
     connection.set_authorizer(gate.__call__)  # a bound method is called faster than an object
@@ -211,7 +212,10 @@ class _Foreign(Exception):
 
 
 def _run(connection: sqlite3.Connection, statement: StatementText) -> tuple[str, int | None] | None:
-    """Run one statement if it makes the schema, else only compile it. Returns what SQLite says against it, and where."""
+    """Run one statement if it makes the schema, else only compile it.
+
+    Returns what SQLite says against it, and where.
+    """
     first = statement.keyword
     start = statement.tokens[0].start
     text = statement.text[start:]
@@ -269,7 +273,7 @@ def add_functions(connection: sqlite3.Connection) -> frozenset[str]:
 
 
 class _StandIn:
-    """An aggregate that is never run: what uses it is only compiled."""
+    """An aggregate that is never run: statements that use it are only compiled."""
 
     def step(self, *_: object) -> None:
         """Take a row."""
@@ -280,7 +284,7 @@ class _StandIn:
 
 
 def _stand_in(*_: object) -> None:
-    """Is never called: what uses it is compiled and not run."""
+    """Is never called: statements that use it are compiled and not run."""
 
 
 def _tables_now(connection: sqlite3.Connection, gate: Gate) -> set[str]:
@@ -341,7 +345,9 @@ _CONFLICT: Final = re.compile(r"\bON\s+CONFLICT\b", re.IGNORECASE)
 
 
 def _is_rowid(declared: object, keys: int, sql: str) -> bool:
-    """True if a column of the primary key is the rowid: the only one, an INTEGER, and not the oddity `INTEGER PRIMARY KEY DESC`."""
+    """True if a column of the primary key is the rowid: the only one, an INTEGER,
+    and not the oddity `INTEGER PRIMARY KEY DESC`.
+    """
     return keys == 1 and str(declared or "").upper() == "INTEGER" and " DESC" not in sql.upper()
 
 

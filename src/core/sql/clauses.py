@@ -1,6 +1,6 @@
 """The tables in a statement's FROM clauses, and the names in its conditions.
 
-What is not understood is left out rather than guessed. What tables and columns are is not known here.
+A clause that is not understood is left out rather than guessed. The schema is not known here.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def clauses_of(tokens: Sequence[Token]) -> Clauses:
             join_outer = False
             if len(levels) == 1 and word in ("UNION", "EXCEPT", "INTERSECT"):
                 compound.add(word)
-                # What follows is another SELECT: the first one alone gives the names and the types.
+                # Another SELECT follows: the first one alone gives the names and the types.
                 level.top = False
         elif level.clause in ("FROM", "ON", "USING") and (word in JOINS or token.text == ","):
             if token.text == ",":
@@ -213,7 +213,7 @@ def _is_name(tokens: Sequence[Token], index: int) -> bool:
 
 
 def _read_item(tokens: Sequence[Token], index: int, level: _Level, join_outer: bool, items: list[Item]) -> int:
-    """Read `schema.table AS alias`, append it, and return the index of what follows."""
+    """Read `schema.table AS alias`, append it, and return the index behind it."""
     schema: Token | None = None
     table = tokens[index]
     index += 1

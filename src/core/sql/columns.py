@@ -10,19 +10,18 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, Literal
+from typing import Final
 
 from core.sql.catalog import Migrated, TableColumn, TableInfo
 from core.sql.clauses import Clauses, Item, Reference
+from core.sql.statement import Column, Storage
 from core.sql.tokens import quoted
 from core.values import frozen
 
 __all__ = [
-    "Column",
     "ColumnTag",
     "MissingRows",
     "SchemaReader",
-    "Storage",
     "affinity",
     "column_names",
     "storage_of",
@@ -30,29 +29,6 @@ __all__ = [
 ]
 
 _COLUMNS_KEPT: Final = 4096
-
-Storage = Literal["integer", "real", "text", "blob"]
-"""SQLite's storage classes: kinds of values, not of columns."""
-
-
-@frozen
-class Column:
-    """A column of a result.
-
-    `source` is the table's column that it is, as `users.email`, or "" for an expression, which is `text`. `storage` holds
-    the storage classes that it may have, or nothing where that is not known. `null` says why `about` may be NULL, or
-    nothing; `never` that it is proven not to be. `arms` has the columns of a UNION's parts that it is one of.
-    """
-
-    name: str
-    source: str = ""
-    declared: str = ""
-    storage: frozenset[Storage] = frozenset()
-    null: str = ""
-    about: str = ""
-    never: bool = False
-    text: str = ""
-    arms: tuple[Column, ...] = ()
 
 
 class MissingRows:
@@ -115,7 +91,7 @@ class SchemaReader:
         self._columns: dict[tuple[str, str, int, str], Column] = {}
 
     def refusal(self, text: str, values: tuple[None, ...] = ()) -> str | None:
-        """Return SQLite's message about a text that begins with EXPLAIN, or None."""
+        """Return SQLite's message about a string that begins with EXPLAIN, or None."""
         try:
             self.migrated.connection.execute(text, values)
         except (sqlite3.Error, sqlite3.Warning, ValueError) as error:
@@ -215,7 +191,9 @@ class _Shadow:
     def columns(
         self, rewrite: Callable[[dict[int, str]], str], nulls: dict[int, str], clauses: Clauses, common: frozenset[str]
     ) -> tuple[list[str], list[ColumnTag | None]] | None:
-        """The names of a SELECT's columns, and where each comes from: None for an expression, or where no one can tell."""
+        """The names of a SELECT's columns, and where each comes from: None for an expression,
+        or where no one can tell.
+        """
         replace = dict(nulls)
         for number, item in enumerate(clauses.items):
             name = item.name

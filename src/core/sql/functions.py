@@ -1,7 +1,8 @@
 """SQLite's functions and operators: the storage class of their results, and when these are NULL.
 
-Only what holds for every call stands here (https://www.sqlite.org/lang_corefunc.html, lang_aggfunc.html, windowfunctions.html,
-lang_datefunc.html, lang_mathfunc.html, json1.html); `tests/sql/test_values.py` holds the table against SQLite itself.
+Only facts that hold for every call are here (https://www.sqlite.org/lang_corefunc.html, lang_aggfunc.html,
+windowfunctions.html, lang_datefunc.html, lang_mathfunc.html, json1.html); `tests/sql/test_values.py` holds the table
+against SQLite itself.
 """
 
 from __future__ import annotations
@@ -9,19 +10,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from core.sql.columns import Storage
+from core.sql.statement import Storage
 from core.sql.tokens import words
 
 __all__ = ["AGGREGATES", "FUNCTIONS", "Nulls", "OPERATORS", "Rule", "WINDOWS", "storages"]
 
 Nulls: TypeAlias = Literal["never", "any", "some", "first", "unknown"]
-"""The cases in which a result is NULL: never; exactly if any argument is; if any argument is, and perhaps otherwise; exactly if the first
-argument is; not known."""
+"""The cases in which a result is NULL: never; exactly if any argument is; if any argument is, and perhaps otherwise;
+exactly if the first argument is; not known.
+"""
 
 
 class Rule(NamedTuple):
-    """`storage` is that of the result: letters as in `storages`, `1` for that of the first argument, `#` likewise where that
-    is a number, `*` for arithmetic."""
+    """`storage` is that of the result: letters as in `storages`, `1` for that of the first argument, `#` likewise where
+    that is a number, `*` for arithmetic.
+    """
 
     storage: str
     nulls: Nulls
@@ -71,7 +74,7 @@ FUNCTIONS: Final = _rules(
     ?  unknown  json_extract jsonb_extract json_remove jsonb_remove jsonb_patch
     """
 )
-"""Functions of one row. coalesce, ifnull, iif and nullif are not here: what they give depends on what they are given.
+"""Functions of one row. coalesce, ifnull, iif and nullif are not here: their result depends on their arguments.
 
 `min` and `max` with one argument are aggregates.
 """

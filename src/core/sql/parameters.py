@@ -1,7 +1,8 @@
 """The values bound to a statement against the columns beside its parameters.
 
-Every number is bound as a REAL (`D1PreparedStatement.bind`), and a column's affinity converts what it is compared with and
-what it is given (https://www.sqlite.org/datatype3.html), so that only what can never work is told.
+Every number is bound as a REAL (`D1PreparedStatement.bind`), and a column's affinity converts the values it is compared
+with and the values it is given (https://www.sqlite.org/datatype3.html), so that only values that can never work are
+reported.
 """
 
 from __future__ import annotations
@@ -10,8 +11,7 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from core.sql.columns import Storage
-from core.sql.values import Slot
+from core.sql.statement import Slot, Storage
 
 if TYPE_CHECKING:
     from core.sql.rows import Kind
@@ -28,7 +28,10 @@ _NUMBER: Final = re.compile(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*")
 
 
 class Given(NamedTuple):
-    """An argument of `bind`: what it may be, and its text where that is a literal. `enum` names an Enum that is neither an int nor a str."""
+    """An argument of `bind`: the kinds it may have, and its text where that is a literal.
+
+    `enum` names an Enum that is neither an int nor a str.
+    """
 
     kinds: frozenset[Kind]
     text: str | None = None
@@ -70,8 +73,8 @@ def _mistake(slot: Slot, given: Given) -> str | None:
     if slot.storage == _TEXTS and kinds <= {"int", "bool"}:
         return f'{column} is TEXT, where a number arrives as "5.0". Bind its text: str()'
     if slot.exact and slot.storage == _INTEGERS and given.text is not None and not _NUMBER.fullmatch(given.text):
-        what = "takes an integer" if slot.use == "limit" else "is an INTEGER"
-        return f'{column} {what}, but the value is the text "{given.text}". Bind a number'
+        requirement = "takes an integer" if slot.use == "limit" else "is an INTEGER"
+        return f'{column} {requirement}, but the value is the text "{given.text}". Bind a number'
     if slot.exact and kinds == _BYTES and slot.storage and "blob" not in slot.storage:
         return f"{column} holds no blobs, but the value is bytes. Bind a text or a number"
     return None

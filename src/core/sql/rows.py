@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from core.sql.messages import did_you_mean, listed
 
 if TYPE_CHECKING:
-    from core.sql.analysis import Statement
-    from core.sql.columns import Column, Storage
+    from core.sql.statement import Column, Statement, Storage
 
 __all__ = [
     "Kind",
+    "ROW_KINDS",
     "RowField",
     "check_column",
     "check_row",
@@ -25,8 +25,29 @@ __all__ = [
 ]
 
 Kind = Literal["int", "float", "bool", "str", "date", "bytes", "json", "none", "any"]
-"""The kinds of values a field accepts. `date` covers everything read from a string: dates, times, UUIDs; `json` for lists and objects,
-which no column gives; `any` for what is not known."""
+"""The kinds of values a field accepts. `date` covers everything read from a string: dates, times, UUIDs; `json` for
+lists and objects, which no column gives; `any` for an unknown type.
+"""
+
+ROW_KINDS: Final[Mapping[str, Kind]] = {
+    "builtins.str": "str",
+    "builtins.int": "int",
+    "builtins.float": "float",
+    "builtins.bool": "bool",
+    "builtins.bytes": "bytes",
+    "datetime.datetime": "date",
+    "datetime.date": "date",
+    "datetime.time": "date",
+    "uuid.UUID": "date",
+    "builtins.list": "json",
+    "builtins.dict": "json",
+    "builtins.set": "json",
+    "builtins.frozenset": "json",
+    "builtins.tuple": "json",
+    "typing.List": "json",
+    "typing.Dict": "json",
+}
+"""The kind of the fields that are annotated with a type, by its full name."""
 
 _FROM: Final[dict[str, frozenset[Storage]]] = {
     "int": frozenset(["integer"]),
@@ -67,7 +88,9 @@ class RowField(NamedTuple):
 
 
 def check_values(statement: Statement, given: int | None) -> str | None:
-    """Return the mistake in the number of values given to `bind`; None where `given` is, for a statement never bound."""
+    """Return the mistake in the number of values given to `bind`; None where `given` is,
+    for a statement never bound.
+    """
     takes = statement.takes
     if takes is None or takes == (given or 0):
         return None
@@ -92,7 +115,10 @@ def check_column(statement: Statement, name: str) -> str | None:
 
 
 def check_row(statement: Statement, title: str, fields: Iterable[RowField]) -> list[tuple[str, str]]:
-    """Return the mistakes in `first(T)` and `all(T)`: a field of `T` and the message, for each. The field is "" for all."""
+    """Return the mistakes in `first(T)` and `all(T)`: a field of `T` and the message, for each.
+
+    The field is "" for all.
+    """
     if statement.columns is None or statement.problems:
         return []
     if not statement.columns:
@@ -135,7 +161,10 @@ def value_kinds(statement: Statement, name: str, *, one: bool) -> frozenset[Kind
 
 
 def check_value(statement: Statement, call: str, name: str, shown: str, kinds: frozenset[Kind]) -> str | None:
-    """Return the mistake in giving `first("name")` to what is annotated as `shown`, or None. `call` is `first` or `one`."""
+    """Return the mistake in giving `first("name")` to a variable annotated as `shown`, or None.
+
+    `call` is `first` or `one`.
+    """
     given = value_kinds(statement, name, one=call == "one")
     if given is None or not kinds or "any" in kinds:
         return None
@@ -151,9 +180,9 @@ def _mismatch(title: str, column: Column, field: RowField) -> str | None:
     for part in column.arms or (column,):
         if not _holds(field.kinds, part):
             fits = " or ".join(_FITS[storage] for storage in sorted(column.storage or part.storage))
-            what = part.declared if part.source else " or ".join(_SHOWN[storage] for storage in sorted(part.storage))
+            kind = part.declared if part.source else " or ".join(_SHOWN[storage] for storage in sorted(part.storage))
             return (
-                f"{title}.{field.name}: {field.shown} cannot hold {part.source or part.text}, which is {what}. "
+                f"{title}.{field.name}: {field.shown} cannot hold {part.source or part.text}, which is {kind}. "
                 f"Make it {_optional(fits, column)}"
             )
     if column.null and not field.optional:
@@ -176,7 +205,10 @@ def misfit(column: Column, field: RowField) -> bool:
 
 
 def field_type(columns: Sequence[Column], *, optional: bool = False) -> str:
-    """Return the type of a field that holds each of these columns. One that may be NULL, for all that is known, is optional."""
+    """Return the type of a field that holds each of these columns.
+
+    One that may be NULL, for all that is known, is optional.
+    """
     parts = [part for column in columns for part in column.arms or (column,)]
     kinds: set[Kind] = set()
     for part in parts:

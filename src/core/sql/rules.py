@@ -2,7 +2,8 @@
 
 The checks read these tables to predict D1, the embedded engine to be it. They are those of workerd's own SQLite
 (https://github.com/cloudflare/workerd, `src/workerd/util/sqlite.c++`), with the limits that D1 publishes
-(https://developers.cloudflare.com/d1/platform/limits/), which are lower. Only `refusal` reads a statement, as far as its first words tell; nothing here runs one.
+(https://developers.cloudflare.com/d1/platform/limits/), which are lower. Only `refusal` reads a statement, as far as
+its first words tell; nothing here runs one.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ LIMITS: Final[Mapping[int, int]] = {
     sqlite3.SQLITE_LIMIT_TRIGGER_DEPTH: 10,
     sqlite3.SQLITE_LIMIT_WORKER_THREADS: 0,
 }
-"""SQLite's own limits, as D1 sets them: what `Connection.setlimit` takes."""
+"""SQLite's own limits, as D1 sets them: the arguments of `Connection.setlimit`."""
 
 # Statements ---------------------------------------------------------------------------------------------------------
 
@@ -221,7 +222,9 @@ def refusal(statement: StatementText) -> str | None:
 
 
 def renames_to_reserved(statement: StatementText) -> bool:
-    """Return whether a statement is an ALTER TABLE that gives a table a reserved name: SQLite's authorizer sees the old one."""
+    """Return whether a statement is an ALTER TABLE that gives a table a reserved name:
+    SQLite's authorizer sees the old one.
+    """
     if statement.keyword != "ALTER":
         return False
     last = statement.tokens[-3:]
@@ -305,7 +308,9 @@ def is_transaction(action: int) -> bool:
 
 
 def allows(action: int, first: str | None, second: str | None, database: str | None) -> bool:
-    """Return whether D1 allows an action, given as SQLite's authorizer is (https://www.sqlite.org/c3ref/c_alter_table.html)."""
+    """Return whether D1 allows an action, given as SQLite's authorizer is
+    (https://www.sqlite.org/c3ref/c_alter_table.html).
+    """
     if action in (sqlite3.SQLITE_ALTER_TABLE, sqlite3.SQLITE_DETACH):
         # These two give the name of the database first.
         first, second, database = second, None, first

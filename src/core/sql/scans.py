@@ -1,8 +1,9 @@
-"""The tables that a statement reads without an index, by SQLite's own plan of it (https://www.sqlite.org/eqp.html): `core-scan`.
+"""The tables that a statement reads without an index, by SQLite's own plan of it (https://www.sqlite.org/eqp.html):
+`core-scan`.
 
-The plan is made on the empty database that the migrations make, and nothing runs. An index is only proposed where the plan
-with it reads less. A table is small where its CREATE TABLE says so, `-- core: small`; a statement says itself that it may
-read whole tables: `-- core: scan ok, <reason>`.
+The plan is made on the empty database that the migrations make, and nothing runs. An index is only proposed where the
+plan with it reads less. A table is small where its CREATE TABLE says so, `-- core: small`; a statement says itself that
+it may read whole tables: `-- core: scan ok, <reason>`.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class _Part(NamedTuple):
 
 
 def scan_problems(migrated: Migrated, sql: str) -> tuple[str, ...]:
-    """Return what is wrong with the plan of a statement that SQLite compiles."""
+    """Return the problems of the plan of a statement that SQLite compiles."""
     parts = [part for part in statements_of(sql) if part.tokens]
     if len(parts) != 1 or parts[0].keyword not in ("SELECT", "WITH", "INSERT", "REPLACE", "UPDATE", "DELETE"):
         return ()

@@ -7,27 +7,30 @@ from typing import Final
 
 import attrs
 
-from core.sql.analysis import SqlProblem, Statement, StatementAnalysis, with_values
+from core.sql.analysis import StatementAnalysis, with_values
 from core.sql.catalog import Migrated, MigrationProblem, migrate
-from core.sql.columns import Column, MissingRows, SchemaReader
+from core.sql.columns import MissingRows, SchemaReader
 from core.sql.migrations import migration_digest
 from core.sql.rules import MAX_PARAMETERS, MAX_SQL_BYTES
 from core.sql.scans import scan_problems
 from core.sql.simple import read_simple
+from core.sql.statement import Column, SqlProblem, Statement
 from core.sql.tokens import statements_of, tokens_of
 from core.sql.values import values_of
 
 __all__ = ["Schema", "blank_schema", "schema_of"]
 
-_KEPT: Final = 256
-"""The number of statements kept: one is asked about several times, but in quick succession."""
+_KEPT: Final = 4096
+"""The number of statements kept: `core check --watch` and `dmypy` ask about those of a whole project after
+every edit.
+"""
 
 _schemas: dict[str, Schema] = {}
 _blank: list[Schema] = []
 
 
 def blank_schema() -> Schema:
-    """The schema of a database of which nothing is known: what is wrong in any database is still told."""
+    """The schema of a database of which nothing is known: mistakes in any database are still reported."""
     if not _blank:
         _blank.append(Schema(migrate(Path("/nowhere"))))
     return _blank[0]
@@ -73,7 +76,9 @@ class Schema(SchemaReader):
             return statement
 
     def scans(self, sql: str) -> tuple[str, ...]:
-        """The tables that a statement reads without an index; nothing where the schema or the statement is not known."""
+        """The tables that a statement reads without an index; nothing where the schema or the statement
+        is not known.
+        """
         return scan_problems(self.migrated, sql) if self.known and not self.analyse(sql).problems else ()
 
     # -- one text
@@ -116,7 +121,7 @@ class Schema(SchemaReader):
             if not part.tokens:
                 problems.append(
                     SqlProblem(
-                        "D1 takes what follows a semicolon for another statement, and finds none there. Leave out the "
+                        "D1 takes the text after a semicolon for another statement, and finds none there. Leave out the "
                         "comment or the second semicolon",
                         sql.count("\n", 0, part.start),
                     )

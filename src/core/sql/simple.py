@@ -1,8 +1,10 @@
-"""The statements that programs are full of, read in one look: a plain SELECT over joined tables, and changes without rows.
+"""The statements that programs are full of, read in one look: a plain SELECT over joined tables,
+and changes without rows.
 
 Most statements name columns of tables and little else. Which column is which can then be told from the text and the
-migrations alone, and SQLite only has to agree that the statement compiles. What is any less plain is not read here:
-`read_simple` returns nothing, and `Schema.analyse_fully` reads the statement instead. A property holds that both say the same.
+migrations alone, and SQLite only has to agree that the statement compiles. Any other statement is not read here:
+`read_simple` returns nothing, and `Schema.analyse_fully` reads the statement instead. A property holds that both say
+the same.
 """
 
 from __future__ import annotations
@@ -41,7 +43,8 @@ class SimpleStatement(NamedTuple):
     clauses: Clauses
 
 
-# Names in quotes, parameters with names, comments, several statements, a text without an end: the whole way is for those.
+# Names in quotes, parameters with names, comments, several statements, a string without an end: the whole way is for
+# those.
 _ODD: Final = frozenset("\"'`[];:@$#\\{}^\x7f") | {chr(number) for number in range(32)}
 _CHANGES: Final = frozenset(["INSERT", "REPLACE", "UPDATE", "DELETE"])
 _NOT_PLAIN: Final = _ODD | words(
@@ -85,7 +88,9 @@ def read_simple(sql: str, tables: Mapping[str, TableInfo]) -> SimpleStatement | 
 
 
 def _takes(sql: str, parts: Sequence[str]) -> tuple[int, bool]:
-    """Return how many values a statement takes, the highest number of its parameters, and whether these have numbers."""
+    """Return how many values a statement takes, the highest number of its parameters,
+    and whether these have numbers.
+    """
     highest = parts.count("?")
     if sql.count("?") == highest:
         return highest, False
@@ -105,14 +110,14 @@ class _Source:
 
     def __init__(self, parts: Sequence[str], upper: Sequence[str], tables: Mapping[str, TableInfo]) -> None:
         self.parts = parts
-        self.upper = [*upper, ""]  # so that there is always a next one
+        self.upper = [*upper, "", "", ""]  # so that there is always a next one, behind a dot at the end too
         self.tables = tables
         self.items: list[Item] = []
         self.found: list[TableInfo] = []
         self.references: list[Reference] = []
 
     def source(self, at: int) -> bool:
-        """Read what follows FROM, and whether all of it is plain."""
+        """Read the sources behind FROM, and whether all of them are plain."""
         upper = self.upper
         outer = False
         while True:
@@ -168,7 +173,9 @@ class _Source:
         return at
 
     def condition(self, at: int, *, drops: bool) -> int | None:
-        """Read the names in a condition, and return where it ends: before a clause, a join or a comma of its own depth."""
+        """Read the names in a condition, and return where it ends: before a clause,
+        a join or a comma of its own depth.
+        """
         upper = self.upper
         depth = 0
         while word := upper[at]:
@@ -215,7 +222,9 @@ def _columns(parts: Sequence[str], upper: Sequence[str], end: int, source: _Sour
 
 
 def _column(parts: Sequence[str], upper: Sequence[str], source: _Source) -> Sequence[SimpleColumn] | None:
-    """Return the meaning of one entry of the list: a column, all columns of a table, or an expression that has a name."""
+    """Return the meaning of one entry of the list: a column, all columns of a table,
+    or an expression that has a name.
+    """
     name = None
     size = len(upper)
     if size > 2 and upper[-2] == "AS":

@@ -1,8 +1,9 @@
-"""SQLite's queries and expressions as trees, read from tokens (https://www.sqlite.org/lang_select.html, lang_expr.html).
+"""SQLite's queries and expressions as trees, read from tokens (https://www.sqlite.org/lang_select.html,
+lang_expr.html).
 
-Only statements that SQLite has compiled are read, so nothing is judged here: what is not understood raises `Unclear`, and
-then nothing is said about the statement's values. One file, since it is one grammar: expressions hold queries,
-and queries expressions.
+Only statements that SQLite has compiled are read, so nothing is judged here: a form that is not understood raises
+`Unclear`, and then nothing is said about the statement's values. One file, since it is one grammar: expressions hold
+queries, and queries expressions.
 """
 
 from __future__ import annotations
@@ -83,7 +84,10 @@ class Operator(NamedTuple):
 
 
 class Call(NamedTuple):
-    """A function, in lower case. `window` says that it has OVER, `framed` that a frame or a named window goes with it."""
+    """A function, in lower case.
+
+    `window` says that it has OVER, `framed` that a frame or a named window goes with it.
+    """
 
     name: str
     arguments: tuple[Expression, ...]
@@ -95,7 +99,7 @@ class Call(NamedTuple):
 
 
 class Case(NamedTuple):
-    """CASE: `base` is what the WHENs are compared with, where there is one."""
+    """CASE: `base` is the expression that the WHENs are compared with, where there is one."""
 
     base: Expression | None
     branches: tuple[tuple[Expression, Expression], ...]
@@ -215,7 +219,7 @@ class Core:
 
 @attrs.frozen
 class Query:
-    """SELECTs with what stands between them, and the queries that WITH names: (their columns, the query)."""
+    """SELECTs with the operators between them, and the queries that WITH names: (their columns, the query)."""
 
     cores: tuple[Core, ...]
     compound: tuple[str, ...] = ()
@@ -226,7 +230,7 @@ class Query:
 
 @attrs.frozen
 class Change:
-    """UPDATE or DELETE, and what an INSERT does ON CONFLICT: columns and their values, sources and conditions.
+    """UPDATE or DELETE, and the ON CONFLICT clause of an INSERT: columns and their values, sources and conditions.
 
     `action` is the word of OR IGNORE and the like.
     """
@@ -258,19 +262,14 @@ _ENDS: Final = NOT_ALIASES | words(
     "WHEN THEN ELSE END AND OR IS IN LIKE BETWEEN COLLATE ISNULL NOTNULL ASC DESC FILTER OVER"
 )
 _COMPARED: Final = words("= == <> != IS IN LIKE GLOB MATCH REGEXP BETWEEN ISNULL NOTNULL NOT")
-_LEVELS: Final[Sequence[frozenset[str]]] = (
-    words("< <= > >="),
-    words("& | << >>"),
-    words("+ -"),
-    words("* / %"),
-    words("|| -> ->>"),
-)
+_LEVELS: Final = ("< <= > >=", "& | << >>", "+ -", "* / %", "|| -> ->>")
+_BINDS: Final = {operator: level for level, operators in enumerate(_LEVELS) for operator in operators.split()}
 _UNARY: Final = words("- + ~")
 _MOMENTS: Final = words("CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP")
 
 
 def read_statement(text: str, tokens: Sequence[Token]) -> Query | Insert | Change:
-    """Read one statement. Raises `Unclear` for what is not understood."""
+    """Read one statement. Raises `Unclear` for a form that is not understood."""
     reader = _Reader(text, tokens)
     try:
         statement = reader.statement()
@@ -312,10 +311,13 @@ class _Reader:
 
     def skip(self, *expected: str) -> bool:
         """Go past the words given, if they come next."""
-        if all(self.marks[self.at + i : self.at + i + 1] == [word] for i, word in enumerate(expected)):
-            self.at += len(expected)
-            return True
-        return False
+        if self.mark != expected[0]:
+            return False  # so it is for most: every operator is asked for in turn
+        end = self.at + len(expected)
+        if len(expected) > 1 and self.marks[self.at : end] != [*expected]:
+            return False
+        self.at = end
+        return True
 
     def expect(self, *expected: str) -> None:
         if not self.skip(*expected):
@@ -580,7 +582,7 @@ class _Reader:
             return self.identifier()
         return otherwise
 
-    # -- expressions, from what binds least
+    # -- expressions, from the operators that bind least
 
     def expression(self) -> Expression:
         left = self.conjunction()
@@ -645,13 +647,12 @@ class _Reader:
         return In(left, items, None)
 
     def binary(self, level: int) -> Expression:
-        if level == len(_LEVELS):
-            return self.unary()
-        left = self.binary(level + 1)
-        while self.mark in _LEVELS[level] and self.tokens[self.at].kind == "symbol":
+        """Operands of operators that bind as those of a level do, or more."""
+        left = self.unary()
+        while (binds := _BINDS.get(self.mark, -1)) >= level and self.tokens[self.at].kind == "symbol":
             word = self.mark
             self.at += 1
-            left = Operator(word, (left, self.binary(level + 1)))
+            left = Operator(word, (left, self.binary(binds + 1)))
         return left
 
     def unary(self) -> Expression:

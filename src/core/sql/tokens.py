@@ -31,8 +31,8 @@ def words(text: str) -> frozenset[str]:
 
 Kind = Literal["word", "quoted", "string", "number", "parameter", "symbol"]
 
-# Letters and digits of names, with `_`, `$` and all beyond ASCII: as what they are not, since a set that goes up to
-# \U0010ffff takes ten times as long to compile as all the rest.
+# Letters and digits of names, with `_`, `$` and all beyond ASCII: written as the characters that they are not, since a
+# set that goes up to \U0010ffff takes ten times as long to compile as all the rest.
 _LETTER: Final = r"[^\x00-@\[-^`{-\x7f]"
 _LETTERS: Final = r"[^\x00-\#%-/:-@\[-^`{-\x7f]"
 _NUMBER: Final = r"0[xX][0-9A-Fa-f_]+|(?:[0-9][0-9_]*(?:\.[0-9_]*)?|\.[0-9][0-9_]*)(?:[eE][+-]?[0-9][0-9_]*)?"
@@ -56,7 +56,7 @@ _SIMPLE_TOKEN: Final = re.compile(rf"'(?:[^']|'')*'|[A-Za-z_][A-Za-z_0-9]*|\?[0-
 class Token(NamedTuple):
     """A word, a quoted name, a literal, a parameter or a symbol, and where it begins, in characters.
 
-    `word` is the token in capitals where it is a bare word, else nothing: what a keyword is compared with. A tuple,
+    `word` is the token in capitals where it is a bare word, else nothing: keywords are compared with it. A tuple,
     since a program has hundreds of thousands of them.
     """
 
@@ -83,7 +83,7 @@ class Token(NamedTuple):
 
 
 def tokens_of(sql: str) -> list[Token]:
-    """Return the tokens of a text, without blanks and comments."""
+    """Return the tokens of a string, without blanks and comments."""
     tokens: list[Token] = []
     for match in _TOKEN.finditer(sql):
         kind = match.lastgroup
@@ -123,7 +123,7 @@ def parameter_count(tokens: Iterable[Token]) -> int:
 
 @attrs.frozen
 class StatementText:
-    """One statement of a text, with its semicolon; `start` is where it begins there.
+    """One statement of a string, with its semicolon; `start` is where it begins there.
 
     The tokens begin from 0 at the start of the statement, and end before its semicolon. There are none where nothing
     but semicolons and comments is left.
@@ -155,7 +155,7 @@ class StatementText:
 
 
 def statements_of(sql: str) -> list[StatementText]:
-    """Return the statements of a text, at least one.
+    """Return the statements of a string, at least one.
 
     Empty statements belong to the one that follows, as SQLite takes them; the last one has no tokens where only
     semicolons and comments follow the semicolon before.

@@ -1,9 +1,10 @@
-"""The values of a statement: the storage class of each column of its rows, when it is NULL, and what its parameters stand beside.
+"""The values of a statement: the storage class of each column of its rows, when it is NULL,
+and the columns beside its parameters.
 
-Follows https://www.sqlite.org/lang_select.html and lang_expr.html. Three answers are possible about NULL: it is proven that
-a value never is, it is known why it can be, or neither; then nothing is said. A column that any condition names counts as
-not known, since the condition may be there to leave its NULLs out. One file, since expressions and queries are
-evaluated by each other.
+Follows https://www.sqlite.org/lang_select.html and lang_expr.html. Three answers are possible about NULL: it is proven
+that a value never is, it is known why it can be, or neither; then nothing is said. A column that any condition names
+counts as not known, since the condition may be there to leave its NULLs out. One file, since expressions and queries
+are evaluated by each other.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from typing import Final, NamedTuple
 import attrs
 
 from core.sql.catalog import TableColumn, TableInfo
-from core.sql.columns import Storage, affinity, storage_of
+from core.sql.columns import affinity, storage_of
 from core.sql.functions import AGGREGATES, FUNCTIONS, OPERATORS, WINDOWS, Rule, storages
+from core.sql.statement import Slot, Storage
 from core.sql.syntax import (
     Between,
     Call,
@@ -46,7 +48,7 @@ from core.sql.syntax import (
 )
 from core.sql.tokens import Token, statements_of, words
 
-__all__ = ["Slot", "Value", "Values", "values_of"]
+__all__ = ["Value", "Values", "values_of"]
 
 NO_ROW: Final = "is NULL where no row is found"
 _MISSING: Final = "is NULL where the outer join"
@@ -70,9 +72,9 @@ _JSON: Final[Mapping[str, tuple[str, bool]]] = {
 class Value(NamedTuple):
     """The facts about an expression.
 
-    `storage` is None where it is not known, and empty for NULL alone. `null` says why it can be NULL, of `about`; `never`
-    that it is not. `source` is the table's column that it is, as `users.email`, and `declared` that column's type; `text`
-    is the expression. `arms` has the values of a UNION one by one.
+    `storage` is None where it is not known, and empty for NULL alone. `null` says why it can be NULL, of `about`;
+    `never` that it is not. `source` is the table's column that it is, as `users.email`, and `declared` that column's
+    type; `text` is the expression. `arms` has the values of a UNION one by one.
     """
 
     storage: frozenset[Storage] | None = None
@@ -85,26 +87,12 @@ class Value(NamedTuple):
     arms: tuple[Value, ...] = ()
 
 
-class Slot(NamedTuple):
-    """A place of a parameter: beside a column that it is compared with or stored in, in LIMIT, given to json_each, or where
-    it is asked whether it is NULL (`null`).
-
-    `exact` says that the column holds its own storage class alone: in a STRICT table, or as the key of one.
-    """
-
-    number: int
-    use: str
-    column: str = ""
-    storage: frozenset[Storage] = frozenset()
-    full: bool = False
-    exact: bool = False
-
-
 @attrs.frozen
 class Values:
-    """The facts about a statement. `columns` is None where its rows are not understood; `missing` and `nulls` are the NOT
-    NULL columns that it leaves out, and that it writes NULL into. `certain`: it gives a row for certain, None where that
-    is not known."""
+    """The facts about a statement. `columns` is None where its rows are not understood; `missing` and `nulls` are the
+    NOT NULL columns that it leaves out, and that it writes NULL into. `certain`: it gives a row for certain, None where
+    that is not known.
+    """
 
     columns: tuple[Value, ...] | None = None
     slots: tuple[Slot, ...] = ()
@@ -118,7 +106,7 @@ _NOTHING: Final = Values()
 
 
 def values_of(text: str, tokens: Sequence[Token], tables: Mapping[str, TableInfo]) -> Values:
-    """Return what is known of a statement that SQLite compiles; nothing where it is not understood."""
+    """Return the known values of a statement that SQLite compiles; none where it is not understood."""
     try:
         values = _Evaluation(tables).statement(read_statement(text, tokens))
         if values.certain and any(token.word == "NOTHING" for token in tokens):
@@ -128,7 +116,7 @@ def values_of(text: str, tokens: Sequence[Token], tables: Mapping[str, TableInfo
         return _NOTHING
 
 
-# What conditions name ------------------------------------------------------------------------------------------------
+# Names in conditions -------------------------------------------------------------------------------------------------
 
 
 class _Named:
@@ -251,12 +239,15 @@ def _aggregates(expression: Expression) -> bool:
     )
 
 
-# What names stand for ------------------------------------------------------------------------------------------------
+# Meanings of names ---------------------------------------------------------------------------------------------------
 
 
 @attrs.define
 class _Entry:
-    """A source of a FROM clause: its columns by name. `missing` says why it may have no row; `hidden` columns are not in `*`."""
+    """A source of a FROM clause: its columns by name.
+
+    `missing` says why it may have no row; `hidden` columns are not in `*`.
+    """
 
     alias: str
     columns: dict[str, Value]
@@ -356,7 +347,7 @@ class _Evaluation:
         written = {name for names, _ in change.sets for name in names}
         returned = None
         if change.returning:
-            # What was just written is not NULL because the column can be: only where nothing else names it.
+            # A value that was just written is not NULL because the column can be: only where nothing else names it.
             unsure = set(entry.columns) if insert is not None else written
             entry.columns = {
                 name: value if value.never or name not in unsure else value._replace(null="", about="")
@@ -368,7 +359,7 @@ class _Evaluation:
         return Values(returned if change.returning else (), tuple(self.slots), missing, tuple(nulls), certain)
 
     def insert(self, insert: Insert, table: TableInfo) -> tuple[tuple[str, ...], list[str]]:
-        """Read what is inserted: the columns that are left out, and those that NULL is written into."""
+        """Read the inserted values: the columns that are left out, and those that NULL is written into."""
         columns = insert.columns
         if columns is None:
             columns = tuple(
@@ -484,7 +475,9 @@ class _Evaluation:
         return columns, scope
 
     def may_be_empty(self, core: Core) -> bool:
-        """True if a SELECT gives its one row also where it finds none: it aggregates all there is, and there may be nothing."""
+        """True if a SELECT gives its one row also where it finds none: it aggregates all there is,
+        and there may be nothing.
+        """
         values = [column.value for column in core.columns if not isinstance(column.value, Star)]
         if core.group or core.having is not None or not any(_aggregates(value) for value in values):
             return False
@@ -598,7 +591,7 @@ class _Evaluation:
         return _Entry(source.alias, columns, table)
 
     def view(self, table: TableInfo, alias: str) -> _Entry:
-        """A view: what its query gives, read by itself."""
+        """A view: the rows of its query, read by itself."""
         key = table.name.lower()
         if key in self.views:
             raise Unclear
@@ -643,7 +636,7 @@ class _Evaluation:
         return _UNKNOWN, None, None
 
     def column(self, entry: _Entry, name: str, scope: _Scope) -> Value:
-        """A column of a source, with what its join and the conditions say of it."""
+        """A column of a source, with the facts that its join and the conditions give."""
         value = entry.columns.get(name)
         if value is None:
             value = Value(_INTEGER, never=True, source=f"{entry.alias}.{name}")

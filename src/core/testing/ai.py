@@ -38,9 +38,9 @@ class FakeAi(Faulty, EmbeddedAi):
         ai = FakeAi("Hello, Ada")
         ai.script(["Hel", "lo"], model="@cf/meta/llama-3.1-8b-instruct", times=1)
 
-    `answer`: the answer of every model, again and again; a dict of such answers by model when it is a dict of which every
-    key begins with `@`. Without any, a run raises AiError, whose message has the line to write. `latency`: seconds on the clock that
-    every run takes, and every piece of a stream.
+    `answer`: the answer of every model, again and again; a dict of such answers by model when it is a dict of which
+    every key begins with `@`. Without any, a run raises AiError, whose message has the line to write. `latency`:
+    seconds on the clock that every run takes, and every piece of a stream.
     """
 
     def __init__(self, answer: Answer | None = None, *, clock: Clock = system_clock, latency: float = 0.0) -> None:

@@ -17,6 +17,7 @@ from typing_extensions import TypeVar
 from core import http
 from core.app import App
 from core.context import Clock, ExecutionContext
+from core.diagnosis import with_note
 from core.testing.clock import FakeClock
 from core.testing.context import FakeExecutionContext
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from core.testing.spans import SpanRecorder
 
 __all__ = ["Client"]
+__tracebackhide__ = True  # pytest shows the line of the test
 
 E = TypeVar("E", default=Any)
 
@@ -45,10 +47,10 @@ class Client(Generic[E]):
         response = await client.post("/users", json={"name": "Ada"})
         assert response.status == 201
 
-    Paths are relative to `base_url`. `headers` go with every request; `ip` is what the host would write into
-    `Edge-Connecting-IP`. `ctx` is a `FakeExecutionContext` unless one is given, on the clock of the fakes in `env`, so
-    that a request and its bindings agree on the time: a `FakeClock` handed to them rules here too, and fakes without one
-    follow the machine's.
+    Paths are relative to `base_url`. `headers` go with every request; `ip` is the address that the host would write
+    into `Edge-Connecting-IP`. `ctx` is a `FakeExecutionContext` unless one is given, on the clock of the fakes in
+    `env`, so that a request and its bindings agree on the time: a `FakeClock` handed to them rules here too, and fakes
+    without one follow the machine's.
 
     `contract` is an OpenAPI document, or its file, that every response is compared with: one that the document does not
     allow raises ContractError, an AssertionError. Without one it is the document of the pytest setting `core_openapi`;
@@ -73,6 +75,9 @@ class Client(Generic[E]):
         )
         self.base_url: str = base_url.rstrip("/")
         self.headers: dict[str, str] = dict(headers) if headers else {}
+        if app.dispatcher.on_failure is None:
+            # An error handler of the application may log the error: that log has the fix too.
+            app.dispatcher.on_failure = with_note
         self.ip = ip
         self.contract: Contract | None = _contract(app, contract)
         self._sessions: list[asyncio.Future[None]] = []

@@ -75,7 +75,6 @@ class FakeClock:
         self._elapsed = 0.0
         self._timers: list[_Timer] = []
         self._order = count()
-        self._moving = False
 
     def __repr__(self) -> str:
         return f"FakeClock({self._start + self._elapsed!r})"

@@ -91,7 +91,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Tell the process that started this one what was reached (pytest-xdist)."""
+    """Send the answers that were reached to the process that started this one (pytest-xdist)."""
     output: dict[str, Any] | None = getattr(session.config, "workeroutput", None)
     contract = session.config.stash.get(_CONTRACT, None)
     if output is not None and contract is not None:
@@ -148,8 +148,15 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """Fail a test that leaves work given to `wait_until` unfinished or failed."""
-    result = yield
+    """Tell the fix for an error where one is known. Fail a test that leaves work of `wait_until` undone or failed."""
+    try:
+        result = yield
+    except Exception as error:
+        if "core.app" in sys.modules:
+            from core.diagnosis import with_note
+
+            with_note(error)
+        raise
     context = sys.modules.get("core.testing.context")
     if context is not None:
         left = context.left_behind()

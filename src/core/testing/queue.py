@@ -1,4 +1,5 @@
-"""`FakeQueue`: the embedded queue in memory, with a record of sent messages, deliveries when a test asks for them, and faults.
+"""`FakeQueue`: the embedded queue in memory, with a record of sent messages, deliveries when a test asks for them,
+and faults.
 
 `message_batch` makes a batch out of nothing, for `app.consume`.
 """

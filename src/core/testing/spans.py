@@ -1,4 +1,4 @@
-"""`SpanRecorder`: the spans of a test's calls, to ask how often a binding was called and in what order.
+"""`SpanRecorder`: the spans of a test's calls, to ask how often and in which order bindings were called.
 
     async def test_a_page_is_one_query(core_client: Client[Env], core_spans: SpanRecorder) -> None:
         await core_client.get("/articles")
@@ -106,7 +106,7 @@ class SpanRecorder:
         return span
 
     def attach(self, app: App[Any], env: object) -> None:
-        """Trace `app` and the bindings of `env`, until `detach`. What is traced already stays so."""
+        """Trace `app` and the bindings of `env`, until `detach`. An app or binding that is traced already stays so."""
         from core.tracing import trace, trace_bindings, untrace
 
         key = (id(app), id(env))
@@ -155,7 +155,7 @@ class SpanRecorder:
 
     @contextmanager
     def span(self, name: str, /, **attributes: AttributeValue) -> Generator[RecordedSpan]:
-        """A span around a part of the test: what is traced inside belongs to it."""
+        """A span around a part of the test: spans inside belong to it."""
         from core.spans import Running, running
 
         started = self.start_span(name, kind="internal", parent=None, attributes=attributes)

@@ -8,17 +8,21 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.backends.embedded import store as store_module
 from core.backends.embedded.d1 import EmbeddedD1Database
+from core.backends.embedded.d1.engine import engine_of
 from core.backends.embedded.disk import StoreBusyError
 from core.backends.embedded.files import Files
 from core.backends.embedded.kv import EmbeddedKVNamespace
 from core.backends.embedded.store import Database, Store, is_busy
+from core.context import system_clock
 from core.errors import D1Error, KVError
 
 
@@ -168,6 +172,27 @@ def test_other_errors_are_not_waited_for(tmp_path: Path) -> None:
     with pytest.raises(sqlite3.OperationalError, match="no such table"):
         database.insist(lambda: database.connection.execute("SELECT * FROM nope"))
     assert not is_busy(sqlite3.ProgrammingError("of the module"))
+    database.close()
+
+
+def test_opening_a_database_waits_for_a_process_that_has_it_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the last process has it that closes the file, or the one that recovers it after a kill."""
+    path = tmp_path / "db.sqlite"
+    database = Database(path)
+    database.close()
+    peer = sqlite3.connect(path, isolation_level=None)
+    peer.execute("PRAGMA locking_mode = EXCLUSIVE")
+    peer.execute("BEGIN EXCLUSIVE")
+    database.connection = sqlite3.connect(path, timeout=0, isolation_level=None)
+
+    def pauses() -> Iterator[float]:
+        peer.close()
+        yield 0
+
+    monkeypatch.setattr(store_module, "_pauses", pauses)
+    assert engine_of(database, system_clock).single("SELECT 1", ())[1] == [(1,)]
     database.close()
 
 

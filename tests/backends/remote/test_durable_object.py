@@ -1,4 +1,6 @@
-"""Durable Objects behind a socket keep the contract of those in the same process, and their WebSockets stay in order."""
+"""Durable Objects behind a socket keep the contract of those in the same process,
+and their WebSockets stay in order.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,9 @@ from core import http
 from core.backends.embedded.durable_object import EmbeddedDurableObjectNamespace
 from core.backends.embedded.store import Store
 from core.backends.remote.durable_object import ObjectServer, RemoteObjects
-from core.backends.remote.link import Link
+from core.backends.remote.link import Frame, Link
 from core.backends.remote.web_socket import RemoteWebSocket
+from core.errors import DurableObjectError
 from core.http.websocket import WebSocket, WebSocketClosed
 from core.testing.clock import FakeClock
 from core.testing.contracts.contract import Case
@@ -63,6 +66,23 @@ async def test_remote_objects_keep_the_contract(
     async with ends(tmp_path) as both:
         one, other = both.there
         await asyncio.wait_for(case.run(one, other=other, clock=None), 60)
+
+
+async def test_a_call_whose_process_ends_may_be_made_again(tmp_path: Path) -> None:
+    async def end(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        link = Link(reader, writer)
+        await link.receive()
+        await link.send(Frame.BEGUN)
+        link.close()
+
+    place = str(tmp_path / "objects.sock")
+    async with await asyncio.start_unix_server(end, place):
+        namespace = Namespace.over(RemoteObjects("one", Subject, place))
+        with pytest.raises(DurableObjectError, match=r"Subject\.get: the process .* carried out or not") as caught:
+            await namespace.get_by_name("one").get("key")
+        await namespace.close()
+    # As in workerd where a connection is lost: the answer is 503 where nothing catches it.
+    assert caught.value.retryable
 
 
 async def join(namespace: Namespace, name: str) -> WebSocket:

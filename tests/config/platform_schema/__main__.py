@@ -1,4 +1,5 @@
-"""`python -m tests.config.platform_schema FILE`: get the schema of the platform's own tool, and write `keys.txt` with `--write`.
+"""`python -m tests.config.platform_schema FILE`: get the schema of the platform's own tool,
+and write `keys.txt` with `--write`.
 
 The tool is one npm package of which a single file is wanted, so it is unpacked and not installed: the package and its
 checksum stand in `tool.json`. `make schema` keeps the file; `make keys` writes the table after a new version was named.

@@ -1,4 +1,6 @@
-"""The platform's schema of a configuration file, as a table of keys: one line for each, with its words if it is a choice."""
+"""The platform's schema of a configuration file, as a table of keys: one line for each,
+with its words if it is a choice.
+"""
 
 from __future__ import annotations
 

@@ -19,7 +19,8 @@ LINES = TABLE.read_text().splitlines()
 PLATFORM = {line.partition(" = ")[0].removeprefix("^"): line.partition(" = ")[2].split() for line in LINES}
 TOP_ONLY = {line[1:].partition(" = ")[0].partition(".")[0] for line in LINES if line[0] == "^"}
 
-# Known here and not there: older files have them, and one class stands for two tables. And what only the framework reads.
+# Known here and not there: older files have them, and one class stands for two tables. And what only the framework
+# reads.
 OLDER = {
     "constellation",
     "legacy_env",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextvars import ContextVar
 from typing import Any
@@ -16,6 +17,7 @@ from core import (
     ExecutionContext,
     KVNamespace,
     Queue,
+    R2Bucket,
     Request,
     Response,
     Secret,
@@ -24,8 +26,10 @@ from core import (
 )
 from core.bindings.durable_object import AlarmInvocationInfo, DurableObject
 from core.bindings.queue import MessageBatch
+from core.bindings.r2 import FixedLengthStream
 from core.calls import BindingCall, Proceed, add_hook
 from core.context import ScheduledEvent
+from core.errors import KVError
 from core.hosts.workers import durable_object, entrypoint
 from core.http.sse import Event
 from core.http.websocket import WebSocket
@@ -54,8 +58,6 @@ class Counter(DurableObject["Env"]):
         return value
 
     async def wake(self, milliseconds: int) -> None:
-        import time
-
         await self.ctx.storage.set_alarm(time.time() * 1000 + milliseconds)
 
     async def alarm(self, info: AlarmInvocationInfo, /) -> None:
@@ -84,6 +86,7 @@ class Env(Bindings):
     GREETING: str
     LIMITS: dict[str, int]
     TOKEN: Secret
+    FILES: R2Bucket | None
 
 
 app = create_app(Env)
@@ -95,6 +98,25 @@ running = 0
 @app.get("/")
 async def hello(req: Request[Env], res: Response) -> None:
     res.text("hello")
+
+
+@app.put("/files/:name")
+async def keep_file(req: Request[Env], res: Response) -> None:
+    assert req.env.FILES is not None
+    stored = await req.env.FILES.put(
+        req.params["name"], FixedLengthStream(req.stream(), int(req.header("Content-Length") or 0))
+    )
+    res.json(stored.etag)
+
+
+@app.get("/files/:name")
+async def give_file(req: Request[Env], res: Response) -> None:
+    assert req.env.FILES is not None
+    found = await req.env.FILES.get(req.params["name"])
+    if found is None:
+        res.status(404).send()
+    else:
+        res.stream(found.body)
 
 
 @app.get("/env")
@@ -296,6 +318,10 @@ async def consume(batch: MessageBatch[Any], env: Env, ctx: ExecutionContext) -> 
         if message.body["number"] == 13 and message.attempts == 1:
             message.retry()
             continue
+        if message.body["number"] == 503:
+            if message.attempts == 1:
+                raise KVError("KV PUT failed: 503 Service Unavailable")
+            await env.KV.put("waited", str(time.time() - message.timestamp.timestamp()))
         await env.KV.put(
             f"job:{message.body['number']}", f"{message.body['note']} {message.attempts} {message.timestamp:%Y}"
         )

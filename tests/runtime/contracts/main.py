@@ -1,4 +1,4 @@
-"""The published contracts, run inside a worker: one request runs one case on the real bindings."""
+"""The published contracts, run inside a worker or on CPython: one request runs one case on the place's bindings."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ async def run(req: Request, res: Response) -> None:
     one, other = (getattr(req.env, name) for name in BINDINGS[kind]) if kind in BINDINGS else (None, None)
     if kind == "queue":
         one = WorkerLine(req.env)
-    if kind == "durable_object":
+    if isinstance(one, WorkerdDurableObjectNamespace):
         one, other = (WorkerdDurableObjectNamespace(each._namespace, Subject) for each in (one, other))
     clock: Any = None
     try:

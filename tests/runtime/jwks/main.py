@@ -1,4 +1,7 @@
-"""An application whose users bring tokens that an issuer signed. The test writes `issuer`, when it knows where that is."""
+"""An application whose users bring tokens that an issuer signed.
+
+The test writes `issuer`, when it knows where that is.
+"""
 
 from __future__ import annotations
 

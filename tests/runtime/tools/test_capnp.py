@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from core.runtime.capnp import (
     Cluster,
     Consumer,
+    External,
     Module,
     Plan,
     Raw,
@@ -85,6 +86,17 @@ def test_a_cluster_keeps_large_values_in_its_bucket() -> None:
     assert text.count('name = "CLUSTERED"') == 2
     assert storage_folders(plan, cluster) == ["kv", "kv-cache", "queues"]
     assert "unsafeTimeDivisor" not in text
+
+
+def test_a_bucket_is_asked_for_with_its_token_and_is_absent_without_a_service() -> None:
+    plan = Plan(r2={"FILES": "files"})
+    buckets = {"files": External("127.0.0.1:1234", "secret")}
+    text = worker_config(plan, MODULES, storage=Storage("/state"), sockets=SOCKETS, buckets=buckets)
+    assert 'name = "FILES", r2Bucket = "core-r2-FILES"' in text
+    assert 'address = "127.0.0.1:1234"' in text
+    assert 'injectRequestHeaders = [ ( name = "Authorization", value = "secret" ) ]' in text
+    assert "r2Bucket" not in config(plan)
+    assert "a cluster has none" in config(plan)
 
 
 def test_a_plan_without_state_may_run_side_by_side() -> None:

@@ -8,30 +8,7 @@ from pathlib import Path
 import pytest
 
 from core.runtime.bundle import BundleError
-from core.runtime.collect import _holds, _requirement, collect, main_module
-
-
-@pytest.mark.parametrize(
-    ("marker", "holds"),
-    [
-        ('python_version < "3.11"', False),
-        ('python_version >= "3.9"', True),
-        ('sys_platform == "emscripten"', True),
-        ('sys_platform == "win32" or os_name == "posix"', True),
-        ('platform_system != "Windows" and python_full_version < "3.10.1"', False),
-        ('extra == "test"', False),
-        ('"linux" in sys_platform', False),
-        ("this cannot be read", True),
-    ],
-)
-def test_a_marker_is_read_as_for_a_worker(marker: str, holds: bool) -> None:
-    assert _holds(marker, "") is holds
-
-
-def test_a_requirement_has_a_name_extras_and_a_condition() -> None:
-    assert _requirement("Foo.Bar[a, b]>=1,<2", frozenset()) == ("Foo.Bar", frozenset({"a", "b"}), True)
-    assert _requirement("x (>=1) ; extra == 'a'", frozenset({"a"})) == ("x", frozenset(), True)
-    assert _requirement("x; extra == 'b'", frozenset({"a"}))[2] is False
+from core.runtime.collect import collect, main_module
 
 
 def test_a_main_file_in_a_package_is_imported_as_a_part_of_it(tmp_path: Path) -> None:
@@ -104,18 +81,19 @@ def test_an_extra_of_the_framework_goes_along(tmp_path: Path) -> None:
     assert not [path for path in files if path.startswith("cryptography/")]  # a worker has WebCrypto
 
 
-def install(place: Path, name: str, *requires: str) -> None:
-    (place / f"{name}.py").write_text("")
-    folder = place / f"{name}-1.0.dist-info"
+def install(site: Path, name: str, *requires: str, file: str | None = None) -> None:
+    file = file or f"{name}.py"
+    (site / file).parent.mkdir(parents=True, exist_ok=True)
+    (site / file).write_text("")
+    folder = site / f"{name}-1.0.dist-info"
     folder.mkdir()
     lines = ["Metadata-Version: 2.4", f"Name: {name}", "Version: 1.0", *(f"Requires-Dist: {r}" for r in requires)]
     (folder / "METADATA").write_text("\n".join([*lines, "", ""]))
-    (folder / "RECORD").write_text(f"{name}.py,,\n")
+    (folder / "RECORD").write_text(f"{file},,\n")
 
 
 def test_extras_that_several_ask_for_are_merged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     site = tmp_path / "site"
-    site.mkdir()
     install(site, "base_x", "one_x; extra == 'one'", "two_x; extra == 'Two_B'", "cycle_x")
     install(site, "cycle_x", "base_x[one]", "base_x[two-b]", "plain_x")
     for name in ("one_x", "two_x", "plain_x", "three_x"):
@@ -131,3 +109,47 @@ def test_extras_that_several_ask_for_are_merged(tmp_path: Path, monkeypatch: pyt
     left = collect(project / "main.py", project=project, left_out=["one_x"]).files
     assert "one_x.py" not in left
     assert "two_x.py" in left
+
+
+def test_of_a_namespace_the_distribution_that_has_the_module_goes_along(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = tmp_path / "site"
+    for name in ("one", "two"):
+        install(site, f"space_{name}", file=f"space_x/{name}/__init__.py")
+    monkeypatch.setattr(sys, "path", [str(site), *sys.path])
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "main.py").write_text("from space_x import two")
+    files = collect(project / "main.py", project=project).files
+    assert "space_x/two/__init__.py" in files
+    assert "space_x/one/__init__.py" not in files
+    (project / "main.py").write_text("import space_x.one.deeper\nfrom space_x.two import something")
+    assert {"space_x/one/__init__.py", "space_x/two/__init__.py"} <= collect(
+        project / "main.py", project=project
+    ).files.keys()
+
+
+def test_an_extra_of_an_extra_goes_along_as_the_worker_needs_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = tmp_path / "site"
+    install(
+        site,
+        "self_x",
+        "self_x[one,two]; extra == 'all'",
+        "deep_x[inner]; extra == 'one'",
+        "worker_x; extra == 'two' and sys_platform == 'emscripten'",
+        "laptop_x; extra == 'two' and sys_platform == 'linux'",
+        "old_x; python_version < '3.13' and extra == 'two'",
+    )
+    install(site, "deep_x", "inner_x>=1; extra == 'inner'", "unasked_x; extra == 'other'")
+    for name in ("worker_x", "inner_x"):
+        install(site, name)
+    monkeypatch.setattr(sys, "path", [str(site), *sys.path])
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "main.py").write_text("import core")
+    (project / "pyproject.toml").write_text('[project]\nname = "x"\ndependencies = ["self_x[all]"]\n')
+    files = collect(project / "main.py", project=project).files
+    assert {"self_x.py", "deep_x.py", "inner_x.py", "worker_x.py"} <= files.keys()

@@ -140,7 +140,7 @@ def test_a_new_version_takes_over_without_a_failed_request(
     main.write_text("raise RuntimeError('half a deploy')")
     before = set(served.children())
     served.process.send_signal(signal.SIGHUP)
-    served.until("the new version does not serve; what is there goes on")
+    served.until("the new version does not serve; the old one goes on")
     served.until("half a deploy")
     assert set(served.children()) == before
     assert ask(port).json()["version"] == "third"
@@ -230,7 +230,7 @@ def test_two_never_share_a_state_folder(serve: Callable[..., Command], shop: Pat
     first = serve()
     first.ports()
     second = serve()
-    second.until(f"in use by process {first.process.pid}. Two would damage what is kept there")
+    second.until(f"in use by process {first.process.pid}. Two would damage the state there")
     assert second.finish(by_itself=True) == 1
     assert (shop / ".core" / "python").stat().st_mode & 0o077 == 0
     made = [path for path in (shop / ".core" / "python").rglob("*") if path.is_file() and path.name != ".gitignore"]

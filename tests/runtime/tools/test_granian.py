@@ -9,7 +9,9 @@ from typing import Any
 
 
 def test_granian_takes_a_socket_that_is_open_already() -> None:
-    """It has no public way to be given a descriptor; when this fails, look how `Server` makes its own `SocketHolder`."""
+    """It has no public way to be given a descriptor; when this fails,
+    look how `Server` makes its own `SocketHolder`.
+    """
     from granian._granian import SocketHolder
     from granian.server.embed import Server
 

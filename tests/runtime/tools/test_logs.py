@@ -38,6 +38,18 @@ def read(root: Path, text: str, *, full: bool = False) -> list[str]:
     return lines
 
 
+def test_a_request_that_waits_for_another_one_has_the_fix_beside_it(root: Path) -> None:
+    # As workerd 1.20261117.1 says it of `await ready.wait()`, whose asyncio.Event another request sets.
+    said = (
+        "workerd/server/server/listen/mod.rs:372: error: Uncaught exception: workerd/io/io-context.c++:2052: failed: "
+        "remote.jsg.Error: The Workers runtime canceled this request because it detected that your Worker's code had hung "
+        "and would never generate a response."
+    )
+    first, fix = read(root, said)
+    assert first == said
+    assert fix.startswith("How to fix: a request awaits an object of another request (an asyncio.Event")
+
+
 def test_a_traceback_has_the_error_and_the_applications_frames_first(root: Path) -> None:
     assert read(root, TRACEBACK) == [
         "ERROR core: GET /x failed",

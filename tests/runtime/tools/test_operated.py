@@ -1,16 +1,21 @@
-"""The page `before-you-go-live.md`, tried: its proxies with a WebSocket and a stream, and its unit."""
+"""The page `before-you-go-live.md`, tried: its proxies with a WebSocket and a stream, its unit, its container."""
 
 from __future__ import annotations
 
 import http.client
+import json
+import os
 import re
 import shutil
 import subprocess
 import sys
+import sysconfig
+import venv
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.support.command_line import run
 from tests.support.commands import PATIENCE, Command, ask, until
 
 PAGE = (Path(__file__).parents[3] / "docs" / "how-to" / "before-you-go-live.md").read_text()
@@ -116,6 +121,71 @@ def test_a_proxy_passes_addresses_websockets_and_streams(proxied: int) -> None:
     connection.close()
     # Caddy 2.6 has no better word for a body that is too large.
     assert ask(proxied, "/fetched", "POST", "x" * 12_000_000).status in (413, 502)
+
+
+def test_the_steps_of_the_container_make_an_application_that_serves(tmp_path: Path) -> None:
+    """Each line in its order, on files of `core new` and in an empty environment, which has the framework already."""
+    assert run("new", "shop", folder=tmp_path).returncode == 0
+    root = tmp_path / "root"
+    venv.create(root / "venv", with_pip=True)
+    (packages,) = (root / "venv").glob("lib/python*/site-packages")
+    (packages / "fetched.pth").write_text(f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})\n")
+    env = {**os.environ, "PATH": f"{root}/venv/bin:/usr/bin:/bin", "PYTHONUNBUFFERED": "1"}
+
+    def moved(text: str) -> str:
+        """The step with the container's paths below a folder."""
+        return text.replace("/srv/shop", f"{root}/srv/shop").replace("/var/lib/shop", f"{root}/var/lib/shop")
+
+    folder, command, health, copied = root, "", "", False
+    for step in block("# Containerfile").replace("\\\n", "").splitlines():
+        word, _, rest = step.partition(" ")
+        if word == "WORKDIR":
+            folder = Path(moved(rest))
+            folder.mkdir(parents=True)
+        elif word == "COPY":
+            *sources, target = rest.split()
+            for source in sources:
+                found, place = tmp_path / "shop" / source, folder / target
+                shutil.copytree(found, place) if found.is_dir() else shutil.copy(found, place)
+            copied = True
+        elif word == "RUN":
+            # A user of its own and a gift to it are for root alone.
+            line = f"useradd() {{ :; }}; chown() {{ :; }}; {moved(rest)}"
+            done = subprocess.run(["sh", "-ec", line], cwd=folder, env=env, capture_output=True, text=True, check=False)
+            if "No matching distribution" in done.stderr:
+                pytest.skip("pip has no registry here that has setuptools, which the project is built with")
+            assert done.returncode == 0, f"{step}\n{done.stdout}{done.stderr}"
+        elif word == "HEALTHCHECK":
+            health = rest.partition(" CMD ")[2]
+        elif word == "CMD":
+            command = rest
+        else:
+            assert word in ("#", "FROM", "USER", "VOLUME", "EXPOSE"), step
+    assert copied
+    assert health
+    # The files are read only, as they are for the container's user.
+    program, *arguments = json.loads(moved(command))
+    assert program == "core"
+    options = ["-m", "core.cli", *arguments, "--port", "0", "--health", "127.0.0.1:0", "--workers", "1"]
+    with (root / "log").open("wb") as log:
+        served = subprocess.Popen([root / "venv/bin/python", *options], cwd=folder, env=env, stdout=log, stderr=log)
+    try:
+        pattern = r"serving on http://0\.0\.0\.0:(\d+), health on http://127\.0\.0\.1:(\d+)"
+        found = until(lambda: re.search(pattern, lived(served, root / "log")), bool)
+        assert ask(int(found[1]), "/notes").json() == {"notes": []}
+        healthy = health.replace("127.0.0.1:8788", f"127.0.0.1:{found[2]}")
+        assert subprocess.run(["sh", "-c", healthy], env=env, check=False).returncode == 0
+    finally:
+        served.terminate()
+        assert served.wait(PATIENCE) == 0
+    assert (root / "var/lib/shop/d1").is_dir()
+    assert not (folder / ".core").exists()
+
+
+def lived(process: subprocess.Popen[bytes], log: Path) -> str:
+    said = log.read_text()
+    assert process.poll() is None, said
+    return said
 
 
 @needs("systemd-analyze")

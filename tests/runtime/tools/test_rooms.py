@@ -13,24 +13,11 @@ from pathlib import Path
 
 import pytest
 from tests.support.commands import Command, until
-from tests.support.rooms import everyone_hears_everything
+from tests.support.rooms import TOML, everyone_hears_everything
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
 EXAMPLE = Path(__file__).parents[3] / "docs" / "examples" / "chatting.py"
-TOML = """\
-name = "chat"
-main = "main.py"
-compatibility_date = "2026-04-01"
-
-[[durable_objects.bindings]]
-name = "ROOMS"
-class_name = "Room"
-
-[[migrations]]
-tag = "v1"
-new_sqlite_classes = ["Room"]
-"""
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="processes as Linux has them")]
 

@@ -41,6 +41,13 @@ def test_without_npm_the_message_says_what_to_do(monkeypatch: pytest.MonkeyPatch
         toolchain.toolchain()
 
 
+def test_a_download_says_how_long_it_still_takes() -> None:
+    whole = toolchain._SIZE
+    assert toolchain._how_far(whole / 4, 5.0) == f"{whole / 4e6:.0f} of {whole / 1e6:.0f} MB, about 15 s left"
+    assert toolchain._how_far(0, 5.0) == "0 MB after 5 s"
+    assert toolchain._how_far(200_000_000, 50.0) == "200 MB after 50 s"
+
+
 def test_a_folder_that_is_named_and_has_no_runtime_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("CORE_RUNTIME", str(tmp_path))
     with pytest.raises(ToolchainError, match="has no node_modules with pyodide"):

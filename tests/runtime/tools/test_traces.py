@@ -104,9 +104,14 @@ PLACES = {
 
 @pytest.fixture
 def orders(tmp_path: Path) -> Path:
-    (tmp_path / "wrangler.toml").write_text(TOML)
-    (tmp_path / "main.py").write_text(MAIN)
-    return tmp_path
+    return write_orders(tmp_path)
+
+
+def write_orders(folder: Path) -> Path:
+    """The application, in a folder."""
+    (folder / "wrangler.toml").write_text(TOML)
+    (folder / "main.py").write_text(MAIN)
+    return folder
 
 
 @pytest.fixture
@@ -145,8 +150,13 @@ async def test_an_order_on_the_fakes(orders: Path, monkeypatch: pytest.MonkeyPat
 @pytest.mark.skipif(sys.platform != "linux", reason="processes as Linux has them")
 @pytest.mark.parametrize("place", PLACES)
 def test_an_order_over_real_processes(orders: Path, collector: Collector, place: str) -> None:
+    order_is_traced(orders, collector, *PLACES[place])
+
+
+def order_is_traced(orders: Path, collector: Collector, *arguments: str) -> None:
+    """Give one order to a command that serves, and see what arrives at the collector."""
     settings = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.address, "OTEL_BSP_SCHEDULE_DELAY": "100"}
-    served = Command(*PLACES[place], folder=orders, env=settings)
+    served = Command(*arguments, folder=orders, env=settings)
     try:
         port = int(served.until(r"http://(?:127\.0\.0\.1|localhost):(\d+)")[1])
         answer = ask(port, "/orders/7?q=secret", "POST", "secret", headers={"traceparent": PARENT})

@@ -1,7 +1,7 @@
 """Authentication: `Authorization: Token <jwt>`, signed with the secret `JWT_SECRET` (HS256).
 
-Behind `token`, `current_user` demands its user. `optional(token)` takes one into account: the `viewer`, who follows others
-and has favourites.
+Behind `token`, `current_user` demands its user. `optional(token)` takes one into account: the `viewer`, who follows
+others and has favourites.
 """
 
 import attrs

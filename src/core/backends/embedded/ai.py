@@ -215,5 +215,5 @@ class EmbeddedAi(Hookable):
         return self._server
 
 
-def _not_embedded(what: str) -> NoReturn:
-    raise UnsupportedBindingError(f"Ai: {what} are not embedded: only the platform has them. Use FakeAi in a test")
+def _not_embedded(parts: str) -> NoReturn:
+    raise UnsupportedBindingError(f"Ai: {parts} are not embedded: only the platform has them. Use FakeAi in a test")

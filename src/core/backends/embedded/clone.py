@@ -1,8 +1,8 @@
 """Values that JSON has no type for, as bytes and back, as the platform's structured clone makes them for its storage.
 
-Decided here: which Python values can be stored in a Durable Object or sent as `v8`, and the values that come back for them.
-None, bool, int, float (NaN and infinities included), str, bytes, datetime, list, dict, set. Tuples come back as lists
-and attrs objects as dicts: stored values have no class. The text is JSON, with an object {"$": kind, "v": …} for
+Decided here: which Python values can be stored in a Durable Object or sent as `v8`, and the values that come back for
+them. None, bool, int, float (NaN and infinities included), str, bytes, datetime, list, dict, set. Tuples come back as
+lists and attrs objects as dicts: stored values have no class. The text is JSON, with an object {"$": kind, "v": …} for
 values that JSON lacks; nothing that is read back can run code, as pickle's bytes could.
 """
 
@@ -27,8 +27,8 @@ class CloneError(ValueError):
 
 
 def dump(value: Any) -> bytes:
-    """`value` as bytes. Raises CloneError for what cannot be copied: functions, open files, classes, cycles, and what is
-    nested deeper than `core.http.json.MAX_DEPTH`, as JSON may be.
+    """`value` as bytes. Raises CloneError for values that cannot be copied: functions, open files, classes, cycles, and
+    what is nested deeper than `core.http.json.MAX_DEPTH`, as JSON may be.
     """
     # Bytes and strings stay as they are, and as large.
     if type(value) is bytes:
@@ -60,11 +60,11 @@ def clone(value: Any) -> Any:
 _DEEP: Final = f"is nested too deeply, {MAX_DEPTH} levels at most: keep it in parts"
 
 
-def _refuse(path: str, what: str) -> NoReturn:
+def _refuse(path: str, problem: str) -> NoReturn:
     if len(path) > 200:
         path = f"{path[:100]}…{path[-100:]}"
     raise CloneError(
-        f"{path} {what}. Values are None, bool, int, float, str, bytes, datetime, and lists, dicts and sets of them"
+        f"{path} {problem}. Values are None, bool, int, float, str, bytes, datetime, and lists, dicts and sets of them"
     )
 
 
@@ -113,11 +113,11 @@ def _tag_container(value: Any, path: str, above: list[int]) -> Any:
     _refuse(path, f"is of type {type(value).__name__}, which cannot be stored")
 
 
-def _plain(value: Any, what: str, path: str) -> Any:
+def _plain(value: Any, part: str, path: str) -> Any:
     """A key of a dict or an item of a set: a value that JavaScript's Map and Set find again."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
-    raise CloneError(f"{what} of {path} is of type {type(value).__name__}. Use None, bool, int, float or str there")
+    raise CloneError(f"{part} of {path} is of type {type(value).__name__}. Use None, bool, int, float or str there")
 
 
 def _fields_of(value: object) -> list[str] | None:

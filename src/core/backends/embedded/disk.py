@@ -1,4 +1,6 @@
-"""The failures of the disk and of SQLite, in words that name the fix: full, damaged, read-only, held by another process."""
+"""The failures of the disk and of SQLite, in words that name the fix: full, damaged, read-only,
+held by another process.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,7 @@ _WRITABLE: Final = "See that its directory is there and that this user may write
 _WAYS_OUT: Final[Mapping[int, tuple[str, str]]] = {
     sqlite3.SQLITE_FULL: (
         "SQLITE_FULL",
-        "Free some space on its disk and try again: what was stored before is untouched",
+        "Free some space on its disk and try again: everything stored before is untouched",
     ),
     sqlite3.SQLITE_CORRUPT: ("SQLITE_CORRUPT", _EMPTY_AGAIN),
     sqlite3.SQLITE_NOTADB: ("SQLITE_NOTADB", _EMPTY_AGAIN),

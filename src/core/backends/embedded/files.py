@@ -1,4 +1,5 @@
-"""Large values as files beside a database: an acknowledged write survives, and leftovers of a killed process are deleted.
+"""Large values as files beside a database: an acknowledged write survives,
+and leftovers of a killed process are deleted.
 
 A file is written whole, down to the disk, before the row that names it; this file knows no binding.
 """
@@ -71,7 +72,10 @@ class Files:
         staged.unlink(missing_ok=True)
 
     def read(self, name: str) -> bytes:
-        """Return a whole file. Raises FileNotFoundError where its row has been replaced meanwhile: read the row again."""
+        """Return a whole file.
+
+        Raises FileNotFoundError where its row has been replaced meanwhile: read the row again.
+        """
         path = self.folder / name
         try:
             return path.read_bytes()
@@ -90,7 +94,8 @@ class Files:
             (self.folder / name).unlink(missing_ok=True)
 
     def sweep(self, named: Callable[[], Iterable[str]]) -> int:
-        """Delete the files that no row names, and return how many files that were. Call it inside a writing transaction.
+        """Delete the files that no row names, and return how many files that were.
+        Call it inside a writing transaction.
 
         Inside one, no other process can be between `publish` and its commit. A temporary file is another process's
         work until it is an hour old.

@@ -78,7 +78,8 @@ async def changed(
 ) -> list[Migration]:
     """The migrations that differ from the one that was applied under their name. Changes nothing.
 
-    Known of what was applied here and on disk: what the platform's own tool applied has no hash, and is never changed.
+    Known of migrations applied here and on disk: those that the platform's own tool applied have no hash, and count as
+    unchanged.
     """
     exists = await database.prepare("SELECT 1 FROM sqlite_master WHERE name = ?").bind(table + HASHES).first()
     if exists is None:
@@ -133,12 +134,10 @@ async def apply(
     return done
 
 
-def apply_at_once(
-    database: EmbeddedD1Database, migrations: Sequence[Migration], *, table: str = TABLE
-) -> list[Migration]:
+def apply_at_once(database: EmbeddedD1Database, migrations: Sequence[Migration]) -> list[Migration]:
     """`apply`, blocking: for a database that is only being made, such as a fake's in memory."""
     insist = database.engine.database.insist
-    return [migration for migration in migrations if insist(_File(database, migration, table).apply)]
+    return [migration for migration in migrations if insist(_File(database, migration, TABLE).apply)]
 
 
 class _File:

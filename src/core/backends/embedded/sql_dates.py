@@ -1,4 +1,5 @@
-"""SQL's own dates from a test's clock: `CURRENT_TIMESTAMP`, `datetime('now')` and their like, and where SQLite has none.
+"""SQL's own dates from a test's clock: `CURRENT_TIMESTAMP`, `datetime('now')` and their like,
+and where SQLite has none.
 
 SQLite refuses the time of day in a CHECK, a generated column and an index, since their result for a row must not change
 with time: not when the table is made, but when a row is written. It knows by who calls; a function of ours cannot. So
@@ -59,7 +60,9 @@ class Dates:
 
 
 def _refusal(kind: str, sql: str) -> str | None:
-    """Return SQLite's message for the first expression in a table's or an index's SQL that depends on the time of day."""
+    """Return SQLite's message for the first expression in a table's or an index's SQL that depends on the time
+    of day.
+    """
     words = tokens_of(sql)
     if words[1].text.upper() == "VIRTUAL":
         return None

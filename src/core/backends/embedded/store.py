@@ -41,13 +41,15 @@ class Database:
     it ends, and a power failure leaves the database whole, though it may lose its last writes.
     """
 
-    __slots__ = ("connection", "engine", "path", "timeout")
+    __slots__ = ("beside", "connection", "engine", "path", "timeout")
 
     def __init__(self, path: Path | None, *, timeout: float = BUSY_TIMEOUT) -> None:
         self.path: Path | None = path
         self.timeout: float = timeout
         # The data that a kind of binding keeps with its connection, whichever object of the binding asks.
         self.engine: Any = None
+        # Has connections of its own to the same database, which are closed with it.
+        self.beside: Any = None
         # autocommit: transactions are begun here, by name, and never by the sqlite3 module.
         with on_disk(self.location):
             self.connection: sqlite3.Connection = sqlite3.connect(
@@ -135,6 +137,8 @@ class Database:
 
     def close(self) -> None:
         """Close it. A second call does nothing."""
+        if self.beside is not None:
+            self.beside.close()
         self.connection.close()
 
     def __del__(self) -> None:

@@ -61,7 +61,10 @@ class RemoteObjects:
             self._idle.pop().close()
 
     async def begin(self, payload: bytes) -> Link:
-        """Send a call, and return its connection once it has begun. Raises DurableObjectError when it does not begin."""
+        """Send a call, and return its connection once it has begun.
+
+        Raises DurableObjectError when it does not begin.
+        """
         deadline = time.monotonic() + _PATIENCE
         while True:
             link = None
@@ -74,7 +77,7 @@ class RemoteObjects:
                 if link is not None:
                     link.close()
                 if time.monotonic() > deadline:
-                    raise DurableObjectError(
+                    raise _away(
                         f"the process that has the Durable Objects {self.name} does not answer. Try again"
                     ) from error
                 await asyncio.sleep(0.02)
@@ -84,7 +87,7 @@ class RemoteObjects:
                 raise
 
     async def answer(self, link: Link) -> Any:
-        """The result of a call that has begun; raises what the object raised."""
+        """The result of a call that has begun; raises the error of the object."""
         try:
             kind, payload = await link.receive()
         except BaseException:
@@ -113,14 +116,14 @@ class RemoteObjects:
 
 
 class RemoteObject:
-    """An object from afar: what a stub calls."""
+    """An object in another process: the target of a stub."""
 
     def __init__(self, objects: RemoteObjects, id: ObjectId) -> None:
         self._objects = objects
         self._id = id
 
     async def call(self, method: str, args: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
-        """Run a method of the object. Raises what it raised, and DurableObjectError where its process ends meanwhile."""
+        """Run a method of the object. Raises its error, and DurableObjectError where its process ends meanwhile."""
         objects = self._objects
         is_fetch = method == "fetch"
         sent = (await _dumped(args[0]),) if is_fetch else args
@@ -165,10 +168,17 @@ class RemoteObject:
                 link.close()
 
     def _ended(self, method: str) -> DurableObjectError:
-        return DurableObjectError(
+        return _away(
             f"{self._objects.cls.__name__}.{method}: the process that has the object ended during the call, which may "
             "have been carried out or not"
         )
+
+
+def _away(message: str) -> DurableObjectError:
+    """An error of a process that is started again, as workerd gives one for a connection that is lost."""
+    error = DurableObjectError(message)
+    error.retryable = True
+    return error
 
 
 async def _dumped(request: http.Request) -> tuple[Any, ...]:
@@ -204,7 +214,8 @@ def _exception(cls: type[BaseException], args: tuple[Any, ...], attributes: dict
 
 
 class ObjectServer:
-    """Answers at `listener`, a Unix socket that listens, for the objects of `namespaces`, by the names of their classes.
+    """Answers at `listener`, a Unix socket that listens, for the objects of `namespaces`,
+    by the names of their classes.
 
     `tracer` makes the spans of a call that belongs to a trace.
     """
@@ -229,7 +240,9 @@ class ObjectServer:
         self._server = await asyncio.start_unix_server(self._accepted, sock=self._listener)
 
     async def close(self) -> None:
-        """Begin no more calls, close the WebSockets with 1001, and return when the calls that run have been answered."""
+        """Begin no more calls, close the WebSockets with 1001,
+        and return when the calls that run have been answered.
+        """
         self._closing = True
         if self._server is not None:
             self._server.close()

@@ -71,5 +71,5 @@ class Link:
         return not (self._reader.at_eof() or self._writer.is_closing())
 
     def close(self) -> None:
-        """Close it, after what is on its way."""
+        """Close it, after the messages on their way."""
         self._writer.close()

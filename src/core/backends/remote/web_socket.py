@@ -2,8 +2,8 @@
 
 The web process holds the client's connection, and the object its own end; each message is one frame of the link in
 between, so that the order is theirs. A client that reads slowly keeps the link full, and then counts against the
-object's own limit. Where the process that has the object ends without a word, the client is closed with 1012, which asks
-it to connect again.
+object's own limit. Where the process that has the object ends without a word, the client is closed with 1012, which
+asks it to connect again.
 """
 
 from __future__ import annotations

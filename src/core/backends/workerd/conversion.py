@@ -8,14 +8,14 @@ it has already turned into Python's is left as it is.
 `js` and `pyodide` exist only inside a worker and only once a request has come, so they are imported on first use:
 a module that held a JavaScript object would be in the memory snapshot.
 
-One file, since both directions share one table of kinds: what one of them knew alone would not come back.
+One file, since both directions share one table of kinds: a kind that only one of them knew would not come back.
 """
 
 from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -129,7 +129,7 @@ def none_of(value: T) -> T | None:
 
 
 def constructor_name(value: Any) -> str:
-    """The name of the JavaScript class of an object: `KvNamespace`, `Date`, ...; empty for what has none."""
+    """The name of the JavaScript class of an object: `KvNamespace`, `Date`, ...; empty for a value that has none."""
     value = unwrap(value)
     if not isinstance(value, bridge().JsProxy):
         return ""
@@ -143,15 +143,15 @@ def constructor_name(value: Any) -> str:
 def from_js(value: Any) -> Any:
     """A value as plain Python: dicts, lists, str, numbers, bool, bytes, datetimes, sets, None; to any depth.
 
-    JavaScript objects that none of these can hold (functions, streams, stubs) stay what they are. Raises
-    BindingTypeError for what is nested deeper than `core.http.json.MAX_DEPTH`.
+    JavaScript objects that none of these can hold (functions, streams, stubs) stay as they are. Raises
+    BindingTypeError for a value nested deeper than `core.http.json.MAX_DEPTH`.
     """
     across = bridge()
     if value is None or value is across.jsnull:
         return None
     if not isinstance(value, across.JsProxy):
         return _plain(value)
-    # What is further down stays a proxy, which `_checked` takes for one more level.
+    # A value further down stays a proxy, which `_checked` takes for one more level.
     return _plain(_checked(value.to_py(depth=MAX_DEPTH + 1, default_converter=_convert)))
 
 
@@ -169,7 +169,7 @@ def _checked(value: T) -> T:
 def structured(value: Any) -> Any:
     """A JSON-like JavaScript value as plain Python, in two crossings however large it is.
 
-    For what is known to be JSON (rows, metadata): numbers, texts, booleans, null, arrays and plain objects.
+    For values that are known to be JSON (rows, metadata): numbers, texts, booleans, null, arrays and plain objects.
     """
     if not isinstance(value, bridge().JsProxy):
         return from_js(value)
@@ -182,7 +182,7 @@ times slower at 100 kB, and below this number the calls that make bytes of it co
 
 
 def rows_of(value: Any) -> Any:
-    """As `structured`, for what SQLite gave: a value, a row, a result, or an array of them."""
+    """As `structured`, for results of SQLite: a value, a row, a result, or an array of them."""
     value = unwrap(value)
     across = bridge()
     rows = getattr(value, "results", value)
@@ -246,7 +246,7 @@ def _instance(plain: dict[str, Any]) -> Any:
 
 
 def bytes_of(value: Any) -> bytes:
-    """The bytes of an ArrayBuffer, a view of one, or what the SDK has made of it."""
+    """The bytes of an ArrayBuffer, a view of one, or the SDK's form of it."""
     if isinstance(value, bytes):
         return value
     if isinstance(value, (memoryview, bytearray)):
@@ -257,7 +257,7 @@ def bytes_of(value: Any) -> bytes:
 
 
 def date_of(value: Any) -> datetime:
-    """A JavaScript Date (or what the SDK has made of it) as a datetime in UTC, with its milliseconds."""
+    """A JavaScript Date (or the SDK's form of it) as a datetime in UTC, with its milliseconds."""
     if isinstance(value, datetime):
         # The SDK gives the machine's local time without saying so; workers run in UTC.
         return value if value.tzinfo is not None else value.replace(tzinfo=UTC)
@@ -293,8 +293,8 @@ async def chunks_of(stream: ReadableStream) -> AsyncIterator[bytes]:
 def js_value(value: Any) -> Any:
     """A Python value as JavaScript's own: objects, arrays, Uint8Array, Date, null; to any depth.
 
-    Whole numbers beyond 2**53 become BigInt, and a dict with keys that are no texts a Map. Raises BindingTypeError for
-    what has no counterpart, and for what is nested deeper than `core.http.json.MAX_DEPTH`.
+    Whole numbers beyond 2**53 become BigInt, and a dict with keys that are not strings a Map. Raises BindingTypeError
+    for a value that has no counterpart, and for one nested deeper than `core.http.json.MAX_DEPTH`.
     """
     across = bridge()
     match value:
@@ -356,7 +356,7 @@ def _js_map(pairs: list[list[Any]]) -> Any:
 
 
 def _plain_key(value: object) -> Any:
-    """A key of a dict or an item of a set: what JavaScript's Map and Set find again by its value."""
+    """A key of a dict or an item of a set, which JavaScript's Map and Set find again by its value."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return _outgoing(value)
     raise BindingTypeError(
@@ -365,7 +365,7 @@ def _plain_key(value: object) -> Any:
 
 
 def _refuse(value: Any, convert: Callable[[Any], Any], cache: Callable[[Any, Any], None]) -> Any:
-    # What a converter raises arrives as a ConversionError without its text.
+    # The error of a converter arrives as a ConversionError without its text.
     raise BindingTypeError(f"a {type(value).__name__} cannot be handed to JavaScript")
 
 
@@ -399,7 +399,7 @@ def js_date(value: datetime) -> Any:
 def options(**given: Any) -> dict[str, Any]:
     """The keyword arguments of a JavaScript call, without those that are None.
 
-    Pyodide gives the keywords of a call as one options object, which is what the platform's methods take.
+    Pyodide gives the keywords of a call as one options object, which the platform's methods take.
     """
     return {name: js_value(value) for name, value in given.items() if value is not None}
 
@@ -486,7 +486,7 @@ async def fixed_length(chunks: AsyncIterable[bytes], length: int, use: Callable[
         if not writing.done():
             writing.cancel()
         elif writing.exception() is not None and not isinstance(writing.exception(), across.JsException):
-            # What went wrong is the source's own error, not that its reader then saw a broken stream.
+            # The cause is the source's own error, not that its reader then saw a broken stream.
             raise writing.exception() from error  # type: ignore[misc]  # it is not None: asked above
         raise
     await writing
@@ -532,8 +532,3 @@ def translated(error: BaseException, translate: Callable[[str, str], BindingErro
         # An overloaded object says so too, and grows no lighter by being asked again.
         made.retryable = retryable and getattr(error, "overloaded", None) is not True
     return made
-
-
-def sequence_of(values: Sequence[Any]) -> Any:
-    """A JavaScript array of values that are already JavaScript's, or primitives."""
-    return bridge().to_js(list(values))

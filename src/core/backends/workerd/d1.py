@@ -67,29 +67,29 @@ class WorkerdD1PreparedStatement(Hookable, Generic[R]):
         return WorkerdD1PreparedStatement(self._statement, self.sql, self.values, self._hook, type_)
 
     @binding_call
-    async def first(self, what: Any = None, /) -> Any:
+    async def first(self, column_or_type: Any = None, /) -> Any:
         """Return the first row, its column, or the row as a `T`. See `D1PreparedStatement.first`."""
-        if isinstance(what, str):
-            value = await call_js(_error, self._statement.first, what)
+        if isinstance(column_or_type, str):
+            value = await call_js(_error, self._statement.first, column_or_type)
             return _cell(rows_of(value) if not is_null(value) else None)
         row = await call_js(_error, self._statement.first)
-        return None if is_null(row) else self._read(_row(rows_of(row)), what)
+        return None if is_null(row) else self._read(_row(rows_of(row)), column_or_type)
 
     @binding_call
-    async def one(self, what: Any = None, /, *, error: Exception | None = None) -> Any:
+    async def one(self, column_or_type: Any = None, /, *, error: Exception | None = None) -> Any:
         """Return the first row, which has to be there. See `D1PreparedStatement.one`."""
         row = await call_js(_error, self._statement.first)
         if is_null(row):
             raise CoreError(404, "Not Found") if error is None else error
         found = _row(rows_of(row))
-        if not isinstance(what, str):
-            return self._read(found, what)
-        if what not in found:
-            raise _error("Error", f"D1_COLUMN_NOTFOUND: Column not found ({what})")
-        return found[what]
+        if not isinstance(column_or_type, str):
+            return self._read(found, column_or_type)
+        if column_or_type not in found:
+            raise _error("Error", f"D1_COLUMN_NOTFOUND: Column not found ({column_or_type})")
+        return found[column_or_type]
 
-    def _read(self, row: D1Row, what: Any) -> Any:
-        type_ = self.type if what is None else what
+    def _read(self, row: D1Row, column_or_type: Any) -> Any:
+        type_ = self.type if column_or_type is None else column_or_type
         if type_ is None:
             return row
         from core.structure import structure_row

@@ -1,4 +1,4 @@
-"""The runtime's own Durable Objects: namespaces and their stubs, and what an object has for itself.
+"""The runtime's own Durable Objects: namespaces and their stubs, and the state of an object.
 
 A stub's method is called by its own name on the other side, with its arguments in order: JavaScript knows no keyword
 arguments. Where the namespace is annotated with the object's class, keywords are put in their places; what has no
@@ -29,6 +29,7 @@ from core.backends.workerd.conversion import (
     unwrap,
 )
 from core.backends.workerd.rpc import rpc_method
+from core.backends.workerd.spans import parent_to_send
 from core.bindings.durable_object import DurableObject, DurableObjectId, sql_binding
 from core.bindings.object_socket import DurableObjectWebSocket, WebSocketRequestResponsePair
 from core.calls import BoundHook, Hookable, binding_call
@@ -174,7 +175,7 @@ class WorkerdDurableObjectStub(Hookable):
         from core.backends.workerd.fetch import fetch_through
 
         try:
-            return await fetch_through(self._stub(), request, _error)
+            return await fetch_through(self._stub(), request, _error, parent_to_send())
         except Exception:
             self._kept = None
             raise
@@ -202,7 +203,7 @@ def _may_be_called(cls: Any, name: str) -> bool:
         return True
     import inspect
 
-    # What the base class has is for the runtime to call, whether or not the class has its own.
+    # The methods of the base class are for the runtime to call, whether or not the class has its own.
     return not hasattr(DurableObject, name) and inspect.iscoroutinefunction(getattr(cls, name, None))
 
 
@@ -244,7 +245,8 @@ class WorkerdDurableObjectState:
     def block_concurrency_while(self, callback: Callable[[], Awaitable[T]], /) -> Awaitable[T]:
         """Run `callback` with no other call reaching the object. It begins at once, awaited or not."""
         across = bridge()
-        # A promise of our own: what a coroutine raises would reach the calls that it breaks as a traceback of Python's.
+        # A promise of our own: the error of a coroutine would reach the calls that it breaks as a traceback of
+        # Python's.
         section = across.js.Promise.withResolvers()
         running: list[asyncio.Future[T]] = []
 
@@ -277,7 +279,7 @@ class WorkerdDurableObjectState:
             return running[0].result()
 
         waiting = asyncio.ensure_future(wait())
-        # Left unawaited, what it raised still resets the object; asyncio need not say so a second time.
+        # Left unawaited, its error still resets the object; asyncio need not say so a second time.
         waiting.add_done_callback(lambda task: task.cancelled() or task.exception())
         return waiting
 

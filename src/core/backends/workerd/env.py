@@ -1,22 +1,25 @@
 """The application's `Env` over the runtime's `env` object, built once in an isolate.
 
-What stands under a name is told by its JavaScript class; where that is a plain JSON-RPC stub, by the annotation.
+The kind of a binding is told by its JavaScript class; where that is a plain JSON-RPC stub, by the annotation.
 Every kind has its file; a file is imported when the first binding of its kind is met.
 """
 
 from __future__ import annotations
 
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any, Final, TypeVar, cast
 
 from core.backends.workerd.conversion import bridge, constructor_name, is_null, structured, unwrap
+from core.bindings.absent import AbsentBinding
 from core.bindings.kinds import KINDS, Kind
-from core.calls import CallHook, add_hook
-from core.env import EnvField, inject, kind_of
+from core.env import EnvField, fields_of, inject, kind_of
 
-__all__ = ["build_env", "wrap"]
+__all__ = ["ABSENT_BINDING", "build_env", "wrap"]
+
+ABSENT_BINDING = "CORE_ABSENT"
+"""The JSON binding that has the names without a service, each with the reason."""
 
 E = TypeVar("E")
 
@@ -24,35 +27,39 @@ _BY_CONSTRUCTOR: Final = {constructor: kind for kind in KINDS.values() for const
 """The kinds that their JavaScript classes tell. A `Fetcher` is many things: its annotation counts first."""
 
 
-def build_env(env_class: type[E] | None, env: Any, *, hook: CallHook | None = None) -> E:
-    """The Env, with `hook` on every binding. Raises EnvError for everything that is missing or of the wrong kind."""
+def build_env(env_class: type[E] | None, env: Any) -> E:
+    """The Env. Raises EnvError for everything that is missing or of the wrong kind."""
     source = unwrap(env)
+    absent = _absent(env_class, source)
 
     def lookup(name: str) -> object:
         value = getattr(source, name, None)
         if is_null(value):
-            return None
+            return absent.get(name)
         found = wrap(value)
         # Without an Env class there is no annotation to wait for.
         if env_class is None and isinstance(found, bridge().JsProxy):
             found = _loose(found)
-        return hooked(found, name)
+        return found
 
-    def adapt(value: Any, field: EnvField) -> object:
-        adapted = _adapt(value, field)
-        return adapted if adapted is value else hooked(adapted, field.name)
+    return inject(env_class, lookup, adapt=_adapt)
 
-    def hooked(value: Any, name: str) -> Any:
-        if hook is not None:
-            kind = next((kind.name for kind in KINDS.values() if kind.workerd == type(value).__name__), "")
-            add_hook(value, hook, name=name, kind=kind)
-        return value
 
-    return inject(env_class, lookup, adapt=adapt)
+def _absent(env_class: type | None, source: Any) -> Mapping[str, object]:
+    """The bindings that the runtime has no service for. Those that the Env can do without are left to be None."""
+    reasons = getattr(source, ABSENT_BINDING, None)
+    if is_null(reasons):
+        return {}
+    optional = {field.name for field in fields_of(env_class) if field.optional} if env_class is not None else ()
+    return {
+        name: AbsentBinding(name, reason)
+        for name, reason in structured(unwrap(reasons)).items()
+        if name not in optional
+    }
 
 
 def wrap(value: Any) -> Any:
-    """A value of the runtime's `env` as Python's, as far as its JavaScript class tells what it is."""
+    """A value of the runtime's `env` as Python's, as far as its JavaScript class tells its kind."""
     value = unwrap(value)
     if not isinstance(value, bridge().JsProxy):
         return value

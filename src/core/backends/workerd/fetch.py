@@ -21,15 +21,23 @@ from core.http import Headers, Request, Response
 __all__ = ["JsBody", "fetch_through", "js_request", "request_of", "response_of"]
 
 
-async def fetch_through(target: Any, request: Request, translate: Callable[[str, str], BindingError]) -> Response:
-    """Hand `request` to `target.fetch` and give its answer, whose body crosses as it is read."""
-    return response_of(await call_js(translate, target.fetch, js_request(request)))
+async def fetch_through(
+    target: Any, request: Request, translate: Callable[[str, str], BindingError], parent: str = ""
+) -> Response:
+    """Hand `request` to `target.fetch` and give its answer, whose body crosses as it is read.
+
+    `parent` is its `traceparent` where it has none of its own.
+    """
+    return response_of(await call_js(translate, target.fetch, js_request(request, parent)))
 
 
-def js_request(request: Request) -> Any:
+def js_request(request: Request, parent: str = "") -> Any:
     """The JavaScript form of a request."""
     across = bridge()
-    given: dict[str, Any] = {"method": request.method, "headers": across.to_js(request.headers.raw())}
+    headers = request.headers.raw()
+    if parent and "traceparent" not in request.headers:
+        headers = [*headers, ("traceparent", parent)]
+    given: dict[str, Any] = {"method": request.method, "headers": across.to_js(headers)}
     if request.method not in ("GET", "HEAD"):
         body = request.body_bytes_or_none()
         given["body"] = js_stream(request.stream()) if body is None else js_bytes(body)
@@ -66,7 +74,7 @@ class JsBody:
 
 
 def request_of(request: Any) -> Request:
-    """The Python form of a JavaScript request, for what takes a standard value."""
+    """The Python form of a JavaScript request, for functions that take a standard value."""
     headers = Headers(structured(bridge().js.Array.from_(request.headers)))
     made = Request(str(request.url), method=str(request.method), headers=headers)
     if not is_null(request.body):

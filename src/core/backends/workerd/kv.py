@@ -1,7 +1,7 @@
 """The runtime's own key-value namespace, spoken to through its JavaScript object.
 
-The platform checks keys, sizes and times itself; checked here is only what JavaScript would quietly turn into text.
-JSON is parsed on this side: one text crosses, and whole numbers stay exact.
+The platform checks keys, sizes and times itself; checked here are only values that JavaScript would quietly turn into
+text. JSON is parsed on this side: one text crosses, and whole numbers stay exact.
 """
 
 from __future__ import annotations
@@ -111,7 +111,8 @@ class WorkerdKVNamespace(Hookable):
             outgoing = js_stream(value)
         else:
             raise KVTypeError(
-                "KV put() accepts only strings, ArrayBuffers, ArrayBufferViews, and ReadableStreams as values."
+                f"KV put(): a value is str, bytes or an async iterable of bytes, not {type(value).__name__}. "
+                "Write put(key, str(value)), or put_json(key, value) for JSON"
             )
         given: dict[str, Any] = {}
         if expiration is not None:

@@ -1,7 +1,8 @@
 """A process that is about to stop, as those see it that would go on for ever: WebSockets and streams of events.
 
 Each of them belongs to its own request, and may be touched in its turns alone. So it makes a promise there: whoever
-resolves that, what follows runs where the promise was made (`handle_cross_request_promise_resolution`, since 2024-10-14).
+resolves that, what follows runs where the promise was made (`handle_cross_request_promise_resolution`, since
+2024-10-14).
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ async def until_leaving(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 
 
 def leave() -> list[str]:
-    """End what would go on for ever, now and from now on. Returns the ids of the objects that have WebSockets."""
+    """End all endless connections, now and from now on. Returns the ids of the objects that have WebSockets."""
     global _leaving
     _leaving = True
     for resolve in list(_waiting.values()):
@@ -90,5 +91,5 @@ def leave() -> list[str]:
 
 
 def _destroy_later(proxy: Any) -> None:
-    # Not at once: it may be what is running.
+    # Not at once: it may be running.
     asyncio.get_running_loop().call_soon(proxy.destroy)

@@ -25,7 +25,8 @@ async def apply(
 ) -> tuple[list[str], list[str]]:
     """Apply the files that `table` does not record yet, in order. Gives their names, and those changed since applied.
 
-    `hashes` are kept in a table of our own, `<table>_hashes`; what was applied without one is never changed. Raises D1Error that names the file; what came before it stays applied.
+    `hashes` are kept in a table of our own, `<table>_hashes`; what was applied without one is never changed. Raises
+    D1Error that names the file; what came before it stays applied.
     """
     if not re.fullmatch(r"[A-Za-z_]\w*", table):
         raise D1Error(f"{table!r} is not the name of a table for migrations. Use letters, digits and _")

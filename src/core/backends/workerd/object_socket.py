@@ -70,7 +70,7 @@ class WorkerdSocketCarrier:
             raise translated(error, _error) from None
 
     def deserialize_attachment(self) -> Any:
-        """Return what was kept. See `DurableObjectWebSocket.deserialize_attachment`."""
+        """Return the value kept. See `DurableObjectWebSocket.deserialize_attachment`."""
         return from_js(self.js_socket.deserializeAttachment())
 
 

@@ -20,6 +20,7 @@ from core.backends.workerd.conversion import (
     js_value,
     unwrap,
 )
+from core.backends.workerd.spans import PARENT, parent_to_send
 from core.bindings.queue import (
     MessageBatchMetadata,
     MessageSendRequest,
@@ -81,11 +82,11 @@ class WorkerdQueue(Hookable):
 class WorkerdMessage:
     """`Message` over the runtime's; its body crosses when it is first read."""
 
-    __slots__ = ("_body", "_message")
+    __slots__ = ("_message", "_sent")
 
     def __init__(self, message: Any) -> None:
         self._message = unwrap(message)
-        self._body: list[Any] = []
+        self._sent: tuple[Any, str] | None = None
 
     @property
     def id(self) -> str:
@@ -100,9 +101,17 @@ class WorkerdMessage:
     @property
     def body(self) -> Any:
         """The value that was sent."""
-        if not self._body:
-            self._body.append(from_js(self._message.body))
-        return self._body[0]
+        return self._read()[0]
+
+    @property
+    def traceparent(self) -> str:
+        """The span that sent it, where spans are collected."""
+        return self._read()[1]
+
+    def _read(self) -> tuple[Any, str]:
+        if self._sent is None:
+            self._sent = _taken_apart(from_js(self._message.body))
+        return self._sent
 
     @property
     def attempts(self) -> int:
@@ -140,6 +149,11 @@ class WorkerdMessageBatch:
         return self._messages
 
     @property
+    def traceparents(self) -> list[str]:
+        """The spans that sent the messages, where spans are collected."""
+        return [message.traceparent for message in self.messages if message.traceparent]
+
+    @property
     def metadata(self) -> MessageBatchMetadata:
         """The number of messages that still wait in the queue."""
         found: dict[str, Any] = from_js(getattr(self._batch, "metadata", None)) or {}
@@ -161,13 +175,28 @@ def _retry(method: Any, delay_seconds: int | None) -> None:
         method(delaySeconds=delay_seconds)
 
 
+def _with_parent(body: Any, parent: str) -> Any:
+    """The value to send for a body: itself, or in an object with the span that sends it.
+
+    A body that looks like such an object is put into one, so that it arrives as it was sent.
+    """
+    mistakable = isinstance(body, dict) and PARENT in body
+    return {PARENT: parent, "body": cast("Any", body)} if parent or mistakable else cast("Any", body)
+
+
+def _taken_apart(sent: Any) -> tuple[Any, str]:
+    """The body of a message, and the span that sent it."""
+    wrapped = isinstance(sent, dict) and PARENT in sent
+    return cast("tuple[Any, str]", (sent["body"], sent[PARENT]) if wrapped else (sent, ""))
+
+
 def _outgoing(body: Any, content_type: str) -> Any:
     match content_type:
         case "json":
             from core.http.json import dumps
 
             try:
-                return js_json(dumps(body))
+                return js_json(dumps(_with_parent(body, parent_to_send())))
             except (TypeError, ValueError) as error:
                 raise QueueTypeError(f"The body cannot be sent as JSON: {error}") from error
         case "text":
@@ -183,7 +212,7 @@ def _outgoing(body: Any, content_type: str) -> Any:
                 )
             return js_bytes(cast("bytes | bytearray | memoryview", body))
         case "v8":
-            return js_value(body)
+            return js_value(_with_parent(body, parent_to_send()))
         case _:
             raise QueueTypeError(f"Unsupported queue message content type: {content_type}")
 

@@ -1,6 +1,6 @@
 """The runtime's own object buckets, spoken to through their JavaScript objects.
 
-Bodies cross as they are read; what is stored from a stream is written through a pipe that says its length beforehand,
+Bodies cross as they are read; a stream is stored through a pipe that says its length beforehand,
 as the platform wants it. The codes of errors are read from the ends of their messages.
 
 One file, since every function here is one side of a value that another one sends or reads.
@@ -240,7 +240,7 @@ def _key(key: object) -> str:
 
 
 async def _with_value(value: Any, store: Any) -> Any:
-    """Call `store` with the JavaScript form of what is to be stored."""
+    """Call `store` with the JavaScript form of the value to be stored."""
     if value is None:
         return await store(bridge().jsnull)
     if isinstance(value, str):

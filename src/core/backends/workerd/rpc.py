@@ -2,7 +2,8 @@
 
 A method is called by its own name on the other side, with its arguments in order: JavaScript knows no keyword
 arguments. Where the class of the other side is known, keywords are put in their places; what has no place travels in
-one last object under `KEYWORDS`, which our own side of the call takes apart again.
+one last object under `KEYWORDS`, which our own side of the call takes apart again, with the span of the caller where
+spans are collected.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 from core.backends.workerd.conversion import bridge, error_parts, from_js, js_value, translated
+from core.backends.workerd.spans import PARENT, parent_to_send
 from core.errors import BindingError, BindingTypeError
 
 __all__ = ["KEYWORDS", "rpc_method"]
@@ -39,20 +41,23 @@ def rpc_method(
 
 
 def _placed(cls: Any, name: str, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> list[Any]:
-    """The arguments of a call in the order of the method's parameters."""
-    if not keywords:
-        return list(args)
-    import inspect
-
-    method = getattr(cls, name, None)
+    """The arguments of a call in the order of the method's parameters, and after them what is ours, if anything is."""
+    places, others = list(args), dict(keywords)
+    method = getattr(cls, name, None) if keywords else None
     if method is not None:
+        import inspect
+
         try:
             bound = inspect.signature(method).bind(None, *args, **keywords)
         except TypeError as error:
             raise BindingTypeError(f"{cls.__name__}.{name}(): {error}") from None
-        if not bound.kwargs:
-            return list(bound.args[1:])
-    return [*args, {KEYWORDS: dict(keywords)}]
+        places, others = list(bound.args[1:]), bound.kwargs
+    parent = parent_to_send()
+    # The other side takes the last object with such a key for ours: one of the application's is not the last.
+    mistakable = bool(places) and isinstance(places[-1], dict) and KEYWORDS in places[-1]
+    if others or parent or mistakable:
+        places.append({KEYWORDS: others, PARENT: parent})
+    return places
 
 
 def _raised(error: Exception, translate: Callable[[str, str], BindingError]) -> Exception:

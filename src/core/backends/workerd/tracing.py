@@ -1,7 +1,7 @@
-"""Spans of the platform's own tracing: what `req.ctx.span` makes in workerd.
+"""Spans of the platform's own tracing, which `req.ctx.span` makes in workerd.
 
-The runtime makes the spans of requests and bindings by itself; only the application's own are made here. JavaScript does
-not know Python's tasks, so the parent of a span is kept in Python and handed over with `withActiveSpan`.
+The runtime makes the spans of requests and bindings by itself; only the application's own are made here. JavaScript
+does not know Python's tasks, so the parent of a span is kept in Python and handed over with `withActiveSpan`.
 """
 
 from __future__ import annotations

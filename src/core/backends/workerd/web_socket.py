@@ -41,7 +41,7 @@ class WorkerdWebSocket(Messages):
         self._closed: WebSocketClosed | None = None
         self._proxies: list[Any] = []
         self._stay: Callable[[], None] = lambda: None
-        # What other requests send, and the function that resolves the promise which sends it.
+        # The messages of other requests, and the function that resolves the promise which sends it.
         self._outbox: deque[Callable[[], object]] = deque()
         self._wake: Any = None
         self._drain_proxy: Any = None
@@ -90,7 +90,7 @@ class WorkerdWebSocket(Messages):
         self._drained.set()
 
     def _drain(self, _: Any = None) -> None:
-        """Send what other requests left, in the turn of the socket's own."""
+        """Send the messages of other requests, in the turn of the socket's own."""
         self._wake = None
         self._drain_now()
         if self._closed is None:
@@ -99,7 +99,7 @@ class WorkerdWebSocket(Messages):
             self._destroy(self._drain_proxy)
 
     def _leave(self, send: Callable[[], object]) -> None:
-        """Leave what this request may not send to the socket's own."""
+        """Leave the messages that this request may not send to the socket's own."""
         self._outbox.append(send)
         self._drained.clear()
         wake, self._wake = self._wake, None
@@ -131,7 +131,7 @@ class WorkerdWebSocket(Messages):
         self.accept()
         if self._closed is not None:
             raise self._closed
-        # Behind what waits already, or it would overtake it.
+        # Behind the messages that wait already, or it would overtake them.
         if self._outbox or not self._send(outgoing):
             self._leave(lambda: self._send(outgoing))
         if self._closed is not None:
@@ -152,8 +152,8 @@ class WorkerdWebSocket(Messages):
     async def close(self, code: int = 1000, reason: str = "") -> None:
         """Close the connection. A second call does nothing.
 
-        Raises DeveloperError in another request than the socket's own: the runtime takes such a close without a word, and
-        sends nothing.
+        Raises DeveloperError in another request than the socket's own: the runtime takes such a close without a word,
+        and sends nothing.
         """
         check_close(code, reason)
         if self._closed is not None:
@@ -165,7 +165,7 @@ class WorkerdWebSocket(Messages):
                 "(self.ctx.accept_web_socket)"
             )
         self.accept()
-        # What other requests have left is sent before.
+        # The messages of other requests are sent before.
         self._drain_now()
         say_close(self.js_socket, code, reason)
         self._end(code, reason)
@@ -195,13 +195,13 @@ class WorkerdWebSocket(Messages):
         self._destroy(*proxies)
 
     def _destroy(self, *proxies: Any) -> None:
-        # Not at once: one of them may be what is running.
+        # Not at once: one of them may be running.
         for proxy in proxies:
             asyncio.get_running_loop().call_soon(proxy.destroy)
 
 
 def js_message(message: object) -> Any:
-    """A message as JavaScript sends it. Raises TypeError for what is neither text nor bytes."""
+    """A message as JavaScript sends it. Raises TypeError for a value that is neither text nor bytes."""
     if isinstance(message, str):
         return message
     if isinstance(message, (bytes, bytearray, memoryview)):

@@ -1,1 +1,1 @@
-"""The explorer at `/_core/`: a page over what the development host knows. It is part of no deployment."""
+"""The explorer at `/_core/`: a page over the state of the development host. It is part of no deployment."""

@@ -1,4 +1,4 @@
-"""The OpenAPI document in the explorer: first the committed one, then what the code says now.
+"""The OpenAPI document in the explorer: first the committed one, then that of the code now.
 
 `core openapi` runs in a process of its own, once for each time the application is loaded, and not before the page
 asks: it takes mypy, whose memory a server that serves requests should not keep.
@@ -23,7 +23,7 @@ __all__ = ["ApiPages"]
 
 @attrs.frozen
 class _Gathered:
-    """The document of the code, or why there is none; and the lines of what it does not know."""
+    """The document of the code, or why there is none; and the lines of its problems."""
 
     document: Any = None
     problem: str | None = None
@@ -53,8 +53,8 @@ class ApiPages:
         res.json({"document": document})
 
     async def _fresh(self, req: Request[Any], res: Response) -> None:
-        """Answer with what the code says, when that is known."""
-        # Shielded: a page that goes away does not stop what the next one waits for.
+        """Answer with the document of the code, when that is known."""
+        # Shielded: a page that goes away does not stop the work that the next one waits for.
         gathered = await asyncio.shield(self._started())
         res.json(attrs.asdict(gathered))
 

@@ -146,7 +146,7 @@ class Explorer:
         res.header("content-type", _TYPES[f".{name.rpartition('.')[2]}"])
         res.send((_PAGE / name).read_bytes())
 
-    # -- what there is
+    # -- the bindings
 
     async def _overview(self, req: Request[Any], res: Response) -> None:
         loaded = self._loaded

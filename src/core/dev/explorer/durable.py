@@ -1,4 +1,4 @@
-"""The panel "Durable Objects": those of a class, what each has stored, its alarm and its sockets.
+"""The panel "Durable Objects": those of a class, with the stored values, alarm and sockets of each.
 
 Storage is read beside the object. It is written through the object, in its own process and its own order: an instance
 that keeps a copy in memory does not notice, exactly as on the platform.

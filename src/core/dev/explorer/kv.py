@@ -1,4 +1,4 @@
-"""The panel "Key-value": keys in pages, a value with what belongs to it, and deleting many at once."""
+"""The panel "Key-value": keys in pages, a value with its metadata, and deleting many at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The panel "Queues": what waits, what failed and why, and delivering it again."""
+"""The panel "Queues": waiting messages, failed ones with the reason, and delivering them again."""
 
 from __future__ import annotations
 

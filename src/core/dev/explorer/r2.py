@@ -1,4 +1,4 @@
-"""The panel "Objects": what is in a bucket, with its metadata, up and down."""
+"""The panel "Objects": those of a bucket with their metadata, uploads and downloads."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class R2Pages:
         if found is None:
             raise CoreError(404, f"There is no object {key_of(req)}, or no longer")
         if req.query.get("download") is not None:
-            # Never as what it says it is: a page from a bucket must not run beside the explorer.
+            # Never with its own content type: a page from a bucket must not run beside the explorer.
             res.header("content-disposition", "attachment")
             res.header("content-type", "application/octet-stream")
             res.send(await found.bytes())

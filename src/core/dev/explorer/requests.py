@@ -23,7 +23,7 @@ _TOGETHER = 0.1
 
 
 class RequestPages:
-    """The handlers. `application` is what a request is sent to again."""
+    """The handlers. `application` answers a request that is sent again."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder

@@ -38,7 +38,7 @@ class Asked:
 
     @classmethod
     def of(cls, req: Request[Any]) -> Asked:
-        """The query of a request. What is not a number is refused."""
+        """The query of a request. A value that is not a number is refused."""
         try:
             offset, limit = int(req.query.get("offset") or 0), int(req.query.get("limit") or 100)
         except ValueError:
@@ -64,7 +64,7 @@ class Page:
 class Listing:
     """A list that SQLite has: `columns` are expressions by the name that the page sorts by, `order` is the usual order.
 
-    `search` is the expressions in which a text is looked for. `where` restricts all of it, with `values`.
+    `search` is the expressions that are searched for a string. `where` restricts all of it, with `values`.
     """
 
     columns: Mapping[str, str]

@@ -59,7 +59,10 @@ class Running:
 
 @attrs.frozen
 class RowChange:
-    """A change of one row: `key` finds it, `values` replace what it has. Without `key` it is new, without `values` it goes."""
+    """A change of one row: `key` finds it, `values` replace its columns.
+
+    Without `key` it is new, without `values` it goes.
+    """
 
     table: str
     key: dict[str, Any] | None = None
@@ -84,7 +87,7 @@ class SQLPages:
         api.post("/d1/:binding/explain", self._explain)
         api.post("/d1/:binding/migrate", self._migrate)
 
-    # -- what there is
+    # -- tables and migrations
 
     async def _schema(self, req: Request[Any], res: Response) -> None:
         tables = await read(self._places.file(req, "d1"), tables_of) or []
@@ -227,7 +230,9 @@ class SQLPages:
 
 
 def tables_of(connection: sqlite3.Connection, *, counted: bool = True) -> list[dict[str, Any]]:
-    """The tables and views of a database with their columns, what finds a row again, and the number of rows if `counted`."""
+    """The tables and views of a database with their columns, the key that finds a row again,
+    and the number of rows if `counted`.
+    """
     tables: list[dict[str, Any]] = []
     for name, kind, sql in connection.execute(_TABLES).fetchall():
         described = connection.execute(f"PRAGMA table_xinfo({quoted(name)})").fetchall()
@@ -276,7 +281,7 @@ def _plan(connection: sqlite3.Connection, piece: StatementText) -> dict[str, Any
             depth, above = depth + 1, parents[above]
         scanned = re.match(r"SCAN (\S+)", text)
         count = None
-        # An alias is no table, and neither is a subquery.
+        # An alias is not a table, and neither is a subquery.
         if scanned is not None and "USING" not in text:
             table = connection.execute(
                 "SELECT name FROM sqlite_master WHERE type = 'table' AND name = ?", (scanned[1],)
@@ -287,7 +292,7 @@ def _plan(connection: sqlite3.Connection, piece: StatementText) -> dict[str, Any
 
 
 def _destroys(piece: StatementText) -> bool:
-    """Return True for what takes data away without naming rows: DROP, and DELETE or UPDATE without WHERE."""
+    """Return True for a statement that deletes data without naming rows: DROP, and DELETE or UPDATE without WHERE."""
     found = {token.word for token in piece.tokens}
     if piece.keyword == "DROP":
         return True
@@ -300,7 +305,8 @@ def _destroys(piece: StatementText) -> bool:
 def _words(engine: Any, text: str, error: sqlite3.Error | Refused, *, wrapped: bool) -> str:
     """The error as D1 words it, for the statement as it was written and not as it was wrapped for a page.
 
-    Only what was `wrapped`, and so reads, is run again: an INSERT that failed on a lock would succeed, unseen.
+    Only a statement that was `wrapped`, and so reads, is run again: an INSERT that failed on a lock would succeed,
+    unseen.
     """
     if isinstance(error, Refused):
         return f"D1_ERROR: {error}"

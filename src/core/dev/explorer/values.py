@@ -30,7 +30,7 @@ def shown(value: bytes) -> dict[str, Any]:
 
 
 def cell(value: Any) -> Any:
-    """A value of a SQL row as JSON can say it. What JavaScript has no number for is text."""
+    """A value of a SQL row as JSON can say it. A number that JavaScript does not have is text."""
     if isinstance(value, (bytes, bytearray, memoryview)):
         data = bytes(cast("bytes | bytearray | memoryview[int]", value))
         return {"base64": base64.b64encode(data[:_LONGEST]).decode(), "size": len(data)}

@@ -1,4 +1,4 @@
-"""A call that reaches a Durable Object: which of its methods, with which arguments, and what goes back."""
+"""A call that reaches a Durable Object: which of its methods, with which arguments, and its answer."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, Final, cast
 from core.backends.workerd.conversion import bridge, bytes_of, constructor_name, from_js, js_value, none_of, unwrap
 from core.backends.workerd.fetch import request_of
 from core.backends.workerd.rpc import KEYWORDS
+from core.backends.workerd.spans import PARENT, follow
 from core.bindings.durable_object import AlarmInvocationInfo, DurableObject
 from core.errors import DurableObjectError
 from core.hosts.workers.response import js_response_of
@@ -22,7 +23,7 @@ WEB_SOCKET_EVENTS: Final = {
     "webSocketClose": "web_socket_close",
     "webSocketError": "web_socket_error",
 }
-"""The methods that the runtime calls for an accepted WebSocket, and what they are called on a `DurableObject`."""
+"""The methods that the runtime calls for an accepted WebSocket, and their names on a `DurableObject`."""
 
 
 def method_names(cls: type[Any]) -> list[str]:
@@ -41,7 +42,9 @@ async def call_method(instance: Any, method: str, args: Sequence[Any]) -> Any:
     """Call `method` of a Durable Object with arguments of JavaScript's, and give its answer as JavaScript's."""
     match method:
         case "fetch":
-            return js_response_of(await instance.fetch(request_of(unwrap(args[0]))))
+            request = request_of(unwrap(args[0]))
+            follow(request.headers.get("traceparent"))
+            return js_response_of(await instance.fetch(request))
         case "alarm":
             info = args[0] if args else None
             await instance.alarm(
@@ -59,14 +62,16 @@ async def call_method(instance: Any, method: str, args: Sequence[Any]) -> Any:
             pass
     incoming = [from_js(unwrap(value)) for value in args]
     keywords: dict[str, Any] = {}
-    if incoming and isinstance(incoming[-1], dict) and set(cast("dict[str, Any]", incoming[-1])) == {KEYWORDS}:
-        keywords = incoming.pop()[KEYWORDS]
+    if incoming and isinstance(incoming[-1], dict) and KEYWORDS in incoming[-1]:
+        last = cast("dict[str, Any]", incoming.pop())
+        keywords = last[KEYWORDS]
+        follow(last.get(PARENT))
     result = await getattr(instance, method)(*incoming, **keywords)
     return bridge().jsnull if result is None else js_value(result)
 
 
 async def _web_socket_event(instance: Any, method: str, args: Sequence[Any]) -> None:
-    """Hand an event of an accepted WebSocket to a Durable Object. What it raises is logged: the socket stays as it is."""
+    """Hand an event of an accepted WebSocket to a Durable Object. An error is logged: the socket stays as it is."""
     from core.backends.workerd.object_socket import forget_without_sockets, socket_of
     from core.backends.workerd.web_socket import say_close
 
@@ -96,7 +101,7 @@ async def _web_socket_event(instance: Any, method: str, args: Sequence[Any]) -> 
 
 
 async def call_method_or_tell(instance: Any, method: str, args: Sequence[Any]) -> Any:
-    """As `call_method`; what it raises is given back as an Error for JavaScript to throw.
+    """As `call_method`; its error is given back as an Error for JavaScript to throw.
 
     A Python exception that crosses by itself arrives as a whole traceback in one message. This way the caller gets the
     class's name and the message, and the traceback stays in the log here.

@@ -5,7 +5,7 @@
     Default = entrypoint(app)
     Counter = durable_object(Counter)
 
-They are what `workers-runtime-sdk` expects: a `WorkerEntrypoint` with `fetch`, `queue` and `scheduled`, and
+They are the classes that `workers-runtime-sdk` expects: a `WorkerEntrypoint` with `fetch`, `queue` and `scheduled`, and
 `DurableObject`s. Outside the platform, where that package is missing, the same lines do no harm: a bundle of our own
 and `core dev` use the application itself.
 """
@@ -115,7 +115,7 @@ def _base(name: str) -> type[Any]:
 
 
 class _Bare:
-    """Stands for a class of the SDK outside the platform: it keeps what it is given."""
+    """Stands for a class of the SDK outside the platform: it keeps its arguments."""
 
     def __init__(self, ctx: Any = None, env: Any = None) -> None:
         self.ctx = ctx

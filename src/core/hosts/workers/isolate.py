@@ -10,11 +10,11 @@ import asyncio
 import logging
 from collections.abc import Coroutine
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from core.app import App
 from core.context import ScheduledEvent
-from core.errors import DeveloperError, EnvError
+from core.errors import BindingError, DeveloperError, EnvError
 from core.hosts.workers.context import WorkersContext
 from core.hosts.workers.request import WorkersRequest
 from core.hosts.workers.response import js_response
@@ -23,6 +23,7 @@ from core.response import Response
 if TYPE_CHECKING:
     from types import ModuleType
 
+    from core.backends.workerd.queue import WorkerdMessageBatch
     from core.metrics import Meter
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "queue",
     "report",
     "scheduled",
+    "spans",
     "start",
 ]
 
@@ -49,8 +51,19 @@ ORIGIN_BINDING = "CORE_ORIGIN"
 LOG_FORMAT_BINDING = "CORE_LOG_FORMAT"
 """The text binding that asks for log records as lines of JSON."""
 
+PLACEHOLDERS_BINDING = "CORE_PLACEHOLDERS"
+"""The text binding that says that secrets have placeholders for values: a build looks at the application."""
+
 METRICS_BINDING = "CORE_METRICS"
 """The text binding that asks for numbers."""
+
+RETRY_DELAYS_BINDING = "CORE_RETRY_DELAYS"
+"""The text binding that has, in a cluster, the configured retry delay of each queue: a JSON object."""
+
+SPANS_BINDING = "CORE_SPANS"
+"""The text binding that asks for spans."""
+
+_LONGEST_WAIT: Final = 300
 
 
 class _Isolate:
@@ -87,9 +100,9 @@ def find_app(module: ModuleType, name: str = "app") -> App[Any]:
     found = {id(app): app for app in apps}
     if len(found) == 1:
         return next(iter(found.values()))
-    what = "no application" if not found else f"{len(found)} applications and none called `{name}`"
+    contents = "no application" if not found else f"{len(found)} applications and none called `{name}`"
     raise DeveloperError(
-        f"{module.__name__} has {what}. Write `app = create_app(Env)` at the top level of the file that `main` in the "
+        f"{module.__name__} has {contents}. Write `app = create_app(Env)` at the top level of the file that `main` in the "
         "configuration names"
     )
 
@@ -99,12 +112,15 @@ def problems(env: Any) -> str | None:
     try:
         _env(env)
     except EnvError as error:
+        # Only what the Env's own converters and validators raise has a cause, and a placeholder is no value for them.
+        if error.__cause__ is not None and hasattr(env, PLACEHOLDERS_BINDING):
+            return None
         return str(error)
     return None
 
 
 def migrate(env: Any, text: str) -> Any:
-    """Apply what is pending of a database's migrations, for the supervisor; a JSON text of what was applied."""
+    """Apply a database's pending migrations, for the supervisor; a JSON text of those applied."""
     return _run(_migrate(env, text))
 
 
@@ -124,7 +140,7 @@ async def _migrate(env: Any, text: str) -> str:
 
 
 def go_away() -> Any:
-    """End what would go on for ever: the process is about to stop. Returns the ids of objects that have WebSockets."""
+    """End all endless connections: the process is about to stop. Returns the ids of objects that have WebSockets."""
     from core.backends.workerd.conversion import bridge
     from core.backends.workerd.leaving import leave
 
@@ -148,6 +164,16 @@ async def _numbers(env: Any) -> str:
     return json.dumps(meter.snapshot())
 
 
+def spans() -> str:
+    """Return the spans that ended since they were last asked for, for the supervisor: a JSON text."""
+    import json
+
+    from core.backends.workerd.spans import IsolateTracer
+
+    tracer = IsolateTracer.current
+    return json.dumps({"spans": [] if tracer is None else tracer.taken()})
+
+
 def _env(env: Any) -> Any:
     if not _isolate.has_env:
         from core.backends.workerd.env import build_env
@@ -169,6 +195,13 @@ def _env(env: Any) -> Any:
 
             _isolate.meter = Meter()
             measure(app, _isolate.env, _isolate.meter)
+        if hasattr(env, SPANS_BINDING):
+            from core.backends.workerd.spans import IsolateTracer
+            from core.tracing import trace, trace_bindings
+
+            IsolateTracer.current = IsolateTracer()
+            trace(app, IsolateTracer.current)
+            trace_bindings(_isolate.env)
     return _isolate.env
 
 
@@ -201,15 +234,31 @@ async def _fetch(request: Any, env: Any, ctx: Any) -> Any:
 
 
 def queue(batch: Any, env: Any, ctx: Any) -> Any:
-    """Consume a batch. What the consumer raises has the runtime retry it."""
+    """Consume a batch. An error of the consumer has the runtime retry it."""
     from core.backends.workerd.queue import WorkerdMessageBatch
 
-    own, context = _env(env), WorkersContext(ctx)
-    return _run(_started(_app().consume(WorkerdMessageBatch(batch), own, context), own, context))
+    own, context, came = _env(env), WorkersContext(ctx), WorkerdMessageBatch(batch)
+    delays = getattr(env, RETRY_DELAYS_BINDING, None)
+    work = _app().consume(came, own, context) if delays is None else _consume(came, own, context, str(delays))
+    return _run(_started(work, own, context))
+
+
+async def _consume(batch: WorkerdMessageBatch, env: Any, ctx: WorkersContext, delays: str) -> None:
+    """Consume a batch, and put it off where a binding was away: attempts at once would be used up before it is back."""
+    try:
+        await _app().consume(batch, env, ctx)
+    except BindingError as error:
+        if error.retryable:
+            import json
+
+            attempts = max(message.attempts for message in batch.messages)
+            # 5 + 10 + 20 s are longer than a lease of the cluster, so three retries are enough for it.
+            batch.retry_all(max(json.loads(delays)[batch.queue], min(5 * 2 ** (attempts - 1), _LONGEST_WAIT)))
+        raise
 
 
 def scheduled(event: Any, env: Any, ctx: Any) -> Any:
-    """Run what is scheduled for a cron trigger."""
+    """Run the handlers scheduled for a cron trigger."""
     came = ScheduledEvent(str(event.cron), float(event.scheduledTime) / 1000)
     own, context = _env(env), WorkersContext(ctx)
     return _run(_started(_app().trigger(came, own, context), own, context))

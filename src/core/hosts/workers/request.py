@@ -1,7 +1,7 @@
 """A request of the runtime as the application's own, crossing over only as far as it is asked.
 
 Method and URL come at once, since every request needs them. The headers come all together when the first is asked
-for, the body when it is read. The client's address is what the platform says, under `Edge-Connecting-IP`; whatever a
+for, the body when it is read. The client's address is the platform's, under `Edge-Connecting-IP`; whatever a
 client sent under that name is dropped.
 """
 
@@ -30,7 +30,9 @@ class WorkersRequest(OpenRequest):
     """A request over the runtime's `Request`. `ip_header` is the header whose word on the client's address counts."""
 
     public_origin: ClassVar[str | None] = None
-    """Scheme and host of every URL, where the one who serves has named them: a request's own word does not count then."""
+    """Scheme and host of every URL, where the one who serves has named them:
+    a request's own word does not count then.
+    """
 
     def __init__(self, request: Any, env: object, ctx: Any, ip_header: str | None = PLATFORM_IP) -> None:
         # `__init__` of the base is not called: all of it is here, in the order that costs least.
@@ -95,8 +97,10 @@ class WorkersRequest(OpenRequest):
         return None if is_null(cf) else structured(unwrap(cf))
 
     async def is_disconnected(self) -> bool:
-        """Return True if the client has gone away, where the worker has the compatibility flag `enable_request_signal`."""
-        await asyncio.sleep(0)  # what happened meanwhile arrives now
+        """Return True if the client has gone away, where the worker has the compatibility flag
+        `enable_request_signal`.
+        """
+        await asyncio.sleep(0)  # events of the meantime arrive now
         return getattr(getattr(self._request, "signal", None), "aborted", False) is True
 
     async def _read(self, most: int | None = None) -> builtins.bytes:

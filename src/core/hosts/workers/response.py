@@ -26,7 +26,10 @@ _KEPT_MOST: Final = 256
 
 
 def js_response(res: Response, ctx: ExecutionContext) -> Any:
-    """The runtime's `Response` for one that is finalized. `ctx` keeps the request alive until a streamed body has ended."""
+    """The runtime's `Response` for one that is finalized.
+
+    `ctx` keeps the request alive until a streamed body has ended.
+    """
     across = bridge()
     if res.upgrade is not None and res.status_code == 101:
         from core.hosts.workers.websocket import open_socket
@@ -97,7 +100,7 @@ def _js_headers(headers: tuple[tuple[str, str], ...]) -> Any:
     if kept is None:
         across = bridge()
         kept = across.js.Headers.new(across.to_js(headers))
-        # Ids, cookies and rate limits differ on every response: what is long is not kept, and never too many.
+        # Ids, cookies and rate limits differ on every response: a long value is not kept, and never too many.
         if len(headers) < 4 and all(name != "set-cookie" and len(value) < 64 for name, value in headers):
             if len(_KEPT) >= _KEPT_MOST:
                 _KEPT.clear()
@@ -106,7 +109,7 @@ def _js_headers(headers: tuple[tuple[str, str], ...]) -> Any:
 
 
 async def _logged(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """The chunks of a streamed body; what goes wrong while it is made is logged, and cuts the body short."""
+    """The chunks of a streamed body; an error while it is made is logged, and cuts the body short."""
     try:
         async for chunk in chunks:
             yield chunk

@@ -1,8 +1,8 @@
 """One process of `core serve --python`: it loads the application and does its job until it is told to stop.
 
-`web` answers requests. `state` has what exists once: the Durable Objects, which it also answers for, the consumers of
-queues and the crons. The supervisor is told on the control socket, a line each: `loaded`, `ready`, or `failed` with the
-reason; it asks `ping`, which is answered by the event loop that answers requests. SIGTERM stops.
+`web` answers requests. `state` has the parts that exist once: the Durable Objects, which it also answers for, the
+consumers of queues and the crons. The supervisor is told on the control socket, a line each: `loaded`, `ready`, or
+`failed` with the reason; it asks `ping`, which is answered by the event loop that answers requests. SIGTERM stops.
 """
 
 from __future__ import annotations
@@ -102,7 +102,8 @@ class _Child:
     async def _load(self) -> Loaded | None:
         job = self._job
         try:
-            secrets = secrets_of(load_configuration(job.place.config, environment=job.environment), os.environ)
+            configuration = load_configuration(job.place.config, environment=job.environment)
+            secrets = secrets_of(configuration, os.environ, job.secrets)
             return await load(job.place, secrets=secrets, objects_at=job.objects_at)
         except DeveloperError as error:
             await self._fail(str(error))
@@ -140,7 +141,10 @@ class _Child:
             await self._fail(str(error))
 
     async def _keep(self, loaded: Loaded) -> None:
-        """Have what exists once, until it is time to stop. Waits for the process before this one to give it up."""
+        """Run the parts that exist once, until it is time to stop.
+
+        Waits for the process before this one to give it up.
+        """
         taking = asyncio.ensure_future(loaded.start())
         stopping = asyncio.ensure_future(self._stop.wait())
         await asyncio.wait((taking, stopping), return_when=asyncio.FIRST_COMPLETED)

@@ -31,9 +31,9 @@ class Front:
 
 @attrs.frozen
 class PythonOptions:
-    """Options of serving. `stop_seconds` is how long stopping may take, `hang_seconds` how long a process may not answer before
-    it is replaced (0: for as long as it likes), `memory` how many bytes it may take (None: as many as it likes).
-    With `metrics` the health address has numbers too.
+    """Options of serving. `stop_seconds` is how long stopping may take, `hang_seconds` how long a process may not
+    answer before it is replaced (0: for as long as it likes), `memory` how many bytes it may take (None: as many as it
+    likes). With `metrics` the health address has numbers too. `secrets` is a folder of secrets.
     """
 
     config: Path
@@ -51,6 +51,7 @@ class PythonOptions:
     front: Front = Front()
     metrics: bool = False
     log_format: LogFormat = "text"
+    secrets: str | None = None
 
 
 @attrs.frozen
@@ -84,6 +85,7 @@ class Job:
     front: Front = Front()
     metrics: bool = False
     log_format: LogFormat = "text"
+    secrets: str | None = None
 
     @property
     def place(self) -> Place:

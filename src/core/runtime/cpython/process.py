@@ -67,7 +67,7 @@ class Child:
             limit=_LONGEST_LINE,
         )
         if process.stdout is not None:
-            # What Python cannot catch, such as the last words of a library, is to be a record too.
+            # Output that Python cannot catch, such as the last lines of a library, is to be a record too.
             from core.hosts.output import LineReader
 
             reader = LineReader(lambda line: print(line, file=sys.stderr, flush=True), "process")
@@ -139,7 +139,7 @@ class Child:
                 await asyncio.wait_for(self._measured.wait(), _MEASURED_WITHIN)
 
     async def stop(self, *, seconds: float) -> None:
-        """Let it finish what it does, for `seconds` at most."""
+        """Let it finish its requests and tasks, for `seconds` at most."""
         self.signal(signal.SIGTERM)
         await asyncio.wait({self.ended}, timeout=seconds)
         await self.kill()

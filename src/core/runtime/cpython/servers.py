@@ -1,7 +1,10 @@
-"""The servers that a process can answer with: granian over RSGI, or uvicorn over ASGI, on a socket that is open already.
+"""The servers that a process can answer with: granian over RSGI, or uvicorn over ASGI,
+on a socket that is open already.
 
-Each begins at once and returns when it was asked to stop and what was in flight is finished. What a proxy in front says
-of a client is put into the scope here, checked, and a WebSocket that is open when the server stops is closed with 1001.
+Each begins at once and returns when it was asked to stop and its requests in flight are finished. The word of a proxy
+in front of a client is put into the scope here, checked, and a WebSocket that is open when the server stops is closed
+with 1001. A kept connection ends with an answer that says so, where one is asked for before the server has stopped: a
+client would else send its next request into the end, and may not send a POST again.
 """
 
 from __future__ import annotations
@@ -27,8 +30,8 @@ if TYPE_CHECKING:
 
 __all__ = ["serve_with"]
 
-# Seconds that a new connection has to send its request when the server stops.
-_ARRIVALS: Final = 0.25
+# Seconds that a new connection has to send its request when the server stops, and a kept one to learn that it ends.
+_ARRIVALS: Final = 0.5
 
 
 async def serve_with(
@@ -63,7 +66,7 @@ async def serve_with(
     await serve(hosted, listener, front, stop, started)
 
 
-# granian ----------------------------------------------------------------------------------------------------------------
+# granian --------------------------------------------------------------------------------------------------------------
 
 
 async def _granian(
@@ -99,11 +102,11 @@ async def _granian(
 
 
 def _stop_accepting(listener: socket.socket) -> None:
-    """Leave what arrives at `listener` to the other processes that have it.
+    """Leave new connections at `listener` to the other processes that have it.
 
-    granian cannot do that by itself: it resets a connection that was accepted a moment ago and has not said yet what it
-    wants. Every descriptor of the socket in this process, granian's own among them, is made one of a socket that nobody
-    knows.
+    granian cannot do that by itself: it resets a connection that was accepted a moment ago and has not sent its
+    request. Every descriptor of the socket in this process, granian's own among them, is made one of a socket that
+    nobody knows.
     """
     same = os.fstat(listener.fileno())
     unknown = socket.socket(listener.family)
@@ -118,7 +121,7 @@ def _stop_accepting(listener: socket.socket) -> None:
 
 
 class _Rsgi:
-    """An RSGI application whose scopes have what the proxy says, and whose WebSockets end with the server."""
+    """An RSGI application whose scopes have the proxy's values, and whose WebSockets end with the server."""
 
     def __init__(self, inner: Any, front: Front, stop: asyncio.Event) -> None:
         self._inner = inner
@@ -131,7 +134,11 @@ class _Rsgi:
     async def __rsgi__(self, scope: Any, protocol: Any) -> None:
         if self._believes:
             scope = self._seen(scope)
-        await self._inner.__rsgi__(scope, protocol if scope.proto == "http" else _RsgiSession(protocol, self._stop))
+        if scope.proto != "http":
+            protocol = _RsgiSession(protocol, self._stop)
+        elif self._stop.is_set():
+            protocol = _LastAnswer(protocol)
+        await self._inner.__rsgi__(scope, protocol)
 
     def _seen(self, scope: Any) -> Any:
         get = scope.headers.get
@@ -153,6 +160,29 @@ class _Rsgi:
             authority=authority,
             headers=scope.headers,
         )
+
+
+class _LastAnswer:
+    """granian's side of a request whose answer ends its connection."""
+
+    def __init__(self, protocol: Any) -> None:
+        self._protocol = protocol
+
+    def __call__(self) -> Any:
+        return self._protocol()
+
+    def __aiter__(self) -> Any:
+        return aiter(self._protocol)
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._protocol, name)
+        if not name.startswith("response_"):
+            return method
+
+        def respond(status: int, headers: Any, *rest: Any) -> Any:
+            return method(status, [*headers, ("connection", "close")], *rest)
+
+        return respond
 
 
 class _RsgiSession:
@@ -179,7 +209,7 @@ class _RsgiSession:
         )
 
 
-# uvicorn ----------------------------------------------------------------------------------------------------------------
+# uvicorn --------------------------------------------------------------------------------------------------------------
 
 
 async def _uvicorn(
@@ -202,7 +232,7 @@ async def _uvicorn(
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
             for server in self.servers:
                 server.close()
-            # uvicorn, too, would reset a connection that has not said yet what it wants.
+            # uvicorn, too, would reset a connection that has not sent its request yet.
             await asyncio.sleep(_ARRIVALS)
             await super().shutdown(sockets)
 
@@ -224,7 +254,7 @@ async def _uvicorn(
 
 
 class _Asgi:
-    """An ASGI application whose scopes have what the proxy says, and whose WebSockets end with the server."""
+    """An ASGI application whose scopes have the proxy's values, and whose WebSockets end with the server."""
 
     def __init__(self, inner: Any, front: Front, stop: asyncio.Event) -> None:
         self._inner = inner
@@ -237,6 +267,8 @@ class _Asgi:
             self._see(scope)
         if scope["type"] == "websocket":
             receive, send = self._session(receive, send)
+        elif self._stop.is_set():
+            send = _last_answer(send)
         await self._inner(scope, receive, send)
 
     def _see(self, scope: Any) -> None:
@@ -277,7 +309,16 @@ class _Asgi:
         return receive_until_stopped, send_while_open
 
 
-# what both need ---------------------------------------------------------------------------------------------------------
+def _last_answer(send: Any) -> Any:
+    async def send_and_close(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": [*message.get("headers", ()), (b"connection", b"close")]}
+        await send(message)
+
+    return send_and_close
+
+
+# for both servers -----------------------------------------------------------------------------------------------------
 
 
 async def _first(work: asyncio.Future[Any], stop: asyncio.Event) -> None:

@@ -1,13 +1,13 @@
-"""`core serve --python`: its processes, what happens when one ends, and how a new version of the program takes over.
+"""`core serve --python`: its processes, their restarts, and how a new version of the program takes over.
 
-What exists once (Durable Objects, consumers of queues, crons) is in one process, `state`; the others, `web`, answer
-requests, and call the objects over a Unix socket. Each socket is opened here, once, and never closed while we serve, so
-that whoever connects while a process is replaced waits instead of being refused. Every other binding is SQLite, which
-several processes share.
+The parts that exist once (Durable Objects, consumers of queues, crons) are in one process, `state`; the others, `web`,
+answer requests, and call the objects over a Unix socket. Each socket is opened here, once, and never closed while we
+serve, so that whoever connects while a process is replaced waits instead of being refused. Every other binding is
+SQLite, which several processes share.
 
-SIGHUP replaces the processes one after the other with what the files are then: the new one loads first, and where it
-cannot, the old one stays. Two `state` processes overlap safely: an object, a consumer or a moment of a cron belongs to
-whoever holds its lock.
+SIGHUP replaces the processes one after the other with the program as its files are then: the new one loads first, and
+where it cannot, the old one stays. Two `state` processes overlap safely: an object, a consumer or a moment of a cron
+belongs to whoever holds its lock.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from core.config.load import load as load_configuration
 from core.config.model import Configuration
@@ -33,9 +33,7 @@ from core.runtime.listening import open_listener
 from core.runtime.secrets import secrets_of
 from core.runtime.service import PAUSES, WELL
 from core.runtime.state_folder import lock_state
-
-if TYPE_CHECKING:
-    from core.runtime.totals import Totals
+from core.runtime.totals import Totals
 
 __all__ = ["serve_python"]
 
@@ -45,7 +43,7 @@ _STATE = "state"
 async def serve_python(options: PythonOptions) -> int:
     """Serve until SIGTERM or SIGINT; the exit code. Raises DeveloperError when it cannot begin."""
     configuration = load_configuration(options.config, environment=options.environment)
-    secrets_of(configuration, os.environ)
+    secrets_of(configuration, os.environ, options.secrets, warn=_say)
     listener = open_listener(options.host, options.port)
     try:
         lock = lock_state(options.state)
@@ -85,18 +83,13 @@ class _Supervisor:
             self._objects.setblocking(False)
             self._names.insert(0, _STATE)
         self._children: dict[str, Child] = {}
-        self._totals: Totals | None = None
-        if options.metrics:
-            from core.runtime.totals import Totals
-
-            self._totals = Totals("cpython")
+        self._totals = Totals("cpython")
         self.stopping = asyncio.Event()
         self.rolling = asyncio.Event()
 
     async def run(self) -> int:
         options = self._options
-        numbers = None if self._totals is None else self._numbers
-        health = await start_health(options.health, self._report, numbers)
+        health = await start_health(options.health, self._report, self._numbers if options.metrics else None)
         try:
             # The first finds the mistakes, and applies the migrations for all.
             for index, name in enumerate(self._names):
@@ -136,7 +129,7 @@ class _Supervisor:
             await asyncio.gather(working, return_exceptions=True)
 
     async def _stop(self) -> None:
-        """Stop those that answer requests first: what they do may need the objects."""
+        """Stop those that answer requests first: a request may need the objects."""
         deadline = time.monotonic() + self._options.stop_seconds
         state = self._children.pop(_STATE, None)
         await asyncio.gather(*(child.stop(seconds=self._options.stop_seconds) for child in self._children.values()))
@@ -165,6 +158,7 @@ class _Supervisor:
             front=options.front,
             metrics=options.metrics,
             log_format=options.log_format,
+            secrets=options.secrets,
         )
         with theirs:
             return await Child.start(job, control, theirs, lock=self._lock)
@@ -186,11 +180,10 @@ class _Supervisor:
                 continue  # a new version has taken over
             if "memory" in reason:
                 await child.stop(seconds=options.stop_seconds)
-            # Never two owners of one object: what is left of it is gone before the next one starts.
+            # Never two owners of one object: the rest of the process is gone before the next one starts.
             await child.kill()
-            if self._totals is not None:
-                self._totals.keep(child)
-                self._totals.restarted(name)
+            self._totals.keep(child)
+            self._totals.restarted(name)
             failures = 0 if time.monotonic() - began > WELL else failures
             pause = PAUSES[min(failures, len(PAUSES) - 1)]
             _say(f"{name} {reason}; starting it again in {pause:g} s")
@@ -213,28 +206,26 @@ class _Supervisor:
                 for index, name in enumerate(self._names):
                     await self._replace(name, migrate=index == 0 and self._options.migrate)
             except (DeveloperError, OSError) as error:
-                _say(f"the new version does not serve; what is there goes on: {error}")
+                _say(f"the new version does not serve; the old one goes on: {error}")
                 outcome = "refused"
             else:
                 _say("replaced the processes")
                 outcome = "replaced"
-            if self._totals is not None:
-                self._totals.reloaded(outcome)
+            self._totals.reloaded(outcome)
 
     async def _replace(self, name: str, *, migrate: bool) -> None:
         new = await self._start(name, migrate=migrate)
         try:
-            # One that answers requests does so before the other one stops; the objects wait for the other to give them up.
+            # One that answers requests does so before the other one stops; the objects wait for the other to give them
+            # up.
             await (new.loaded if name == _STATE else new.ready)
         except BaseException:
             await new.kill()
             raise
         old, self._children[name] = self._children[name], new
-        if self._totals is not None:
-            self._totals.leave(old)
+        self._totals.leave(old)
         await old.stop(seconds=self._options.stop_seconds)
-        if self._totals is not None:
-            self._totals.keep(old)
+        self._totals.keep(old)
         await new.ready
 
     async def _report(self) -> tuple[int, Mapping[str, Any]]:
@@ -246,7 +237,6 @@ class _Supervisor:
         return (200 if well else 503), {"status": "ok" if well else "failing", "processes": told}
 
     async def _numbers(self) -> str:
-        assert self._totals is not None
         return await self._totals.text(
             {name: (child, _state_of(child) == "ok") for name, child in self._children.items()}
         )

@@ -3,6 +3,7 @@
 export * from './entry.mjs';
 import { load, start, jsModules } from './boot.mjs';
 import { bundle } from './bundle.mjs';
+import compiled from './compiled.py';
 import inspection from './inspection.py';
 
 /** Load Python, use every kind of call that crosses over, and tell which modules were compiled on the way. */
@@ -38,6 +39,11 @@ async function inspect(env, compile) {
   }
 }
 
+async function examine(env) {
+  const py = await load();
+  return new Response(py.runPython(`${compiled}\nexamine`)(env.CORE_COMPILED));
+}
+
 async function snapshot() {
   const { py } = await start({ snapshot: true });
   const serializer = (value) => {
@@ -52,6 +58,7 @@ const jobs = {
   '/adapters': adapters,
   '/inspect': (env) => inspect(env, false),
   '/inspect-and-compile': (env) => inspect(env, true),
+  '/examine-compiled': examine,
   '/snapshot': snapshot,
 };
 

@@ -1,7 +1,7 @@
-"""Run by a build's worker, as text: import the application under watch, and tell what it did.
+"""Run by a build's worker, as text: import the application under watch, and report its actions.
 
-Watched are entropy, files, sockets, threads and JavaScript objects: what a snapshot would repeat in every isolate, or
-what the platform refuses before the first request. Each finding has the chain of imports that led to it.
+Watched are entropy, files, sockets, threads and JavaScript objects: those that a snapshot would repeat in every
+isolate, or that the platform refuses before the first request. Each finding has the chain of imports that led to it.
 """
 
 from __future__ import annotations
@@ -62,32 +62,32 @@ class Recorder:
             importers.setdefault(name, chain())
 
 
-def found(kind: str, what: str) -> None:
-    """Keep a finding, with what led to it."""
+def found(kind: str, thing: str) -> None:
+    """Keep a finding, with the imports that led to it."""
     global watching
     watching = False
     try:
-        entry = {"kind": kind, "what": what, "chain": chain()}
+        entry = {"kind": kind, "thing": thing, "chain": chain()}
         if entry not in findings:
             findings.append(entry)
     finally:
         watching = True
 
 
-def guard(owner: Any, name: str, what: str, when: Callable[..., bool] = lambda *args, **kwargs: True) -> None:
+def guard(owner: Any, name: str, thing: str, when: Callable[..., bool] = lambda *args, **kwargs: True) -> None:
     """Have a function tell when it is called while the application is imported."""
     original = getattr(owner, name)
 
     def guarded(*args: Any, **kwargs: Any) -> Any:
         if watching and when(*args, **kwargs) and importing():
-            found("entropy", what)
+            found("entropy", thing)
         return original(*args, **kwargs)
 
     setattr(owner, name, guarded)
 
 
 def audit(event: str, args: tuple[Any, ...]) -> None:
-    """Python's own word on what is opened."""
+    """Python's own report of the files and sockets that are opened."""
     if not watching:
         return
     if event == "open":
@@ -107,7 +107,7 @@ def audit(event: str, args: tuple[Any, ...]) -> None:
 
 
 def js_objects() -> list[dict[str, Any]]:
-    """JavaScript objects that modules of the bundle hold, other than what `import js` gives by name."""
+    """JavaScript objects that modules of the bundle hold, other than those that `import js` gives by name."""
     import js
     from pyodide.ffi import JsProxy
 
@@ -124,7 +124,7 @@ def js_objects() -> list[dict[str, Any]]:
             held.append(
                 {
                     "kind": "js",
-                    "what": f"{name}.{attribute}",
+                    "thing": f"{name}.{attribute}",
                     "chain": [*importers.get(name, []), [file[len(SITE) :], 0, "<module>"]],
                 }
             )
@@ -132,7 +132,9 @@ def js_objects() -> list[dict[str, Any]]:
 
 
 def _is_global(js: Any, attribute: str, value: Any) -> bool:
-    """Return True if an object is the global scope, or has a name there: a snapshot finds those again by their names."""
+    """Return True if an object is the global scope, or has a name there:
+    a snapshot finds those again by their names.
+    """
     names = {attribute, getattr(value, "name", None)}
     return bool(value == js) or any(
         isinstance(name, str) and getattr(js, name, None) == value for name in names if name
@@ -176,7 +178,7 @@ def bytecode() -> dict[str, str]:
 
 
 def inspect(host: str, main: str, env: Any, compile: bool = False) -> str:
-    """Everything a build wants to know, as JSON. With `compile`, the bytecode of what was loaded is in it."""
+    """Everything a build wants to know, as JSON. With `compile`, the bytecode of the loaded modules is in it."""
     global watching
     for owner, name in ((os, "urandom"), (os, "getrandom"), (random, "_urandom")):
         if hasattr(owner, name):

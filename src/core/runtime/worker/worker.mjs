@@ -85,6 +85,7 @@ export class Health extends WorkerEntrypoint {
           await leave(this.ctx, this.env);
           return Response.json({});
         }
+        if (pathname === '/spans') return new Response(await call(this.ctx, 'spans'));
         if (pathname === '/metrics') return new Response(await call(this.ctx, 'numbers', this.env));
         return new Response(await call(this.ctx, 'migrate', this.env, await request.text()));
       }

@@ -1,7 +1,7 @@
 """The promises of every `Ai`, whatever runs its models.
 
-The cases need models that behave: `@test/echo` answers `echo: ` and the last message, or the prompt; `@test/embed` gives
-for each text a vector of its length and 1; `@test/broken` refuses.
+The cases need models that behave: `@test/echo` answers `echo: ` and the last message, or the prompt; `@test/embed`
+gives for each text a vector of its length and 1; `@test/broken` refuses.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ class MovingClock(Protocol):
         ...
 
     def advance(self, seconds: float, /) -> Awaitable[None]:
-        """Move on by `seconds`; awaited, what is due happens."""
+        """Move on by `seconds`; awaited, due timers fire."""
         ...
 
 

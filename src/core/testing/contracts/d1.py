@@ -4,7 +4,7 @@ One file, since it is a list: each promise is read alone, and looked for by the 
 """
 
 # mypy: disable-error-code="core-sql"
-# What is refused is written here on purpose; our own plugin would tell it beforehand.
+# Refused statements are written here on purpose; our own plugin would tell it beforehand.
 
 from __future__ import annotations
 

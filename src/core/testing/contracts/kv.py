@@ -120,8 +120,11 @@ async def an_empty_value_is_a_value(kv: KVNamespace) -> None:
 
 @contract.case()
 async def other_kinds_of_values_are_refused(kv: KVNamespace) -> None:
-    message = "KV put() accepts only strings, ArrayBuffers, ArrayBufferViews, and ReadableStreams as values."
     for value in ({"a": 1}, [1], 5, 1.5, True, None):
+        message = (
+            f"KV put(): a value is str, bytes or an async iterable of bytes, not {type(value).__name__}. "
+            "Write put(key, str(value)), or put_json(key, value) for JSON"
+        )
         error = await refused(kv.put("k", cast("Any", value)), KVTypeError, message)
         assert isinstance(error, TypeError)
     assert await kv.get("k") is None

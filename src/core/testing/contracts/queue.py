@@ -1,8 +1,8 @@
 """The promises of every queue to its senders, and to its consumer. The wording of the errors is the embedded one's:
 the runtime's depends on its version.
 
-A queue is tried through a `Line`: a producer, and a way to be its consumer. `Line.consume` begins with a handler and the
-settings, `Line.stop` ends it. Only what every implementation can do is asked for; the rest is marked.
+A queue is tried through a `Line`: a producer, and a way to be its consumer. `Line.consume` begins with a handler and
+the settings, `Line.stop` ends it. Only abilities of every implementation are asked for; the rest is marked.
 
 One file, since it is a list: each promise is read alone, and looked for by the name of its kind.
 """
@@ -68,7 +68,7 @@ class Job:
 
 @attrs.define
 class Seen:
-    """A consumer that notes what it gets, and follows a script: one function for each batch, nothing after that."""
+    """A consumer that notes its messages, and follows a script: one function for each batch, nothing after that."""
 
     script: Sequence[Callable[[MessageBatch[Any]], None]] = ()
     batches: list[list[Any]] = attrs.field(factory=list[list[Any]])

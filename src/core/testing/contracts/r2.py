@@ -610,7 +610,7 @@ async def a_range_header_is_taken_as_http_says(bucket: R2Bucket) -> None:
         ("bytes=-3", "789"),
         ("bytes=8-50", "89"),
         ("BYTES = 2 - 4", "234"),
-        # What cannot be met, is malformed or asks for several parts is ignored.
+        # A range that cannot be met, is malformed or asks for several parts is ignored.
         ("bytes=10-", whole),
         ("bytes=4-2", whole),
         ("bytes=0-1,3-4", whole),
@@ -654,7 +654,7 @@ async def pages_follow_one_another(bucket: R2Bucket) -> None:
     first = await bucket.list(limit=2)
     assert ([o.key for o in first.objects], first.truncated) == (["a", "b"], True)
     assert first.cursor is not None
-    # What was put or deleted meanwhile does not matter.
+    # Objects put or deleted meanwhile do not matter.
     await fill(bucket, "bb")
     await bucket.delete(["b", "e"])
     rest = await bucket.list(cursor=first.cursor)

@@ -11,6 +11,11 @@ from typing import Any, cast
 
 import pytest
 
+from core.assembly.embedded import embed
+from core.backends.embedded.d1 import EmbeddedD1Database
+from core.backends.embedded.d1.reads import Counted, counted
+from core.backends.embedded.store import Store
+from core.config.load import load
 from core.errors import D1Error
 from core.testing import FakeClock, FakeD1Database
 
@@ -30,7 +35,9 @@ OF_THEIR_OWN = (
 
 
 async def recorded() -> AsyncIterator[tuple[str, int, int]]:
-    """Every statement whose reads were recorded: its text, the rows that it read there, and those that it reads here."""
+    """Every statement whose reads were recorded: its text, the rows that it read there,
+    and those that it reads here.
+    """
     traces: list[dict[str, Any]] = json.loads(RECORDED.read_text())["programs"]
     for trace in traces:
         if '"rows_read": {"$advisory"' not in json.dumps(trace):
@@ -71,9 +78,32 @@ async def test_the_count_is_that_of_the_recordings() -> None:
     assert [case for case in known if case[1] != case[2]] == []
 
 
-@pytest.fixture
-async def db() -> FakeD1Database:
-    db = FakeD1Database(clock=FakeClock(0))
+@pytest.fixture(params=["fake", "disk"])
+async def db(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[EmbeddedD1Database]:
+    """The fake, and the database that `core dev` opens."""
+    clock = FakeClock(0)
+    with Store(tmp_path, clock=clock) as store:
+        db = FakeD1Database(clock=clock) if request.param == "fake" else opened(tmp_path, store)
+        await fill(db)
+        yield db
+
+
+def opened(folder: Path, store: Store) -> EmbeddedD1Database:
+    """The database of a configuration, whose rows are counted."""
+    (folder / "wrangler.toml").write_text(
+        'name = "songs"\nmain = "main.py"\ncompatibility_date = "2026-04-01"\n[[d1_databases]]\nbinding = "DB"\ndatabase_id = "1"\n'
+    )
+    database = embed(load(folder / "wrangler.toml"), store, count_rows=True).values["DB"]
+    assert isinstance(database, EmbeddedD1Database)
+    return database
+
+
+def total(db: EmbeddedD1Database) -> int:
+    assert db.engine.reads is not None
+    return db.engine.reads.total
+
+
+async def fill(db: EmbeddedD1Database) -> None:
     await db.exec("CREATE TABLE songs (id INTEGER PRIMARY KEY, title TEXT, genre INTEGER)")
     await db.exec("CREATE TABLE plays (day TEXT PRIMARY KEY, song INTEGER) WITHOUT ROWID")
     await db.exec("CREATE INDEX songs_genre ON songs (genre)")
@@ -81,7 +111,6 @@ async def db() -> FakeD1Database:
         [db.prepare("INSERT INTO songs (title, genre) VALUES (?, ?)").bind(f"n{i}", i % 3) for i in range(10)]
     )
     await db.batch([db.prepare("INSERT INTO plays VALUES (?, ?)").bind(f"n{i}", i + 1) for i in range(4)])
-    return db
 
 
 @pytest.mark.parametrize(
@@ -115,22 +144,94 @@ async def db() -> FakeD1Database:
     ],
 )
 async def test_the_rows_that_a_plan_visits_are_counted(
-    db: FakeD1Database, sql: str, values: tuple[str | int, ...], read: int
+    db: EmbeddedD1Database, sql: str, values: tuple[str | int, ...], read: int
 ) -> None:
-    before = db.rows_read
+    before = total(db)
     statement = db.prepare(sql)
     result = await (statement.bind(*values) if values else statement).run()
     assert result.meta.rows_read == read
-    assert db.rows_read - before == read
+    assert total(db) - before == read
 
 
-async def test_what_an_earlier_statement_of_a_batch_wrote_is_there(db: FakeD1Database) -> None:
+async def test_what_an_earlier_statement_of_a_batch_wrote_is_there(db: EmbeddedD1Database) -> None:
     everything = db.prepare("SELECT * FROM songs")
     results = await db.batch([everything, db.prepare("INSERT INTO songs (title) VALUES ('z')"), everything])
     assert [result.meta.rows_read for result in results] == [10, 0, 11]
     with pytest.raises(D1Error):
         await db.batch([db.prepare("DELETE FROM songs"), db.prepare("SELECT * FROM nowhere")])
     assert (await everything.run()).meta.rows_read == 11
+
+
+async def test_a_table_that_a_batch_makes_is_counted_and_one_that_was_taken_back_is_not(
+    db: EmbeddedD1Database,
+) -> None:
+    made = [
+        db.prepare("CREATE TABLE moods (id INTEGER PRIMARY KEY, songs INTEGER)"),
+        db.prepare("INSERT INTO moods (songs) SELECT id FROM songs"),
+        db.prepare("SELECT * FROM moods"),
+    ]
+    with pytest.raises(D1Error):
+        await db.batch([*made, db.prepare("SELECT * FROM nowhere")])
+    assert [result.meta.rows_read for result in await db.batch(made)][1:] == [10, 10]
+    await db.prepare("DROP TABLE moods").run()
+    await db.prepare("CREATE VIEW IF NOT EXISTS moods AS SELECT day, song AS moods FROM plays").run()
+    assert (await db.prepare("SELECT * FROM moods").run()).meta.rows_read == 4
+
+
+async def test_the_rowid_of_a_table_that_was_read_without_it_is_there(db: EmbeddedD1Database) -> None:
+    texts = ("SELECT * FROM songs", "SELECT rowid, * FROM songs WHERE genre = 0", "SELECT * FROM songs WHERE genre = 1")
+    assert [(await db.prepare(text).run()).meta.rows_read for text in texts] == [10, 4, 3]
+
+
+async def test_on_disk_nobody_waits_for_a_count_and_a_count_for_nobody(tmp_path: Path) -> None:
+    with Store(tmp_path) as store, Store(tmp_path) as other, Store(tmp_path, busy_timeout=0) as third:
+        db = opened(tmp_path, store)
+        await fill(db)
+        everything = db.prepare("SELECT * FROM songs")
+        assert (await everything.run()).meta.rows_read == 10
+        # Another process is writing: what it has not committed is not read, and not counted.
+        with other.database("d1", "1").transaction() as connection:
+            connection.execute("INSERT INTO songs (title) VALUES ('z')")
+            assert (await everything.run()).meta.rows_read == 10
+        connection.execute("CREATE TABLE later AS SELECT id FROM songs")
+        assert (await everything.run()).meta.rows_read == 11
+        assert (await db.prepare("SELECT * FROM later").run()).meta.rows_read == 11
+        # It writes at once after a count, and the log is its own again: no reader is left.
+        third.database("d1", "1").connection.execute("DELETE FROM later")
+        assert connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0
+
+
+async def test_a_statement_of_too_many_rows_is_not_counted_to_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("core.assembly.embedded._MOST_COUNTED", 50)
+    with Store(tmp_path) as store:
+        db = opened(tmp_path, store)
+        await fill(db)
+        counts = Counted()
+        token = counted.set(counts)
+        assert (await db.prepare("SELECT count(*) FROM songs a, songs b").run()).meta.rows_read == 1
+        assert counts == Counted(1, 1, exact=False)
+        await db.prepare("SELECT * FROM songs").run()
+        assert counts == Counted(2, 11, exact=False)
+        counted.reset(token)
+
+
+async def test_a_transaction_copies_a_database_on_disk_so_often_and_then_counts_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Store(tmp_path) as store:
+        db = opened(tmp_path, store)
+        await fill(db)
+        (size,) = (
+            store.database("d1", "1").connection.execute("SELECT 4096 * page_count FROM pragma_page_count").fetchone()
+        )
+        monkeypatch.setattr("core.backends.embedded.d1.reads._MOST_COPIED", size * 2)
+        remove = [db.prepare("DELETE FROM songs WHERE id = ?").bind(number) for number in range(1, 5)]
+        for _ in range(2):  # each transaction begins anew
+            put = db.prepare("INSERT INTO songs (id, title) VALUES (1, 'a'), (2, 'b'), (3, 'c') ON CONFLICT DO NOTHING")
+            results = await db.batch([*remove, put])
+            assert [result.meta.rows_read for result in results] == [1, 1, 1, 0, 3]
 
 
 CRASHES = """

@@ -197,7 +197,7 @@ async def test_a_write_of_nobody_is_told_in_the_log_and_ends_the_calls_that_run(
         with pytest.raises(DurableObjectError, match="could not be kept"):
             await waiting
     disk.close()
-    assert "what the object a wrote is lost" in caplog.text
+    assert "the writes of the object a are lost" in caplog.text
     assert (await one.state())[0] == {"old": 1, "older": 1}
 
 

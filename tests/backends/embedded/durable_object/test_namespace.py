@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.killing import written_until_killed
 
 from core.backends.embedded.durable_object import EmbeddedDurableObjectNamespace
 from core.backends.embedded.store import Store
@@ -263,21 +262,8 @@ class Pair(DurableObject[Any]):
 
 
 def test_no_answered_write_is_lost_and_no_transaction_torn_by_kill_9(tmp_path: Path) -> None:
-    state, log = tmp_path / "state", tmp_path / "log"
-    pauses = random.Random(11)
-    first = 0
-    for _ in range(4):
-        process = subprocess.Popen([sys.executable, "-c", WORKER, str(state), str(log), str(first)])
-        try:
-            deadline = time.monotonic() + 30
-            while (not log.exists() or log.stat().st_size < 100) and time.monotonic() < deadline:
-                time.sleep(0.01)
-            time.sleep(pauses.uniform(0.1, 0.4))
-        finally:
-            process.kill()
-            process.wait()
-        first = int(log.read_text().split()[-1]) + 1
-    answered = [int(line) for line in log.read_text().split()]
+    state = tmp_path / "state"
+    answered = written_until_killed(WORKER, state, tmp_path / "log", seed=11)
 
     async def check() -> None:
         with Store(state) as store:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import random
-import subprocess
-import sys
-import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from tests.support.killing import written_until_killed
 
 from core.backends.embedded.files import Files
 from core.backends.embedded.r2 import EmbeddedR2Bucket
@@ -152,21 +149,8 @@ asyncio.run(main(sys.argv[1], sys.argv[2], int(sys.argv[3])))
 
 
 def test_no_acknowledged_put_is_lost_or_torn_by_kill_9(tmp_path: Path) -> None:
-    state, log = tmp_path / "state", tmp_path / "log"
-    pauses = random.Random(7)
-    first = 0
-    for _ in range(4):
-        process = subprocess.Popen([sys.executable, "-c", WRITER, str(state), str(log), str(first)])
-        try:
-            deadline = time.monotonic() + 30
-            while (not log.exists() or log.stat().st_size < 100) and time.monotonic() < deadline:
-                time.sleep(0.01)
-            time.sleep(pauses.uniform(0.1, 0.4))
-        finally:
-            process.kill()
-            process.wait()
-        first = int(log.read_text().split()[-1]) + 1
-    acknowledged = [int(line) for line in log.read_text().split()]
+    state = tmp_path / "state"
+    acknowledged = written_until_killed(WRITER, state, tmp_path / "log", seed=7)
 
     async def check() -> None:
         with Store(state) as store:

@@ -77,6 +77,20 @@ async def slow_list(req: Request[Env], res: Response) -> None:
     res.json({"jobs": len(found)})
 
 
+@app.get("/counted-list")
+async def counted_list(req: Request[Env], res: Response) -> None:
+    db = req.env.DB
+    await db.batch(
+        [
+            *(db.prepare("INSERT INTO counted (text) VALUES (?)").bind(text) for text in ("c", "a", "b")),
+            db.prepare("SELECT * FROM counted"),
+        ]
+    )
+    await db.prepare("SELECT text FROM counted ORDER BY text LIMIT 1").all()
+    await db.exec("UPDATE counted SET text = 'd' WHERE text > ''")
+    res.status(204).send()
+
+
 @app.post("/echo")
 async def echo(req: Request[Env], res: Response) -> None:
     res.json(await req.json())

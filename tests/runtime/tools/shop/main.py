@@ -100,6 +100,13 @@ async def order(req: Request[Env], res: Response) -> None:
     res.status(201).json(counted.number)
 
 
+@app.post("/notes/:number")
+async def note(req: Request[Env], res: Response) -> None:
+    """Keep a number in the database alone, which any process may write."""
+    await req.env.DB.prepare("INSERT INTO notes (number) VALUES (?)").bind(int(req.params["number"])).run()
+    res.text(VERSION)
+
+
 @app.post("/have")
 async def have(req: Request[Env], res: Response) -> None:
     """Say what is missing of some numbers, by the place where it should be."""

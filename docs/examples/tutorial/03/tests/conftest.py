@@ -42,7 +42,10 @@ async def bob(client: Client[Env]) -> Client[Env]:
 
 
 async def signed_in(client: Client[Env], email: str) -> Client[Env]:
-    """A client whose every request brings the token of a new account. No password is hashed, which is slow on purpose."""
+    """A client whose every request brings the token of a new account.
+
+    No password is hashed, which is slow on purpose.
+    """
     insert = client.env.DB.prepare("INSERT INTO accounts (email, password) VALUES (?, '') RETURNING id")
     account_id: int = await insert.bind(email).first("id")
     req = Request(http.Request("https://example.test/"), client.env, client.ctx)

@@ -74,34 +74,34 @@ class EmbeddedD1PreparedStatement(Hookable):
         return EmbeddedD1PreparedStatement(self._database, self.sql, self.values, self._session, type_)
 
     @binding_call
-    async def first(self, what: Any = None, /) -> Any:
+    async def first(self, column_or_type: Any = None, /) -> Any:
         """Return the first row, its column, or the row as a `T`. See `D1PreparedStatement.first`."""
-        return await self._first(what, None)
+        return await self._first(column_or_type, None)
 
     @binding_call
-    async def one(self, what: Any = None, /, *, error: Exception | None = None) -> Any:
+    async def one(self, column_or_type: Any = None, /, *, error: Exception | None = None) -> Any:
         """Return the first row, which has to be there. See `D1PreparedStatement.one`."""
-        return await self._first(what, CoreError(404, "Not Found") if error is None else error)
+        return await self._first(column_or_type, CoreError(404, "Not Found") if error is None else error)
 
-    async def _first(self, what: Any, missing: Exception | None) -> Any:
+    async def _first(self, column_or_type: Any, missing: Exception | None) -> Any:
         columns, rows, _ = await self._database._answer(self)
         if not rows:
             if missing is not None:
                 raise missing
             return None
         row = dict(zip(columns, rows[0], strict=True))
-        if what is None:
-            what = self.type
-            if what is None:
+        if column_or_type is None:
+            column_or_type = self.type
+            if column_or_type is None:
                 return row
-        if isinstance(what, str):
-            if what not in row:
-                message = f"D1_COLUMN_NOTFOUND: Column not found ({what})"
+        if isinstance(column_or_type, str):
+            if column_or_type not in row:
+                message = f"D1_COLUMN_NOTFOUND: Column not found ({column_or_type})"
                 raise d1_error("", message, cause="Column not found")
-            return row[what]
+            return row[column_or_type]
         from core.structure import structure_row
 
-        return structure_row(row, what)
+        return structure_row(row, column_or_type)
 
     @binding_call
     async def all(self, type_: Any = None, /) -> Any:

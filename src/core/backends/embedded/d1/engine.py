@@ -18,7 +18,7 @@ from core.backends.embedded.d1.errors import CODES, NEWER_CODES, Refused
 from core.backends.embedded.d1.plans import Plan, Step, with_backquotes
 from core.backends.embedded.d1.values import from_sqlite, from_sqlite_with_infinity
 from core.backends.embedded.sql_dates import Dates
-from core.backends.embedded.store import Database
+from core.backends.embedded.store import Database, is_busy
 from core.context import Clock, system_clock
 from core.http.streams import well_formed
 from core.sql.location import locate
@@ -60,7 +60,8 @@ _DECODING: Final = "Could not decode to UTF-8"
 def engine_of(database: Database, clock: Clock, *, keeps_infinity: bool = False) -> Engine:
     """The engine of a connection: its settings are the connection's, whoever asks."""
     if database.engine is None:
-        database.engine = Engine(database, clock, keeps_infinity=keeps_infinity)
+        # Its first reads may meet another process that sets the file up, or is the last to close it.
+        database.engine = database.insist(lambda: Engine(database, clock, keeps_infinity=keeps_infinity))
     engine: Engine = database.engine
     return engine
 
@@ -88,7 +89,8 @@ class Engine:
         self.reads: RowsRead | None = None
         self._unmeasured = 0
         self._denied_transaction = False
-        # Whether what SQLite prepares is ours. It is not while a statement of the application runs, and only then.
+        # True if a statement that SQLite prepares is ours. It is not while a statement of the application runs, and
+        # only then.
         self._trusted = True
         for limit, value in LIMITS.items():
             connection.setlimit(limit, value)
@@ -99,7 +101,7 @@ class Engine:
             _harden(connection)
         self._dates = None if clock is system_clock else Dates(connection, clock)
         self._page_size: int = connection.execute("PRAGMA page_size").fetchone()[0]
-        self._size = self._measure()
+        self._size = self._read_size()
         connection.set_authorizer(self._authorize)
 
     def next_bookmark(self) -> str:
@@ -123,7 +125,8 @@ class Engine:
                 return self._run(plan.steps[0], values, plan.reading)
 
     def _keeps_rows(self) -> bool:
-        """Return True if a statement that fails might keep some of its rows: ON CONFLICT FAIL in a table, RAISE(FAIL) in a trigger.
+        """Return True if a statement that fails might keep some of its rows: ON CONFLICT FAIL in a table,
+        RAISE(FAIL) in a trigger.
 
         On disk another process may bring such a schema at any time, and a transaction costs little beside the write.
         """
@@ -144,6 +147,8 @@ class Engine:
         write = not all(plan.reading for plan, _ in plans)
         try:
             with self.database.transaction(write=write):
+                if self.reads is not None:
+                    self.reads.begin()
                 return [self._query(plan, values) for plan, values in plans]
         except sqlite3.OperationalError as error:
             if not str(error).startswith(_DECODING):
@@ -316,10 +321,7 @@ class Engine:
             if self._unmeasured >= _MEASURE_EVERY:
                 self._size = self._measure()
         self._last_row_id = last_row_id
-        if read is None:
-            read = len(rows)
-        if self.reads is not None:
-            self.reads.total += read
+        read = len(rows) if self.reads is None else self.reads.note(step, read, len(rows))
         return columns, rows, ((now() - started) * 1000, changes, last_row_id, changed, self._size, read, changes)
 
     def _execute(self, step: Step, values: tuple[Any, ...]) -> sqlite3.Cursor:
@@ -359,7 +361,7 @@ class Engine:
         the plan: nothing runs.
         """
         sql = with_backquotes(step.piece)
-        # The number makes it a string that was not prepared before: SQLite explains again what it once explained.
+        # The number makes it a string that was not prepared before: SQLite explains it anew.
         prefix = f"{'' if step.piece.keyword == 'EXPLAIN' else 'EXPLAIN'} /* {self._schema} */ "
         try:
             self._connection.execute(prefix + sql, [None] * step.piece.parameter_count).close()
@@ -383,7 +385,19 @@ class Engine:
         return version
 
     def _measure(self) -> int:
+        """The bytes of the database, or those of the last time where another process has it alone.
+
+        The statement before is committed: an error here would have it run again.
+        """
         self._unmeasured = 0
+        try:
+            return self._read_size()
+        except sqlite3.OperationalError as error:
+            if not is_busy(error):
+                raise
+            return self._size
+
+    def _read_size(self) -> int:
         pages: int = self._connection.execute("PRAGMA page_count").fetchone()[0]
         return pages * self._page_size
 
@@ -428,7 +442,9 @@ class Engine:
 
 
 def _harden(connection: sqlite3.Connection) -> None:
-    """Set the options of SQLite that Python 3.12 can set: double quotes are for names, and its own tables are not to be edited."""
+    """Set the options of SQLite that Python 3.12 can set: double quotes are for names,
+    and its own tables are not to be edited.
+    """
     settings = cast("Any", sqlite3)
     for name, value in (
         ("SQLITE_DBCONFIG_DQS_DML", False),

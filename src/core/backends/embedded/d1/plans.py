@@ -13,7 +13,7 @@ from core.sql.tokens import StatementText, statements_of
 __all__ = ["Plan", "Step", "WHITE_SPACE", "with_backquotes"]
 
 # These begin and end their own transaction in SQLite. Everything else runs inside one of ours, so that a PRAGMA
-# or VACUUM does what it does inside the platform's.
+# or VACUUM does the same as inside the platform's.
 _ALONE: Final = frozenset({"SELECT", "VALUES", "INSERT", "REPLACE", "UPDATE", "DELETE", "WITH"})
 
 _READING: Final = frozenset({"SELECT", "VALUES", "EXPLAIN"})
@@ -35,7 +35,8 @@ class Step:
         self.empty: bool = not piece.tokens
         self.sql: str = piece.text
         # Python's sqlite3 takes a sequence for plain question marks alone, from 3.14 on at the latest, and a dict where
-        # every parameter has a name or a number. What mixes them is run with question marks, each given its value.
+        # every parameter has a name or a number. A statement that mixes them is run with question marks, each given its
+        # value.
         self.order: list[int] | None = None
         self.keys: list[str] | None = None
         if any(token.text != "?" for token in piece.parameters) and not _has_number_out_of_range(piece):

@@ -1,10 +1,10 @@
 """The rows that a statement reads: those that its plan visits, table by table, and those that it sorts.
 
-SQLite counts nothing that Python's sqlite3 shows. So the statement runs once more, beside the database, over views of its
-tables whose condition counts: SQLite takes such a view apart, so that the plan is the same and every row it visits is counted.
-Nothing is written there. The counts are those that the platform gives back in `rows_read`, but for the entry behind the last
-one of an index range, and for rows that SQLite keeps for itself: those that a GROUP BY, a UNION or a RETURNING holds, the values
-of table-valued functions and recursions, and the look-ups of foreign keys.
+SQLite counts nothing that Python's sqlite3 shows. So the statement runs once more, beside the database, over views of
+its tables whose condition counts: SQLite takes such a view apart, so that the plan is the same and every row it visits
+is counted. Nothing is written there. The counts are those that the platform gives back in `rows_read`, but for the
+entry behind the last one of an index range, and for rows that SQLite keeps for itself: those that a GROUP BY, a UNION
+or a RETURNING holds, the values of table-valued functions and recursions, and the look-ups of foreign keys.
 """
 
 from __future__ import annotations
@@ -12,7 +12,10 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 from contextlib import suppress
+from contextvars import ContextVar
 from typing import Any, Final
+
+import attrs
 
 from core.backends.embedded.d1.plans import Step, with_names
 from core.backends.embedded.sql_dates import Dates
@@ -20,128 +23,246 @@ from core.backends.embedded.store import Database
 from core.context import Clock, system_clock
 from core.sql.tokens import Token, quoted, tokens_of
 
-__all__ = ["RowsRead"]
+__all__ = ["Counted", "RowsRead", "counted"]
 
 _COUNTER: Final = "_cf_read"
 _ROWIDS: Final = frozenset(["rowid", "oid", "_rowid_"])
 _FUNCTIONS: Final = ("json_", "pragma_")
 _FUNCTIONS_IN_VIEWS: Final = "SELECT 1 FROM sqlite_master WHERE type = 'view' AND (instr(lower(sql), 'json_') OR instr(lower(sql), 'pragma_')) LIMIT 1"
 _ENDS: Final = frozenset(["RETURNING", "ORDER", "LIMIT"])
+_MOST_COPIED: Final = 64 * 1024 * 1024
+"""Bytes of a database on disk that are copied for one transaction, to see its rows in the copies:
+a tenth of a second's work.
+"""
+
+
+@attrs.define
+class Counted:
+    """The rows that the statements of one call have read.
+
+    Not `exact` where those that were given back had to do for one.
+    """
+
+    statements: int = 0
+    rows: int = 0
+    exact: bool = True
+
+    def add(self, other: Counted) -> None:
+        """Add the rows of other statements."""
+        self.statements += other.statements
+        self.rows += other.rows
+        self.exact = self.exact and other.exact
+
+
+counted: ContextVar[Counted | None] = ContextVar("core_d1_counted", default=None)
+"""Counts for whoever made the call: two tasks that run at once each have their own."""
 
 
 class RowsRead:
-    """Counts beside one database: in a copy of one in memory, on a second connection to one on disk."""
+    """Counts beside one database: in a copy of one in memory, on a second connection to one on disk.
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    That connection only reads, and waits for nobody. It does not see uncommitted rows of a transaction: for that
+    there are copies, as for a database in memory. After `most` rows of one statement counting is given up.
+    """
+
+    def __init__(self, database: Database, clock: Clock, *, most: int | None = None) -> None:
         self._database = database
         self._clock = clock
-        self._beside: sqlite3.Connection | None = None
-        self._copied: tuple[int, int] | None = None
-        self._tables: dict[str, bool] = {}
-        # Whether a table-valued function was used: SQLite keeps it with the schema of the copy, and crashes on the next one.
-        self._spent = False
-        self._read = 0
+        self._most = most
+        self._second: _Beside | None = None
+        self._copy: _Beside | None = None
+        self._copied: tuple[int, ...] | None = None
+        self._began = 0
+        self._left = _MOST_COPIED
         self.total: int = 0
         """The rows that all statements so far have read."""
+        database.beside = self
 
-    def __del__(self) -> None:
-        self.close()
+    def begin(self) -> None:
+        """Take the rows there are now for those that the second connection sees: a transaction begins."""
+        self._began = self._database.connection.total_changes
+        self._left = _MOST_COPIED
 
     def count(self, step: Step, values: Sequence[Any], schema: int) -> int | None:
-        """The rows that a statement is going to read; None where that cannot be found out. `schema` changes with the schema."""
+        """The rows that a statement is going to read; None where that cannot be found out.
+
+        `schema` changes with the schema.
+        """
         query = _reading(step)
         if query is None and step.piece.keyword == "EXPLAIN":
             return 0
         named = {f"v{number}": value for number, value in enumerate(values, 1)}
         try:
-            beside = self._connection(schema)
-            visited = self._views(beside, step.piece.tokens)
             if query is None:
-                return self._looked_up(beside, step.piece.tokens)
+                return _looked_up(self._database.connection, step.piece.tokens)
+            beside = self._beside(schema)
+            if beside is None:
+                return None
+            visited = beside.views(step.piece.tokens)
             text, whole = query
-            self._read = 0
-            rows = sum(1 for _ in beside.execute(text, named))
-            read = self._read
-            if any("USE TEMP B-TREE FOR" in row[3] and "ORDER BY" in row[3] for row in _plan(beside, text, named)):
-                read += rows if whole == text else sum(1 for _ in beside.execute(whole, named))
+            connection = beside.connection
+            beside.read = 0
+            rows = sum(1 for _ in connection.execute(text, named))
+            read = beside.read
+            if any("USE TEMP B-TREE FOR" in row[3] and "ORDER BY" in row[3] for row in _plan(connection, text, named)):
+                read += rows if whole == text else sum(1 for _ in connection.execute(whole, named))
         except sqlite3.Error:
             return None
         return max(read, 1) if visited and text != _NOTHING else read
 
-    def close(self) -> None:
-        """Close the connection beside the database."""
-        if self._beside is not None:
-            self._beside.close()
-            self._beside = None
-
-    def _connection(self, schema: int) -> sqlite3.Connection:
-        path = self._database.path
-        state = (schema, 0 if path is not None else self._database.connection.total_changes)
-        if self._copied == state and self._beside is not None:
-            return self._beside
-        if self._beside is None or self._copied is None or self._copied[0] != schema or self._spent:
+    def note(self, step: Step, read: int | None, returned: int) -> int:
+        """Add up the rows of a statement that ran, and return them:
+        those `returned` where they could not be counted.
+        """
+        rows = returned if read is None else read
+        self.total += rows
+        call = counted.get()
+        if call is not None:
+            call.add(Counted(1, rows, read is not None))
+        if step.piece.keyword in ("ANALYZE", "PRAGMA"):
+            # The other connection would go on with the statistics that it has loaded.
             self.close()
-            self._beside = sqlite3.connect(path if path is not None else ":memory:", isolation_level=None, timeout=0.1)
-            self._beside.text_factory = bytes
-            self._beside.create_function(_COUNTER, 1, self._count)
-            if self._clock is not system_clock:
-                Dates(self._beside, self._clock)
-            self._tables = {}
-            self._spent = self._database.connection.execute(_FUNCTIONS_IN_VIEWS).fetchone() is not None
-        if path is None:
-            # Other than a backup, it neither waits for a transaction that is under way nor leaves its rows out.
-            with suppress(sqlite3.OperationalError):  # a database that nothing was ever written to
-                self._beside.deserialize(self._database.connection.serialize())
-        self._copied = state
-        return self._beside
-
-    def _count(self, key: object) -> int:
-        self._read += key is not None  # None in the place of a row that an outer join does not find
-        return 1
-
-    def _views(self, beside: sqlite3.Connection, tokens: Sequence[Token]) -> bool:
-        """Put a counting view over each table that a statement names; return True if it names one."""
-        names = {token.name.lower() for token in tokens if token.name is not None}
-        visited = False
-        for name in names:
-            self._spent = self._spent or name.startswith(_FUNCTIONS)
-            if name not in self._tables:
-                self._tables[name] = self._view(beside, name, names)
-            visited = visited or self._tables[name]
-        return visited
-
-    def _looked_up(self, beside: sqlite3.Connection, tokens: Sequence[Token]) -> int | None:
-        """The rows of an INSERT that bring their own key: each is looked up, so that none is there twice."""
-        words = [token.word for token in tokens]
-        if "INTO" not in words or "VALUES" not in words:
-            return 0 if "DEFAULT" in words else None
-        into, values = words.index("INTO"), words.index("VALUES")
-        names = [(token.name or "").lower() for token in tokens[into + 1 : values]]
-        columns = beside.execute(f"PRAGMA main.table_info({quoted(names[0])})").fetchall()
-        keys = [column for column in columns if column[5]]
-        if len(keys) != 1 or keys[0][2].upper() != b"INTEGER":
-            return 0
-        if len(names) > 1 and keys[0][1].decode().lower() not in names:
-            return 0
-        depth = rows = 0
-        for token in tokens[values + 1 :]:
-            if depth == 0 and token.text not in ("(", ")", ","):
-                break
-            rows += depth == 0 and token.text == "("
-            depth += {"(": 1, ")": -1}.get(token.text, 0)
         return rows
 
-    def _view(self, beside: sqlite3.Connection, name: str, names: set[str]) -> bool:
-        found = beside.execute("SELECT type, sql FROM main.sqlite_master WHERE lower(name) = ?", (name,)).fetchone()
-        if found is None or found[0] != b"table" or found[1] is None or found[1].upper().startswith(b"CREATE VIRTUAL"):
-            return False
-        columns = beside.execute(f"PRAGMA main.table_info({quoted(name)})").fetchall()
-        key = next((quoted(c[1].decode()) for c in columns if c[5]), "rowid") if _without_rowid(found[1]) else "rowid"
-        rowid = next((column + ", " for column in sorted(names & _ROWIDS)), "")
-        beside.execute(
-            f"CREATE TEMP VIEW {quoted(name)} AS SELECT {rowid}* FROM main.{quoted(name)} WHERE {_COUNTER}({key})"
-        )
-        return True
+    def close(self) -> None:
+        """Close the connections beside the database."""
+        for beside in (self._second, self._copy):
+            if beside is not None:
+                beside.close()
+        self._second = self._copy = None
+
+    def _beside(self, schema: int) -> _Beside | None:
+        """The connection to count on: with the rows of a transaction that is under way, and of the same schema."""
+        main, path = self._database.connection, self._database.path
+        (version,) = main.execute("PRAGMA schema_version").fetchone()
+        if path is not None:
+            second = self._second
+            if second is None or second.version != version:
+                if second is not None:
+                    second.close()
+                # An address of the form file: opens it for reading alone.
+                second = self._second = _Beside(f"{path.resolve().as_uri()}?mode=ro", self)
+            if not main.in_transaction or (main.total_changes == self._began and second.version == version):
+                return second
+            (pages,) = main.execute("PRAGMA page_count").fetchone()
+            (size,) = main.execute("PRAGMA page_size").fetchone()
+            self._left -= pages * size
+            if self._left < 0:
+                return None
+        state = (schema, version, main.total_changes)
+        copy = self._copy
+        if self._copied == state and copy is not None:
+            return copy
+        if copy is None or copy.spent or self._copied is None or self._copied[:2] != state[:2]:
+            if copy is not None:
+                copy.close()
+            copy = self._copy = _Beside(":memory:", self)
+        # Other than a backup, it neither waits for a transaction that is under way nor leaves its rows out.
+        with suppress(sqlite3.OperationalError):  # a database that nothing was ever written to
+            copy.take(main.serialize())
+        self._copied = state
+        return copy
+
+
+class _Beside:
+    """A connection with counting views over the tables of its database."""
+
+    def __init__(self, place: str, counts: RowsRead) -> None:
+        self.connection = sqlite3.connect(place, uri=True, isolation_level=None, timeout=0, check_same_thread=False)
+        self.connection.create_function(_COUNTER, 1, self._count)
+        if counts._clock is not system_clock:
+            Dates(self.connection, counts._clock)
+        self.connection.text_factory = bytes
+        self.read = 0
+        self._most = counts._most
+        self._tables: dict[str, frozenset[str] | None] = {}
+        (self.version,) = self.connection.execute("PRAGMA schema_version").fetchone()
+        # Whether a table-valued function was used: SQLite keeps it with the schema of the copy, and crashes on the next
+        # one.
+        self.spent: bool = counts._database.connection.execute(_FUNCTIONS_IN_VIEWS).fetchone() is not None
+
+    def take(self, copied: bytes) -> None:
+        """Read from now on the copy."""
+        whole = bytearray(copied)
+        # In memory there is no write-ahead log: https://www.sqlite.org/fileformat.html#file_format_version_numbers
+        whole[18:20] = b"\1\1"
+        self.connection.deserialize(whole)
+
+    def close(self) -> None:
+        """Close it. A second call does nothing."""
+        self.connection.close()
+
+    def __del__(self) -> None:
+        # Python 3.13 warns of connections that are not closed.
+        if hasattr(self, "connection"):
+            self.connection.close()
+
+    def _count(self, key: object) -> int:
+        self.read += key is not None  # None in the place of a row that an outer join does not find
+        if self._most is not None and self.read > self._most:
+            raise OverflowError  # ends the statement, as an error of SQLite's
+        return 1
+
+    def views(self, tokens: Sequence[Token]) -> bool:
+        """Put a counting view over each table that a statement names; return True if it names one."""
+        names = {token.name.lower() for token in tokens if token.name is not None}
+        rowids = _ROWIDS & names
+        visited = False
+        for name in names:
+            self.spent = self.spent or name.startswith(_FUNCTIONS)
+            if name not in self._tables or self._tables[name] not in (None, rowids):
+                kind, text = _described(self.connection, name)
+                self._tables[name] = rowids if kind else None
+                if kind == "table":
+                    _put_view(self.connection, name, text, rowids)
+                elif kind == "view":
+                    # As a view of the second connection's own, it is over the views that count.
+                    own = tokens_of(text)
+                    self.connection.execute(f"CREATE TEMP VIEW IF NOT EXISTS {text[own[2].start :]}")
+                    self.views(own[3:])
+            visited = visited or self._tables[name] is not None
+        return visited
+
+
+def _looked_up(connection: sqlite3.Connection, tokens: Sequence[Token]) -> int | None:
+    """The rows of an INSERT that bring their own key: each is looked up, so that none is there twice."""
+    words = [token.word for token in tokens]
+    if "INTO" not in words or "VALUES" not in words:
+        return 0 if "DEFAULT" in words else None
+    into, values = words.index("INTO"), words.index("VALUES")
+    names = [(token.name or "").lower() for token in tokens[into + 1 : values]]
+    columns = connection.execute(f"PRAGMA main.table_info({quoted(names[0])})").fetchall()
+    keys = [column for column in columns if column[5]]
+    if len(keys) != 1 or keys[0][2].upper() != "INTEGER":
+        return 0
+    if len(names) > 1 and keys[0][1].lower() not in names:
+        return 0
+    depth = rows = 0
+    for token in tokens[values + 1 :]:
+        if depth == 0 and token.text not in ("(", ")", ","):
+            break
+        rows += depth == 0 and token.text == "("
+        depth += {"(": 1, ")": -1}.get(token.text, 0)
+    return rows
+
+
+def _described(beside: sqlite3.Connection, name: str) -> tuple[str, str]:
+    """The kind of a table or view, and the text that made it; both empty where a name is of neither,
+    or of another kind.
+    """
+    found = beside.execute("SELECT type, sql FROM main.sqlite_master WHERE lower(name) = ?", (name,)).fetchone()
+    kind, text = ("", "") if found is None else (found[0].decode(), (found[1] or b"").decode())
+    return (kind, text) if kind in ("table", "view") and not text.upper().startswith("CREATE VIRTUAL") else ("", "")
+
+
+def _put_view(beside: sqlite3.Connection, name: str, text: str, rowids: frozenset[str]) -> None:
+    columns = beside.execute(f"PRAGMA main.table_info({quoted(name)})").fetchall()
+    key = next((quoted(c[1].decode()) for c in columns if c[5]), "rowid") if _without_rowid(text) else "rowid"
+    rowid = next((column + ", " for column in sorted(rowids)), "")
+    beside.execute(f"DROP VIEW IF EXISTS temp.{quoted(name)}")
+    beside.execute(
+        f"CREATE TEMP VIEW {quoted(name)} AS SELECT {rowid}* FROM main.{quoted(name)} WHERE {_COUNTER}({key})"
+    )
 
 
 def _places(tokens: Sequence[Token]) -> dict[str, int]:
@@ -155,8 +276,8 @@ def _places(tokens: Sequence[Token]) -> dict[str, int]:
     return at
 
 
-def _without_rowid(sql: bytes) -> bool:
-    return b"WITHOUT" in sql.upper().rpartition(b")")[2]
+def _without_rowid(sql: str) -> bool:
+    return "WITHOUT" in sql.upper().rpartition(")")[2]
 
 
 def _plan(beside: sqlite3.Connection, text: str, values: dict[str, Any]) -> list[tuple[Any, Any, Any, str]]:
@@ -164,7 +285,9 @@ def _plan(beside: sqlite3.Connection, text: str, values: dict[str, Any]) -> list
 
 
 def _reading(step: Step) -> tuple[str, str] | None:
-    """The part of a statement that reads, as a query, and the same without its LIMIT; None where nothing of it reads."""
+    """The part of a statement that reads, as a query, and the same without its LIMIT;
+    None where nothing of it reads.
+    """
     text = with_names(step.piece)
     tokens = tokens_of(text)
     at = _places(tokens)

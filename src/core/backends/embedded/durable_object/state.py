@@ -67,7 +67,7 @@ class ObjectState:
         for text in () if pair is None else (pair.request, pair.response):
             if len(text) > MAX_AUTO_RESPONSE:
                 raise DurableObjectError(
-                    f"an automatic answer and what it answers are at most {MAX_AUTO_RESPONSE} characters, not {len(text)}"
+                    f"an automatic answer and its message are at most {MAX_AUTO_RESPONSE} characters, not {len(text)}"
                 )
         self._object.sockets.auto_response = pair
 

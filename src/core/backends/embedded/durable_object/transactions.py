@@ -80,7 +80,7 @@ class ObjectDatabase:
         try:
             self.commit()
         except DurableObjectError:
-            _log.exception("what the object %s wrote is lost", self._object.id.name or self._object.id)
+            _log.exception("the writes of the object %s are lost", self._object.id.name or self._object.id)
 
     def commit(self) -> None:
         """Keep the writes, unless a transaction of the application's is still open.
@@ -112,7 +112,7 @@ class ObjectDatabase:
                 f"the database in a state where constraints were violated: {why}"
             )
         else:
-            lost = DurableObjectError(f"Durable Object was reset because what it wrote could not be kept: {why}")
+            lost = DurableObjectError(f"Durable Object was reset because its writes could not be kept: {why}")
         self._object.reset(lost)
         return lost
 

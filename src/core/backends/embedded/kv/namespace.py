@@ -326,7 +326,8 @@ class EmbeddedKVNamespace(KVRows, Hookable):
             stream, data = value, b""
         else:
             raise KVTypeError(
-                "KV put() accepts only strings, ArrayBuffers, ArrayBufferViews, and ReadableStreams as values."
+                f"KV put(): a value is str, bytes or an async iterable of bytes, not {type(value).__name__}. "
+                "Write put(key, str(value)), or put_json(key, value) for JSON"
             )
         if expiration is not None:
             expiration = to_int32("expiration", expiration)

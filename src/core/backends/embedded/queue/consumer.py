@@ -173,7 +173,10 @@ class Consumer:
             await self.hand_over(rows)
 
     async def hand_over(self, rows: Sequence[StoredMessage]) -> tuple[Delivery[Any], Exception | None]:
-        """Give messages to the handler as one batch, and carry out its decisions. Returns the batch, and the error that it raised."""
+        """Give messages to the handler as one batch, and carry out its decisions.
+
+        Returns the batch, and the error that it raised.
+        """
         await self.broker.wait("delivery", lambda: self.broker.begin(rows))
         batch: Delivery[Any] = Delivery(
             self.name,
@@ -189,7 +192,9 @@ class Consumer:
         except Exception as error:
             failure = error
             _log.error(
-                "the consumer of the queue %s failed; what it did not acknowledge is retried", self.name, exc_info=error
+                "the consumer of the queue %s failed; the messages it did not acknowledge are retried",
+                self.name,
+                exc_info=error,
             )
         await self._settle(rows, batch, failure is not None)
         return batch, failure

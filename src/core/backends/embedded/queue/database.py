@@ -111,7 +111,10 @@ class QueueDatabase:
         return math.floor(self.clock.time() * 1000)
 
     def add(self, name: str, messages: Sequence[OutgoingMessage], now: int) -> tuple[list[Arrival], QueueMetrics]:
-        """Store messages that were checked and sent at `now`, all or none. Returns the new arrivals, and how full the queue is with them."""
+        """Store messages that were checked and sent at `now`, all or none.
+
+        Returns the new arrivals, and how full the queue is with them.
+        """
         traceparent = current_traceparent()
         with self._database.transaction() as connection:
             rows = [
@@ -163,7 +166,10 @@ class QueueDatabase:
         dead: Sequence[StoredMessage],
         letters: str | None,
     ) -> tuple[list[Arrival], list[Arrival]]:
-        """Write down the outcome of a batch, as one transaction. Returns the new arrivals: the retried, and the dead ones."""
+        """Write down the outcome of a batch, as one transaction.
+
+        Returns the new arrivals: the retried, and the dead ones.
+        """
         now = self.now()
         with self._database.transaction() as connection:
             gone = [*done, *dead, *(row for row, _ in again)]

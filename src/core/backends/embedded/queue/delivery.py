@@ -50,8 +50,8 @@ class DeliveredMessage(Generic[T]):
 class Delivery(Generic[T]):
     """A batch, and its consumer's decisions about it. See `MessageBatch`.
 
-    `add` fills it; afterwards `acked`, `retried`, `all_acked` and `all_retried` are the calls that were made, the first call
-    winning wherever two contradict each other. Of several retries of one message the last one's delay holds, as on
+    `add` fills it; afterwards `acked`, `retried`, `all_acked` and `all_retried` are the calls that were made, the first
+    call winning wherever two contradict each other. Of several retries of one message the last one's delay holds, as on
     the platform; a `retry_all` without a delay keeps that of the one before.
     """
 

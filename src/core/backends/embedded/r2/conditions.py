@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Conditions", "Preconditions"]
 
-Conditions: TypeAlias = "R2Conditional | R2ConditionalDict | Headers"
+Conditions: TypeAlias = "R2Conditional | R2ConditionalDict | Headers | Preconditions"
 
 Etag: TypeAlias = tuple[Literal["strong", "weak", "wildcard"], str]
 
@@ -34,6 +34,8 @@ class Preconditions:
     @classmethod
     def of(cls, given: Conditions) -> Preconditions:
         """Read them. Raises R2TypeError for an unknown field or a malformed etag, R2Error for a malformed header."""
+        if isinstance(given, Preconditions):
+            return given
         if is_headers(given):
             return cls._of_headers(given)
         if not isinstance(given, R2Conditional):

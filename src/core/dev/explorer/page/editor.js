@@ -33,6 +33,21 @@ function languageOf(language, schema) {
   return [];
 }
 
+// Replaces a selection as the editor itself would. Left to Chromium, what is typed over coloured text keeps the colour
+// with a style of its own, which the page's policy refuses.
+function typeOver({ inputType, data }, view) {
+  // Not the editor's own selection, which learns only later what was selected. Other browsers have it in the document alone.
+  const { anchorNode, anchorOffset, focusNode, focusOffset, isCollapsed } = (view.root.getSelection ? view.root : document).getSelection();
+  if (inputType !== "insertText" || data === null || isCollapsed || view.composing || view.state.selection.ranges.length > 1) return false;
+  if (!view.contentDOM.contains(anchorNode) || !view.contentDOM.contains(focusNode)) return false;
+  const [from, to] = [view.posAtDOM(anchorNode, anchorOffset), view.posAtDOM(focusNode, focusOffset)].sort((one, other) => one - other);
+  const insert = () => view.state.update({
+    changes: { from, to, insert: data }, selection: { anchor: from + data.length }, userEvent: "input.type", scrollIntoView: true,
+  });
+  if (!view.state.facet(cm.EditorView.inputHandler).some((handle) => handle(view, from, to, data, insert))) view.dispatch(insert());
+  return true;
+}
+
 export function Editor({ value, change, language = "text", schema, label, run, readOnly = false, least, hint = "" }) {
   const host = useRef(null), state = useRef({ told: new Set() });
   Object.assign(state.current, { change, run });
@@ -50,8 +65,9 @@ export function Editor({ value, change, language = "text", schema, label, run, r
           cm.EditorView.contentAttributes.of({ "aria-label": label, ...(readOnly ? { tabindex: "0", "aria-readonly": "true" } : {}) }),
           readOnly ? [cm.EditorState.readOnly.of(true), cm.EditorView.editable.of(false)] : [
             cm.history(), cm.drawSelection(), cm.closeBrackets(), cm.autocompletion({ icons: false }), cm.indentOnInput(), cm.placeholder(hint),
-            language === "json" ? cm.linter(cm.jsonParseLinter()) : [],
+            language === "json" ? cm.linter((view) => view.state.doc.toString().trim() ? cm.jsonParseLinter()(view) : []) : [],
             cm.Prec.highest(cm.keymap.of([{ key: "Mod-Enter", run: runs }])),
+            cm.EditorView.domEventHandlers({ beforeinput: typeOver }),
             cm.keymap.of([...cm.closeBracketsKeymap, ...cm.defaultKeymap, ...cm.historyKeymap, ...cm.completionKeymap]),
             cm.EditorView.updateListener.of((update) => { if (!update.docChanged || state.current.setting) return;
               const text = update.state.doc.toString();

@@ -17,6 +17,7 @@ export function Exchange({ id, part = "timeline", duration, calls }) {
   const replay = act(async () => go("requests", (await call(`/exchanges/${found.key}/replay`, { method: "POST" })).key));
   return html`
     <p class="facts"><span class=${toneOf(status)}>${status}</span><span>${milliseconds(found.duration)}</span><span>${clock(found.time)}</span>
+      ${found.rowsRead != null && html`<span>${readRows(found.rowsRead, found.rowsExact)}</span>`}
       ${found.route && html`<span>route <code>${found.route}</code></span>`}${found.notes.includes("streams") && html`<span>streams</span>`}</p>
     ${isRequest && found.method !== "WS" && html`<div class="actions">
       <button type="button" class="first" disabled=${found.request.cut} onClick=${replay}>Send again</button>
@@ -82,10 +83,15 @@ function Call({ one }) {
     ${one.kind === "d1" && one.statements.length ? html`
       <${Editor} value=${one.statements.join(";\n")} language="sql" label="Statement" readOnly />
       ${one.detail.includes("  ← ") && html`<p>Values: <code>${one.detail.split("  ← ").pop()}</code></p>`}
-      <p class="facts">${one.rows_read !== null && html`<span>${some(one.rows_read, "row")} returned</span>`}${one.rows_written ? html`<span>${some(one.rows_written, "row")} written</span>` : null}
+      <p class="facts">${one.rows_read !== null && html`<span>${readRows(one.rows_read, one.rows_exact)}</span>`}${one.rows_returned != null && html`<span>${some(one.rows_returned, "row")} returned</span>`}${one.rows_written ? html`<span>${some(one.rows_written, "row")} written</span>` : null}
         <a href=${link("sql", one.binding)} onClick=${() => sessionStorage.setItem(`core-draft sql ${one.binding}`, one.statements.join(";\n"))}>Open in SQL</a></p>
       <${Plans} binding=${one.binding} sql=${one.statements.join(";\n")} />`
       : html`<pre tabindex="0">${one.detail || "Without arguments"}</pre>`}</div>`;
+}
+
+// The rows that a database bills; a statement that could not be counted stands with those that it returned.
+function readRows(rows, exact) {
+  return `${exact ? "" : "about "}${some(rows, "row")} read`;
 }
 
 // The plan of statements, and how much each step reads.

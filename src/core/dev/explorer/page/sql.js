@@ -75,7 +75,7 @@ function Console({ name, words, again }) {
       <${Editor} value=${sql} change=${setSql} language="sql" schema=${words} label="SQL (Ctrl-Enter runs it)" least="6rem" run=${start(sql)} hint="SELECT … (Ctrl-Enter runs it, Ctrl-Space completes)" />
       <div class="actions"><button class="first" disabled=${busy}>Run</button>${busy && html`<button type="button" class="danger" onClick=${stop}>Stop</button><span class="loading" role="status">Running …</span>`}
         <button type="button" disabled=${busy} onClick=${act(() => { if (!sql.trim()) throw new Error("Write a statement first"); keep({ text: sql, explain: true }); })}>Explain</button></div></form>
-    <div class="results" id="sql-result" aria-live="polite">${!shown ? html`<${Empty} title="Nothing has run yet">Tables on the left open with their rows; statements run here, several at a time.<//>`
+    <div class="results" id="sql-result" aria-live="polite">${!shown ? html`<${Empty} title="Nothing has run yet">A table opens with its rows; statements run here, several at a time.<//>`
       : shown.explain ? html`<${Plans} binding=${name} sql=${shown.text} />`
         : shown.results.map((one, index) => html`<${Result} key=${`${shown.text} ${index}`} one=${one} several=${shown.results.length > 1} page=${(offset) => start(shown.text, { offset })()} />`)}</div>`;
 }

@@ -1,4 +1,6 @@
-"""The promises of a Durable Object's ids and calls: who they reach, in which order, and what an answer waits for."""
+"""The promises of a Durable Object's ids and calls: who they reach, in which order,
+and the writes that an answer waits for.
+"""
 
 from __future__ import annotations
 
@@ -171,7 +173,7 @@ async def a_critical_section_that_fails_resets_the_object(subjects: Subjects) ->
     for call in (one.fail_in_section("k", caught=False), one.fail_in_section("k", caught=True)):
         error = await refused(call, DurableObjectError)
         assert str(error) == "The Durable Object was reset: LookupError: in the section", error
-        # What it wrote is undone, and what was in memory is gone.
+        # Its writes are undone, and its memory is gone.
         assert await one.get("k") is None
         assert await one.get_most_running() == 0
 
@@ -197,7 +199,7 @@ async def an_answer_waits_for_its_writes(subjects: Subjects) -> None:
             "database in a state where constraints were violated: FOREIGN KEY constraint failed: SQLITE_CONSTRAINT "
             "(extended: SQLITE_CONSTRAINT_FOREIGNKEY)"
         )
-        # The next call works, and finds what was kept before.
+        # The next call works, and finds the values kept before.
         assert await one.get("k") is None
         assert await one.get_most_running() == 0
         assert await one.sql("SELECT * FROM child") == []

@@ -78,7 +78,7 @@ class Subject(DurableObject[Any]):
         return Point(point.x + by, (*point.tags, "moved"))
 
     async def keep(self, values: list[int]) -> int:
-        """Change what was given."""
+        """Change the argument."""
         values.append(0)
         return len(values)
 
@@ -92,7 +92,7 @@ class Subject(DurableObject[Any]):
         await self.ctx.storage.put(key, *value)
 
     async def store(self, value: Any) -> None:
-        """Store what only the object has: `value` within its own list."""
+        """Store a value that only the object has: `value` within its own list."""
         await self.ctx.storage.put("k", [value])
 
     async def echo(self, value: Any) -> Any:
@@ -258,7 +258,7 @@ class Subject(DurableObject[Any]):
         return "went on"
 
     async def violate(self, key: str, *, pause: bool) -> str:
-        """Write what cannot be kept, and say that it was."""
+        """Write a value that cannot be kept, and report that it was."""
         await self.ctx.storage.put(key, 1)
         self.ctx.storage.sql.exec("INSERT INTO child VALUES (99)")
         if pause:
@@ -282,7 +282,7 @@ class Subject(DurableObject[Any]):
         return self.most_running
 
     async def fetch(self, request: Request, /) -> Response:
-        """Open a WebSocket where one is asked for; else say what was asked."""
+        """Open a WebSocket where one is asked for; else answer with the request."""
         if request.headers.get("upgrade") == "websocket":
             return self.open_socket(dict(parse_query(request.url.partition("?")[2])))
         return Response(f"{request.method} {request.url} {await request.text()}", status=201)
@@ -297,7 +297,7 @@ class Subject(DurableObject[Any]):
         return Response.websocket(client, headers={"Sec-WebSocket-Protocol": "chat"})
 
     async def web_socket_message(self, socket: DurableObjectWebSocket, message: str | bytes, /) -> None:
-        """Do what the message asks: each case has its own."""
+        """Act on the message: each case has its own."""
         if isinstance(message, bytes):
             socket.send(b"bytes:" + message)
             return

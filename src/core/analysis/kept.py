@@ -1,0 +1,104 @@
+"""The data of each module that mypy keeps beside its cache, known without reading a source while nothing has changed.
+
+mypy asks the plugin for it in every run, and in most runs that is all there is to do. So it is kept with a stamp of
+every file and folder that it was made from: the times and size of a file, the names in a folder. Imports nothing of the
+checks.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+__all__ = ["Kept", "is_foreign", "stamp", "stamp_of_names"]
+
+_SETTLED: Final = 2_000_000_000
+"""Nanoseconds without an edit after which a file's times tell of the next: some file systems count in steps of 2 s."""
+_OWN: Final = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
+"""The folder of the framework, which is not in `site-packages` where it is installed for editing."""
+
+
+def is_foreign(path: str) -> bool:
+    """Return True for a module that the files of a project have no part in."""
+    return "site-packages" in path or path.startswith(_OWN) or not path.endswith(".py")
+
+
+class Kept:
+    """The data of one project in the folder of mypy's cache. `asked` is everything beside files that it depends on."""
+
+    def __init__(self, folder: str, asked: object) -> None:
+        self._file = os.path.join(folder, "core-plugin.json")
+        self._key: object = json.loads(json.dumps([asked, os.getcwd(), sys.path, sys.version, _OWN]))
+        self.version: str = ""
+        """The version of the plugin that made it; "" where there is nothing."""
+        self.data: Mapping[str, str | None] = {}
+
+    def read(self) -> bool:
+        """Read what is there. Return False where that is nothing, or was made from other files."""
+        try:
+            with open(self._file, "rb") as file:
+                found: dict[str, Any] = json.loads(file.read())
+            if found["key"] != self._key or any(stamp(path) != was for path, was in found["stamps"].items()):
+                return False
+            self.version, self.data = found["version"], found["data"]
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return False
+        return True
+
+    def write(self, version: str, paths: Iterable[str], folders: Mapping[str, str], started: int) -> None:
+        """Keep the data, which was made since `started` from the files in `paths` and the folders with these stamps.
+
+        Nothing is kept where one of the files may have changed since then.
+        """
+        stamps = {path: stamp(path) for path in (*paths, *_packages())}
+        if any(" " in one and int(one.split()[1]) > started - _SETTLED for one in stamps.values()):
+            return
+        text = json.dumps({"key": self._key, "version": version, "data": self.data, "stamps": {**stamps, **folders}})
+        beside = f"{self._file}.{os.getpid()}"
+        try:
+            os.makedirs(os.path.dirname(self._file), exist_ok=True)
+            Path(beside).write_text(text, "utf-8")
+            os.replace(beside, self._file)
+        except OSError:
+            pass  # a cache that cannot be written is none
+
+
+def stamp(path: str) -> str:
+    """A text that changes with a file, or with the names in a folder; "" where there is neither."""
+    try:
+        found = os.stat(path)
+        if stat.S_ISDIR(found.st_mode):
+            return stamp_of_names(os.listdir(path))
+    except OSError:
+        return ""
+    return f"{found.st_mtime_ns} {max(found.st_mtime_ns, found.st_ctime_ns)} {found.st_size} {found.st_ino}"
+
+
+def stamp_of_names(names: Iterable[str]) -> str:
+    """The stamp of a folder with these names in it, but for hidden ones that are no configuration."""
+    listed = [name for name in names if name[0] != "." or name.startswith((".env", ".dev.vars"))]
+    text = "\0".join(sorted(name for name in listed if name != "__pycache__"))
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+
+
+def _packages() -> list[str]:
+    """The folders that packages are installed in, and their entry points."""
+    found: list[str] = []
+    for folder in dict.fromkeys(sys.path):
+        found.append(folder or ".")
+        try:
+            names = os.listdir(folder or ".")
+        except OSError:
+            continue
+        found += [
+            os.path.join(folder, name, "entry_points.txt")
+            for name in names
+            if name.endswith((".dist-info", ".egg-info"))
+        ]
+    return found

@@ -1,0 +1,105 @@
+"""The spans of an isolate, kept until the supervisor fetches them, which sends them to a collector.
+
+workerd has no way out for spans that may be relied on, and its own know neither routes nor consumers. These have the
+names of every other place. What is sent to an object or into a queue while they are kept carries its `traceparent`
+along, for our own side to take off again: nothing else runs beside an application there.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
+
+from core.spans import AttributeValue, Elsewhere, Running, Span, SpanKind, is_traceparent, running
+
+__all__ = ["IsolateTracer", "PARENT", "follow", "parent_to_send"]
+
+PARENT: Final = "__core_traceparent__"
+"""The key under which a `traceparent` travels with a call, or with a message."""
+
+_MOST_KEPT: Final = 2048
+
+
+class IsolateSpan:
+    """One span. It is kept when it ends, unless whoever began the trace said that it is not sampled."""
+
+    __slots__ = ("_tracer", "attributes", "flags", "kind", "name", "parent_id", "span_id", "started", "trace_id")
+
+    def __init__(
+        self,
+        tracer: IsolateTracer,
+        name: str,
+        kind: SpanKind,
+        parent: Span | str | None,
+        attributes: Mapping[str, AttributeValue],
+    ) -> None:
+        self._tracer = tracer
+        self.name: str = name
+        self.kind: SpanKind = kind
+        self.attributes: dict[str, AttributeValue] = dict(attributes)
+        above = parent if isinstance(parent, str) else "" if parent is None else parent.traceparent
+        _, trace_id, parent_id, flags, *_ = above.split("-") if above else ("", os.urandom(16).hex(), "", "01")
+        self.trace_id: str = trace_id
+        self.parent_id: str = parent_id
+        self.flags: str = flags
+        self.span_id: str = os.urandom(8).hex()
+        self.started: int = time.time_ns()
+
+    @property
+    def traceparent(self) -> str:
+        """The span as a `traceparent` header."""
+        return f"00-{self.trace_id}-{self.span_id}-{self.flags}"
+
+    def set_attribute(self, name: str, value: AttributeValue, /) -> None:
+        """Set one attribute."""
+        self.attributes[name] = value
+
+    def end(self, error: BaseException | None = None, /) -> None:
+        """End the span, with the type of the error as `error.type`."""
+        if error is not None:
+            self.attributes["error.type"] = type(error).__name__
+        if int(self.flags, 16) & 1:
+            self._tracer.keep(self, failed=error is not None)
+
+
+class IsolateTracer:
+    """A `core.spans.Tracer` that keeps what has ended until it is taken, the first 2048 of it."""
+
+    current: ClassVar[IsolateTracer | None] = None
+    """The one of this isolate, where the supervisor collects spans."""
+
+    def __init__(self) -> None:
+        self._ended: list[dict[str, Any]] = []
+
+    def start_span(
+        self, name: str, /, *, kind: SpanKind, parent: Span | str | None, attributes: Mapping[str, AttributeValue]
+    ) -> IsolateSpan:
+        """Start a span. See `Tracer.start_span`."""
+        return IsolateSpan(self, name, kind, parent, attributes)
+
+    def keep(self, span: IsolateSpan, *, failed: bool) -> None:
+        """Keep a span that has ended."""
+        if len(self._ended) < _MOST_KEPT:
+            names = ("name", "kind", "trace_id", "span_id", "parent_id", "started", "attributes")
+            kept = {name: getattr(span, name) for name in names}
+            self._ended.append({**kept, "ended": time.time_ns(), "failed": failed})
+
+    def taken(self) -> list[dict[str, Any]]:
+        """Those kept so far, for the last time."""
+        ended, self._ended = self._ended, []
+        return ended
+
+
+def parent_to_send() -> str:
+    """The `traceparent` to send along with a call or a message; empty where the supervisor collects no spans."""
+    above = running.get()
+    return above.span.traceparent if above is not None and isinstance(above.tracer, IsolateTracer) else ""
+
+
+def follow(parent: str | None) -> None:
+    """Let the spans of the task that runs belong to the span `parent`, which came along with a call."""
+    tracer = IsolateTracer.current
+    if tracer is not None and parent and is_traceparent(parent):
+        running.set(Running(tracer, Elsewhere(parent)))

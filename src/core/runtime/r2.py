@@ -1,0 +1,318 @@
+"""R2 for workerd: embedded buckets behind the HTTP that an `r2Bucket` binding of it speaks.
+
+A call is JSON, in a header of a GET or before the bytes of a PUT; the answer is JSON, and after it an object's bytes.
+The schema is https://github.com/cloudflare/workerd/blob/main/src/workerd/api/r2-api.capnp. The node's supervisor runs
+the service, on a port of this machine: the token that workerd adds to each request says which bucket it is for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import secrets
+from base64 import b64decode
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, Self
+
+import attrs
+
+from core.backends.embedded.r2 import EmbeddedR2Bucket
+from core.backends.embedded.r2.arguments import to_datetime, to_milliseconds
+from core.backends.embedded.r2.conditions import Preconditions
+from core.backends.embedded.store import Store
+from core.bindings.r2 import R2Body, R2HTTPMetadata, R2Object, R2ObjectBody, R2UploadedPart
+from core.errors import BindingError
+from core.http import Headers
+from core.runtime.capnp import External
+
+__all__ = ["R2Service"]
+
+_CHUNK: Final = 256 * 1024
+_DIGESTS: Final = ("md5", "sha1", "sha256", "sha384", "sha512")  # an answer has them under their numbers here
+_INCLUDED: Final = ("httpMetadata", "customMetadata")
+# The words of an error, without the method and the number that the binding puts around them.
+_ERROR: Final = re.compile(r"(?:\w+: )?(.*?)(?: \((\d+)\))?", re.DOTALL)
+_NOT_FOUND: Final = (404, 10007, "The specified key does not exist.")
+_PRECONDITION: Final = (412, 10031, "At least one of the pre-conditions you specified did not hold.")
+
+
+@attrs.frozen
+class _Answer:
+    said: object = None
+    body: R2Body | None = None
+    refused: tuple[int, int, str] | None = None
+    """Status, the platform's number and its words."""
+
+
+class R2Service:
+    """The buckets `names` in the folder `folder`, from `start` to `close`. `externals` are their addresses, by name,
+    and `conversations` the connections that are open.
+    """
+
+    def __init__(self, folder: Path, names: Iterable[str]) -> None:
+        self._store = Store(folder)
+        self._tokens = {secrets.token_urlsafe(32): name for name in dict.fromkeys(names)}
+        self._buckets = {token: EmbeddedR2Bucket(self._store, name) for token, name in self._tokens.items()}
+        self.conversations: set[asyncio.Task[Any]] = set()
+
+    async def start(self) -> Self:
+        """Listen."""
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, limit=_CHUNK)
+        host, port = self._server.sockets[0].getsockname()
+        self.externals: dict[str, External] = {
+            name: External(f"{host}:{port}", token) for token, name in self._tokens.items()
+        }
+        return self
+
+    async def close(self) -> None:
+        """End it, and what is under way."""
+        self._server.close()
+        for connection in self.conversations:
+            connection.cancel()
+        await asyncio.gather(*self.conversations, return_exceptions=True)
+        self._store.close()
+
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        conversation = asyncio.create_task(self._converse(reader, writer))
+        self.conversations.add(conversation)
+        conversation.add_done_callback(self.conversations.discard)
+
+    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer the requests of one connection, one after the other."""
+        try:
+            while True:
+                head = (await reader.readuntil(b"\r\n\r\n")).decode("utf-8", "replace").split("\r\n")
+                headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:])}
+                bucket = self._buckets.get(headers.get("authorization", ""))
+                if bucket is None:
+                    writer.write(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+                    await writer.drain()
+                    return
+                size = int(headers.get("cf-r2-metadata-size", 0))
+                body = _Incoming(reader, int(headers.get("content-length", 0)) - size)
+                asked = json.loads(headers.get("cf-r2-request") or await reader.readexactly(size))
+                await _send(writer, await _answer(bucket, asked, body))
+                # The binding reads an answer only once it has sent everything.
+                async for _ in body:
+                    pass
+        except (OSError, EOFError, asyncio.LimitOverrunError):
+            pass  # workerd is gone, or has no more to ask
+        finally:
+            writer.close()
+
+
+@attrs.define
+class _Incoming:
+    """The bytes of a request, after its JSON."""
+
+    _reader: asyncio.StreamReader
+    _left: int
+    length: int = attrs.field(init=False, default=attrs.Factory(lambda self: self._left, takes_self=True))
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        while self._left > 0:
+            chunk = await self._reader.read(min(self._left, _CHUNK))
+            if not chunk:
+                raise asyncio.IncompleteReadError(b"", self._left)
+            self._left -= len(chunk)
+            yield chunk
+
+
+async def _send(writer: asyncio.StreamWriter, answer: _Answer) -> None:
+    # workerd reads \u as one UTF-16 unit and no pair of them.
+    said = b"" if answer.said is None else json.dumps(answer.said, ensure_ascii=False).encode()
+    status, code, message = answer.refused or (200, 0, "")
+    head = f"HTTP/1.1 {status} \r\nContent-Length: {len(said) + (0 if answer.body is None else answer.body.length)}\r\n"
+    if said:
+        head += f"cf-r2-metadata-size: {len(said)}\r\n"
+    if answer.refused is not None:
+        head += f"cf-r2-error: {json.dumps({'version': 1, 'v4code': code, 'message': message})}\r\n"
+    writer.write(f"{head}\r\n".encode() + said)
+    if answer.body is not None:
+        try:
+            async for chunk in answer.body:
+                writer.write(chunk)
+                await writer.drain()
+        except BaseException:
+            # An object that ends early must not look whole.
+            writer.transport.abort()
+            raise
+    await writer.drain()
+
+
+async def _answer(bucket: EmbeddedR2Bucket, asked: Mapping[str, Any], body: _Incoming) -> _Answer:
+    try:
+        return await _METHODS[asked["method"]](bucket, asked, body)
+    except BindingError as error:
+        found = _ERROR.fullmatch(str(error))
+        assert found is not None
+        return _Answer(refused=(400, int(found[2] or 10001), found[1]))
+
+
+async def _head(bucket: EmbeddedR2Bucket, asked: Mapping[str, Any], body: _Incoming) -> _Answer:
+    found = await bucket.head(asked["object"])
+    return _Answer(refused=_NOT_FOUND) if found is None else _Answer(_described(found))
+
+
+async def _get(bucket: EmbeddedR2Bucket, asked: Mapping[str, Any], body: _Incoming) -> _Answer:
+    header, range = asked.get("rangeHeader"), asked.get("range")
+    span: Any = {name: int(value) for name, value in range.items()} if range is not None else None
+    found = await bucket.get(
+        asked["object"],
+        only_if=_conditions(asked.get("onlyIf") or {}),
+        range=span if header is None else Headers({"range": header}),
+        ssec_key=_ssec_key(asked),
+    )
+    match found:
+        case None:
+            return _Answer(refused=_NOT_FOUND)
+        case R2ObjectBody():
+            return _Answer(_described(found), found.body)
+        case _:
+            return _Answer(_described(found), refused=_PRECONDITION)
+
+
+async def _put(bucket: EmbeddedR2Bucket, asked: Mapping[str, Any], body: _Incoming) -> _Answer:
+    digests: dict[str, Any] = {name: bytes.fromhex(asked[name]) for name in _DIGESTS[1:] if name in asked}
+    stored = await bucket.put(
+        asked["object"],
+        body,
+        only_if=_conditions(asked.get("onlyIf") or {}),
+        md5=b64decode(asked["md5"]) if "md5" in asked else None,
+        **digests,
+        **_metadata(asked),
+    )
+    return _Answer(refused=_PRECONDITION) if stored is None else _Answer(_described(stored))
+
+
+async def _list(bucket: EmbeddedR2Bucket, asked: Mapping[str, Any], body: _Incoming) -> _Answer:
+    include: Any = [_INCLUDED[number] for number in asked.get("include", ())]
+    page = await bucket.list(
+        prefix=asked.get("prefix"),
+        delimiter=asked.get("delimiter"),
+        cursor=asked.get("cursor"),
+        limit=asked.get("limit"),
+        start_after=asked.get("startAfter"),
+        include=include,
+    )
+    said = {
+        "objects": [_described(found) for found in page.objects],
+        "truncated": page.truncated,
+        "delimitedPrefixes": page.delimited_prefixes,
+    }
+    return _Answer(said if page.cursor is None else {**said, "cursor": page.cursor})
+
+
+async def _delete(bucket: EmbeddedR2Bucket, asked: Mapping[str, Any], body: _Incoming) -> _Answer:
+    await bucket.delete(asked["objects"] if "objects" in asked else asked["object"])
+    return _Answer({})
+
+
+async def _create(bucket: EmbeddedR2Bucket, asked: Mapping[str, Any], body: _Incoming) -> _Answer:
+    upload = await bucket.create_multipart_upload(asked["object"], **_metadata(asked))
+    return _Answer({"uploadId": upload.upload_id})
+
+
+async def _upload_part(bucket: EmbeddedR2Bucket, asked: Mapping[str, Any], body: _Incoming) -> _Answer:
+    upload = bucket.resume_multipart_upload(asked["object"], asked["uploadId"])
+    part = await upload.upload_part(asked["partNumber"], body, ssec_key=_ssec_key(asked))
+    return _Answer({"etag": part.etag})
+
+
+async def _complete(bucket: EmbeddedR2Bucket, asked: Mapping[str, Any], body: _Incoming) -> _Answer:
+    upload = bucket.resume_multipart_upload(asked["object"], asked["uploadId"])
+    parts = [R2UploadedPart(part["part"], part["etag"]) for part in asked.get("parts", ())]
+    return _Answer(_described(await upload.complete(parts)))
+
+
+async def _abort(bucket: EmbeddedR2Bucket, asked: Mapping[str, Any], body: _Incoming) -> _Answer:
+    await bucket.resume_multipart_upload(asked["object"], asked["uploadId"]).abort()
+    return _Answer({})
+
+
+_METHODS: Final[Mapping[str, Callable[[EmbeddedR2Bucket, Mapping[str, Any], _Incoming], Awaitable[_Answer]]]] = {
+    "head": _head,
+    "get": _get,
+    "put": _put,
+    "list": _list,
+    "delete": _delete,
+    "createMultipartUpload": _create,
+    "uploadPart": _upload_part,
+    "completeMultipartUpload": _complete,
+    "abortMultipartUpload": _abort,
+}
+
+
+# Values: the names and forms of the schema, and those of Python ------------------------------------------------------
+
+_HTTP_FIELDS: Final = {
+    "contentType": "content_type",
+    "contentLanguage": "content_language",
+    "contentDisposition": "content_disposition",
+    "contentEncoding": "content_encoding",
+    "cacheControl": "cache_control",
+    "cacheExpiry": "cache_expiry",
+}
+
+
+def _conditions(given: Mapping[str, Any]) -> Any:
+    """The conditions of a call, or None without any. Numbers of 64 bits are text."""
+    if not given:
+        return None
+    before, after = given.get("uploadedBefore"), given.get("uploadedAfter")
+    return Preconditions(
+        _etags(given.get("etagMatches")),
+        _etags(given.get("etagDoesNotMatch")),
+        None if before is None else int(before),
+        None if after is None else int(after),
+        bool(given.get("secondsGranularity")),
+    )
+
+
+def _etags(given: Sequence[Mapping[str, Any]] | None) -> Any:
+    return None if given is None else [(etag["type"], etag.get("value", "")) for etag in given]
+
+
+def _ssec_key(asked: Mapping[str, Any]) -> str | None:
+    return asked["ssec"]["key"] if "ssec" in asked else None
+
+
+def _metadata(asked: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The options that a `put` and an upload in parts have in common."""
+    http = {_HTTP_FIELDS[name]: value for name, value in asked.get("httpFields", {}).items()}
+    if "cache_expiry" in http:
+        http["cache_expiry"] = to_datetime(int(http["cache_expiry"]))
+    return {
+        "http_metadata": R2HTTPMetadata(**http),
+        "custom_metadata": {field["k"]: field["v"] for field in asked.get("customFields", ())},
+        "storage_class": asked.get("storageClass"),
+        "ssec_key": _ssec_key(asked),
+    }
+
+
+def _described(found: R2Object) -> Mapping[str, Any]:
+    """An object without its bytes. What it has not is left out, since null has the schema's type nowhere."""
+    digests = {str(number): getattr(found.checksums, name) for number, name in enumerate(_DIGESTS)}
+    described: dict[str, Any] = {
+        "name": found.key,
+        "version": found.version,
+        "size": found.size,
+        "etag": found.etag,
+        "uploaded": to_milliseconds(found.uploaded),
+        "checksums": {number: digest.hex() for number, digest in digests.items() if digest is not None},
+        "storageClass": found.storage_class,
+    }
+    if found.http_metadata is not None:
+        http = {name: getattr(found.http_metadata, field) for name, field in _HTTP_FIELDS.items()}
+        if http["cacheExpiry"] is not None:
+            http["cacheExpiry"] = to_milliseconds(http["cacheExpiry"])
+        described["httpFields"] = {name: value for name, value in http.items() if value is not None}
+    if found.custom_metadata is not None:
+        described["customFields"] = [{"k": name, "v": value} for name, value in found.custom_metadata.items()]
+    if found.range is not None:
+        described["range"] = {"offset": found.range.offset, "length": found.range.length}
+    if found.ssec_key_md5 is not None:
+        described["ssec"] = {"algorithm": "AES256", "keyMd5": found.ssec_key_md5}
+    return described

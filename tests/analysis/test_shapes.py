@@ -1,0 +1,170 @@
+"""`core-handler` and `core-await` as `core check` tells them, which reads no types; and what is no mistake."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+
+import pytest
+
+from core import D1Database, D1PreparedStatement, KVNamespace, Queue, R2Bucket, Request
+from core.analysis.program import check_program
+from core.analysis.receivers import ASYNC_METHODS
+from core.config.load import load_all
+
+HEAD = """\
+import asyncio
+import attrs
+from core import Bindings, CoreError, D1Database, ExecutionContext, KVNamespace, Next, Request, Response, Router
+from core import create_app, http
+
+@attrs.frozen
+class Env(Bindings):
+    KV: KVNamespace
+
+app = create_app(Env)
+"""
+WRANGLER = 'name = "x"\nmain = "main.py"\n[[kv_namespaces]]\nbinding = "KV"\nid = "a"\n'
+
+
+def found(place: Path, text: str, **modules: str) -> list[tuple[int, str]]:
+    """The lines and codes of the findings, with the line below the head counted as 1."""
+    (place / "wrangler.toml").write_text(WRANGLER)
+    (place / "main.py").write_text(HEAD + text)
+    for name, other in modules.items():
+        (place / f"{name}.py").write_text(other)
+    lines = HEAD.count("\n")
+    return [(finding.line - lines, finding.code) for finding in check_program(load_all(place / "wrangler.toml"))]
+
+
+def handler(*lines: str, head: str = "async def show(req, res):") -> str:
+    return "\n".join(['@app.get("/:id")', head, *(f"    {line}" for line in lines)]) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (handler("return {}"), 3),
+        (handler("if req.path:", "    return res.json(1)", "return [1]"), 5),
+        (handler("if req.path:", "    res.json(1)", "    return", "return 'a', 404"), 6),
+        (handler("res.status(201)", "return f'{req.path}'"), 4),
+        (handler("return http.Response('a')"), 3),
+        (handler("res.send()", head="def show(req, res):"), 2),
+        (handler("res.send()", head="async def show(req):"), 2),
+        (handler("res.send()", head="async def show():"), 2),
+        (handler("res.send()", head="async def show(req, res, id, more):"), 2),
+        (handler("res.send()", head="async def show(response, request):"), 2),
+        ("def show(req, res): res.send()\napp.get('/', show)\n", 1),
+        ("class A:\n    def show(self, req, res): ...\na = A()\napp.get('/', a.show)\n", 2),
+        ("async def failed(err, req, res, next): ...\napp.use(failed)\n", 1),
+        ("async def show(req, res): ...\napp.use('/a', show)\n", 2),
+        (handler("raise CoreError('Not found', 404)"), 3),
+        (handler("raise CoreError(200, 'a')"), 3),
+        (handler("req.ctx.wait_until(job)") + "async def job(): ...\n", 3),
+        ("async def job(): ...\nasync def work(batch, env, ctx: ExecutionContext):\n    ctx.wait_until(job)\n", 3),
+        (handler("res.json({}, 201)"), 3),
+        (handler("res.header('a', 'b').text('', status=201)"), 3),
+        (handler("return req.body", head="async def show(req: Request[Env], res):"), 3),
+        (handler("r = req", "res.text(r.query_params['a'])"), 4),
+        (handler("res.set_header('a', 'b')"), 3),
+        ("@app.route('/')\nasync def show(req, res): ...\n", 1),
+        ("router: Router[Env] = Router()\napp.include_router(router)\n", 2),
+        ("def register(app):\n    app.run()\napp.run(port=1)\n", 3),
+        ("from core import HTTPException\n", 1),
+    ],
+)
+def test_a_shape_that_does_not_work_is_found(tmp_path: Path, text: str, line: int) -> None:
+    assert found(tmp_path, text) == [(line, "core-handler")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        handler("res.json({})", "return {}"),
+        handler("if req.path:", "    res.json({})", "return {}"),
+        handler("other(res)", "return {}") + "def other(res): res.json({})\n",
+        handler("def inner(): res.json({})", "inner()", "return {}"),
+        handler("for _ in [1, 2]:", "    if req.path:", "        return {}", "    res.json({})"),
+        handler("return res.json({})"),
+        handler("return None"),
+        "def sent(f):\n    return f\n@app.get('/')\n@sent\nasync def show(req, res):\n    return {}\n",
+        "async def timing(req, res, next): await next()\napp.use(timing)\napp.get('/', timing, timing)\n",
+        "async def show(req, res, extra=None): res.send()\napp.get('/', show)\n",
+        "async def show(*given): ...\napp.get('/', show)\n",
+        "class A:\n    async def show(req, res): ...\napp.get('/', A.show)\n",
+        "class A:\n    @staticmethod\n    async def show(req, res): ...\napp.get('/', A.show)\n",
+        "class A:\n    async def show(self, req, res): ...\na = A()\napp.get('/', a.show)\n",
+        handler("raise CoreError(404, 'Not found')"),
+        handler("raise CoreError(int(req.params['id']), 'a')"),
+        handler("class CoreError(Exception): ...", "raise CoreError('Not found', 404)"),
+        handler("req.ctx.wait_until(job())") + "async def job(): ...\n",
+        "def ready(): ...\nasync def test(page):\n    page.wait_until(ready)\n",
+        handler("values = ({},)", "res.json(*values)"),
+        "def f(res, req, app):\n    res.json(1, 2)\n    req.body\n    app.run()\n",
+        "app.state = 1\nprint(app.state)\n",
+        handler("app = object()", "app.run()"),
+        "try:\n    from core import HTTPException\nexcept ImportError:\n    pass\n",
+    ],
+)
+def test_a_shape_that_works_or_is_not_known_is_not(tmp_path: Path, text: str) -> None:
+    assert found(tmp_path, text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (handler("req.env.KV.put('a', 'b')", "res.send()"), 3),
+        (handler("note = req.json()", "res.json({'t': note['text']})"), 4),
+        (handler("res.text(req.json().text)"), 3),
+        (handler("if req.env.KV.get('a'):", "    res.send()"), 3),
+        (handler("res.text(f\"{req.env.KV.get('a')}\")"), 3),
+        (handler("kv = req.env.KV", "res.json([kv.get('a')])"), 4),
+        (handler("job()", "res.send()") + "async def job(): ...\n", 3),
+        ("class A:\n    async def job(self): ...\n    async def run(self):\n        self.job()\n", 4),
+        ("async def timing(req, res: Response, next):\n    next()\n", 2),
+        ("async def keep(kv: KVNamespace):\n    kv.put('a', 'b')\n", 2),
+        ("async def all(db: D1Database):\n    db.prepare('SELECT 1').all()\n", 2),
+    ],
+)
+def test_a_call_that_was_not_awaited_is_found(tmp_path: Path, text: str, line: int) -> None:
+    assert found(tmp_path, text) == [(line, "core-await")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        handler("await req.env.KV.put('a', 'b')", "res.send()"),
+        handler("note = req.json()", "note = await note", "res.json(note['text'])"),
+        handler("calls = [req.env.KV.get(key) for key in 'ab']", "res.json(await asyncio.gather(*calls))"),
+        handler("waiting = req.env.KV.get('a')", "res.json(await waiting)", "waiting.close()"),
+        handler("req.ctx.wait_until(req.env.KV.put('a', 'b'))", "res.send()"),
+        handler("cached = req.path and req.env.KV.get('a')", "res.json(await cached)"),
+        handler("async for part in parts():", "    print(part)", "parts()") + "async def parts():\n    yield 1\n",
+        handler("task = asyncio.create_task(job())", "task.cancel()") + "async def job(): ...\n",
+        "async def timing(req, res, next: Next):\n    return await next()\n",
+        "def walk(next):\n    next()\n",
+        "def keep(kv):\n    kv.put('a', 'b')\n",
+        "@asyncio.run\nasync def job(): ...\nasync def other():\n    job()\n",
+    ],
+)
+def test_a_call_that_is_awaited_or_not_known_is_not(tmp_path: Path, text: str) -> None:
+    assert found(tmp_path, text) == []
+
+
+def test_what_one_request_cannot_await_of_another_is_found_where_it_waits(tmp_path: Path) -> None:
+    text = handler("await ready.wait()", "own = asyncio.Event()", "await own.wait()", "ready.set()")
+    assert found(tmp_path, "from other import ready\n" + text, other="import asyncio\nready = asyncio.Event()\n") == [
+        (4, "core-worker")
+    ]
+
+
+def test_a_module_that_imports_a_name_from_itself_is_read(tmp_path: Path) -> None:
+    assert found(tmp_path, "from main import show\napp.get('/', show)\n") == []
+
+
+def test_the_methods_that_are_awaited_are_those_of_the_classes() -> None:
+    classes = (Request, KVNamespace, D1Database, D1PreparedStatement, R2Bucket, Queue)
+    for class_ in classes:
+        named = {name for name, member in vars(class_).items() if inspect.iscoroutinefunction(member)}
+        assert ASYNC_METHODS[class_.__name__] == {name for name in named if not name.startswith("_")}
+    assert len(ASYNC_METHODS) == len(classes)
