@@ -23,6 +23,10 @@ HERE = Path(__file__).parent
 SLOW = ("backends", "cli", "examples", "explorer", "dev", "mypy_plugin", "newcomer", "openapi", "typing")
 """Folders whose tests start processes, servers, browsers or type checkers."""
 
+OTHERS = ("cli", "dev", "examples", "explorer", "hosts", "messages", "newcomer", "openapi", "runtime")
+"""Folders whose tests wait for other programs: browsers, servers, workerd, package registries. Such a test may fail by
+the machine's doing, and is tried a second time; what the first attempt said is shown at the end all the same."""
+
 FIRST = ("newcomer",)
 """Folders whose tests mostly wait, for a package registry: they begin first, beside what computes."""
 
@@ -39,7 +43,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     The documentation is built once, by the first file of tests that reads it; the other files come late, so that no
     process waits for it.
     """
-    folders = [HERE / folder for folder in SLOW]
+    slow, others = ([HERE / folder for folder in folders] for folders in (SLOW, OTHERS))
     readers = list(dict.fromkeys(item.path for item in items if "site" in getattr(item, "fixturenames", ())))
 
     def turn(item: pytest.Item) -> int:
@@ -50,7 +54,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return 2 if item.get_closest_marker("slow") else 4
 
     for item in items:
-        if any(folder in item.path.parents for folder in folders):
+        if any(folder in item.path.parents for folder in slow):
             item.add_marker(pytest.mark.slow)
+        if any(folder in item.path.parents for folder in others):
+            item.add_marker(pytest.mark.flaky(reruns=1))
     if hasattr(config, "workerinput"):
         items.sort(key=turn)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Show why a test was tried again: a fault that comes by chance is one, wherever it passes the second time."""
+    for report in terminalreporter.stats.get("rerun", ()):
+        terminalreporter.write_sep("=", f"first attempt of {report.nodeid}")
+        terminalreporter.write_line(report.longreprtext)

@@ -78,12 +78,13 @@ async def closed(socket: ClientConnection) -> int | None:
 
 def test_members_are_cut_off_with_their_room_and_join_again(chat: Command) -> None:
     port, _ = chat.ports()
-    place = f"ws://127.0.0.1:{port}/rooms/tea"
     codes = chat.process.args
     says_codes = isinstance(codes, list) and "uvicorn" in codes  # RSGI sends none
 
     async def try_it() -> None:
-        for number, code in ((signal.SIGKILL, 1012), (signal.SIGTERM, 1001)):
+        # Each round in a room of its own, which hears nothing of those who leave the other.
+        for room, number, code in (("tea", signal.SIGKILL, 1012), ("coffee", signal.SIGTERM, 1001)):
+            place = f"ws://127.0.0.1:{port}/rooms/{room}"
             async with connect(f"{place}?name=a") as a, connect(f"{place}?name=b") as b:
                 await a.send("hello")
                 assert [await a.recv(), await b.recv()] == ["a: hello"] * 2
