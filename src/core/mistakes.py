@@ -111,6 +111,7 @@ MODULE: Final[Mapping[str, str]] = {
 DEFINES: Final = frozenset(
     [f"{package}.{name}" for package in ("attr", "attrs") for name in ("define", "frozen", "mutable")]
 )
+"""The decorators that make attrs classes."""
 MUTABLE: Final = frozenset(
     [
         *(f"builtins.{name}" for name in ("list", "dict", "set")),
@@ -118,7 +119,7 @@ MUTABLE: Final = frozenset(
         *(f"collections.abc.{name}" for name in ("MutableMapping", "MutableSequence", "MutableSet")),
     ]
 )
-"""The decorators that make attrs classes, and the types of values that a method may change."""
+"""The types of values that a method may change."""
 
 
 def wrong_number(name: str, demanded: int | None, first: str, *, is_class: bool = False, is_async: bool = True) -> str:
