@@ -13,8 +13,9 @@ import os
 import stat
 import sys
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any, Final
+
+from core.cache_file import write_cache
 
 __all__ = ["Kept", "is_foreign", "stamp", "stamp_of_names"]
 
@@ -59,14 +60,8 @@ class Kept:
         stamps = {path: stamp(path) for path in (*paths, *_packages())}
         if any(" " in one and int(one.split()[1]) > started - _SETTLED for one in stamps.values()):
             return
-        text = json.dumps({"key": self._key, "version": version, "data": self.data, "stamps": {**stamps, **folders}})
-        beside = f"{self._file}.{os.getpid()}"
-        try:
-            os.makedirs(os.path.dirname(self._file), exist_ok=True)
-            Path(beside).write_text(text, "utf-8")
-            os.replace(beside, self._file)
-        except OSError:
-            pass  # a cache that cannot be written is none
+        kept = {"key": self._key, "version": version, "data": self.data, "stamps": {**stamps, **folders}}
+        write_cache(self._file, json.dumps(kept).encode())
 
 
 def stamp(path: str) -> str:

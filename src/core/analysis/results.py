@@ -13,6 +13,8 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
+from core.cache_file import write_cache
+
 __all__ = ["Results"]
 
 _MODULES: Final = frozenset(["core.analysis.settings", "core.config.model", "core.sql.statement"])
@@ -50,14 +52,11 @@ class Results:
 
     def write(self, name: str, key: str, result: object) -> None:
         """Keep a result for the next run."""
-        file = self._file(name)
-        beside = f"{file}.{os.getpid()}"
         try:
-            os.makedirs(self._folder, exist_ok=True)
-            Path(beside).write_bytes(self._digest(key) + pickle.dumps(result, 5))
-            os.replace(beside, file)
-        except (OSError, pickle.PicklingError, TypeError, AttributeError):
-            pass  # nothing is kept then
+            content = self._digest(key) + pickle.dumps(result, 5)
+        except (pickle.PicklingError, TypeError, AttributeError):
+            return  # nothing is kept then
+        write_cache(self._file(name), content)
 
     def _file(self, name: str) -> str:
         return os.path.join(self._folder, hashlib.sha256(name.encode("utf-8", "surrogateescape")).hexdigest()[:32])

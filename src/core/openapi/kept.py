@@ -22,6 +22,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
+from core.cache_file import write_cache
+
 __all__ = ["Kept", "Watch"]
 
 _OWN_STATE: Final = frozenset(
@@ -158,13 +160,10 @@ class Kept:
                         return
                     listed[path] = (changed, self._names(path))
             record = {"key": self._key, "files": files, "folders": listed, "value": value}
-            self._file.parent.mkdir(parents=True, exist_ok=True)
-            (self._file.parent / ".gitignore").write_text("*\n", "utf-8")
-            other = self._file.with_name(f"{self._file.name}.{os.getpid()}")
-            other.write_text(json.dumps(record), "utf-8")
-            other.replace(self._file)
         except OSError:
-            return  # a project that cannot be written to is described anew each time
+            return  # one of the files is gone, or cannot be read
+        write_cache(self._file.with_name(".gitignore"), b"*\n")
+        write_cache(self._file, json.dumps(record).encode())
 
     def _file_state(self, path: str, known: Any) -> list[Any] | None:
         """Return the time, size and, for a file of the project, the content. None where there is no such file."""

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from core.cache_file import write_cache
 from core.hosts.workers.isolate import PLACEHOLDERS_BINDING
 from core.runtime.bundle import Bundle, BundleError, write_bundle
 from core.runtime.capnp import Plan, Raw, Socket, Storage, storage_folders, worker_config
@@ -40,9 +41,7 @@ async def glue_of(toolchain: Toolchain) -> Sequence[str]:
                 toolchain, bundle, "/adapters", Plan(), extra=[{"name": "UNSAFE_EVAL", "unsafeEval": Raw("void")}]
             )
         )
-    beside = kept.with_suffix(f".{os.getpid()}")
-    beside.write_text(json.dumps(glue), "utf-8")
-    beside.rename(kept)
+    write_cache(kept, json.dumps(glue).encode())
     return glue
 
 

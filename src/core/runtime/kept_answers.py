@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from core.cache_file import write_cache
 from core.runtime.toolchain import cache_folder
 
 __all__ = ["keep", "kept", "key_of"]
@@ -39,13 +39,7 @@ def keep(key: str, answer: dict[str, Any]) -> None:
     answers[key] = answer
     for oldest in [*answers][:-_MOST]:
         del answers[oldest]
-    beside = _file().with_suffix(f".{os.getpid()}")
-    try:
-        beside.parent.mkdir(parents=True, exist_ok=True)
-        beside.write_text(json.dumps(answers), "utf-8")
-        beside.replace(_file())
-    except OSError:
-        pass  # a cache that cannot be written is none
+    write_cache(_file(), json.dumps(answers).encode())
 
 
 def _file() -> Path:
