@@ -40,6 +40,12 @@ def found(place: Path, **files: str) -> list[Finding]:
         ("import urllib.request\nasync def f():\n    urllib.request.urlopen('x')", 3),
         ("async def f():\n    with open('x', 'w') as g:\n        g.write('')", 2),
         ("from pathlib import Path\nasync def f():\n    Path('x').write_text('')", 3),
+        ("import asyncio\nLOCK = asyncio.Lock()\nasync def f(g):\n    async with LOCK:\n        await g()", 4),
+        ("from asyncio import Semaphore as S\nAT = S(3)\nasync def f(g):\n    await AT.acquire()\n    await g()", 4),
+        ("import asyncio\nclass A:\n    L = asyncio.Lock()\nasync def f(g):\n    async with A.L, g():\n        ...", 5),
+        ("import asyncio\nQ = asyncio.Queue(maxsize=5)\nasync def f():\n    await Q.put(1)", 4),
+        ("import asyncio\nQ = asyncio.Queue()\nasync def f():\n    await Q.get()", 4),
+        ("import asyncio\nE = asyncio.Event()\nasync def f():\n    await E.wait()", 4),
     ],
 )
 def test_what_is_missing_is_found(tmp_path: Path, text: str, line: int) -> None:
@@ -61,6 +67,10 @@ def test_what_is_missing_is_found(tmp_path: Path, text: str, line: int) -> None:
         "import time\nasync def f():\n    def g():\n        time.sleep(1)\n    return lambda: time.sleep(1)",
         "import asyncio\nasync def f():\n    await asyncio.sleep(1)",
         "async def f():\n    return open('page.html').read()",
+        "import asyncio\nasync def f(g):\n    lock = asyncio.Lock()\n    async with lock:\n        await g()",
+        "import asyncio\nLOCK = asyncio.Lock()\nasync def f():\n    async with LOCK:\n        print(1)",
+        "import asyncio\nQ = asyncio.Queue()\nasync def f():\n    await Q.put(1)",
+        "import asyncio\nclass A:\n    def __init__(self):\n        self.l = asyncio.Lock()\n    async def f(self):\n        await self.l.acquire()",
         "async def f(p, mode):\n    p.write_text('')\n    open('x', mode)",
         "import sys, time\nasync def f():\n    if sys.platform != 'emscripten':\n        time.sleep(1)",
     ],

@@ -1,7 +1,8 @@
-"""Modules that the worker's Python lacks, by itself: the tables of `core-worker` are neither too long nor too short."""
+"""The worker's own Python, asked for what it lacks: the tables of `core-worker` are neither too long nor too short."""
 
 from __future__ import annotations
 
+import http.client
 from textwrap import dedent
 from urllib.parse import quote
 
@@ -14,6 +15,7 @@ from core.runtime.make import make_bundle
 from core.runtime.toolchain import Toolchain
 
 MAIN = dedent("""
+    import asyncio
     import importlib
     import sys
 
@@ -32,6 +34,17 @@ MAIN = dedent("""
                 except ImportError:
                     missing.append(name)
         res.json(missing)
+
+    LOCK = asyncio.Lock()
+
+    @app.get("/locked")
+    async def locked(req: Request, res: Response) -> None:
+        res.json(LOCK.locked())
+
+    @app.post("/lock")
+    async def lock(req: Request, res: Response) -> None:
+        async with LOCK:
+            res.text(await req.text())
 
     @app.get("/try")
     async def attempt(req: Request, res: Response) -> None:
@@ -89,5 +102,15 @@ def test_the_tables_say_what_a_worker_has_not(
         assert running.get(f"/try?code={quote('hashlib.sha256()')}").text == "works"
         works = {name for name, code in USES.items() if running.get(f"/try?code={quote(code)}").text == "works"}
         assert works == set()
+        # Who finds a lock of the module taken fails.
+        first = http.client.HTTPConnection("127.0.0.1", running.port, timeout=60)
+        first.putrequest("POST", "/lock")
+        first.putheader("Content-Length", "5")
+        first.endheaders()
+        running.until("/locked", bool)
+        assert running.request("POST", "/lock", b"second").status == 500
+        first.send(b"first")
+        assert first.getresponse().read() == b"first"
+        first.close()
     finally:
         running.stop()

@@ -98,13 +98,14 @@ and their replacements.
 _SHARED: Final[Mapping[str, frozenset[str]]] = {
     "asyncio.Event": frozenset(["wait"]),
     "asyncio.Condition": frozenset(["acquire", "wait", "wait_for"]),
-    "asyncio.Queue": frozenset(["get", "join"]),
-    "asyncio.LifoQueue": frozenset(["get", "join"]),
-    "asyncio.PriorityQueue": frozenset(["get", "join"]),
+    **dict.fromkeys(["asyncio.Lock", "asyncio.Semaphore", "asyncio.BoundedSemaphore"], frozenset(["acquire"])),
+    **dict.fromkeys(["asyncio.Queue", "asyncio.LifoQueue", "asyncio.PriorityQueue"], frozenset(["get", "join", "put"])),
     "asyncio.Barrier": frozenset(["wait"]),
 }
 """Objects that one request waits for until another acts, and the methods that wait."""
 _WAITED: Final = frozenset(name for names in _SHARED.values() for name in names)
+_HELD: Final = frozenset(name for name, methods in _SHARED.items() if "acquire" in methods)
+"""Those of them that a request holds: nobody waits where it awaits nothing meanwhile."""
 _WRITES: Final = frozenset(["write_text", "write_bytes", "mkdir", "touch"])
 _ABSENT: Final = frozenset({"hashlib.pbkdf2_hmac", "hashlib.scrypt"})
 _IGNORE: Final = re.compile(r"#\s*core:\s*ignore\[[^\]]*\bcore-worker\b[^\]]*\]")
@@ -147,6 +148,9 @@ class _Missing:
                 case ast.ClassDef(bases=bases):
                     for base in bases:
                         yield from self._use(base, scope)
+                case ast.AsyncWith(items=items):
+                    for item in items:
+                        yield from self._shared(item.context_expr, item.context_expr, "acquire", scope, node)
                 case _:
                     pass
 
@@ -164,22 +168,37 @@ class _Missing:
         elif name == "builtins.open" and _is_written(call):
             yield call, f"a worker has no files to keep: {_LOST}"
         elif isinstance(call.func, ast.Attribute) and call.func.attr in _WAITED:
-            made, inner = self.modules.value(call.func.value, scope)
-            shared = self.modules.resolve(made.func, inner) if isinstance(made, ast.Call) else None
-            kind = shared.name if isinstance(shared, External) and isinstance(inner.node, ast.Module) else ""
-            if call.func.attr in _SHARED.get(kind, ()):
-                yield (
-                    call,
-                    (
-                        f"{ast.unparse(call.func.value)} is an {kind} of the module, and one request cannot await what another "
-                        "one does. Keep what several requests share in a Durable Object, and make the rest inside the handler"
-                    ),
-                )
+            yield from self._shared(call, call.func.value, call.func.attr, scope)
         elif isinstance(call.func, ast.Attribute) and call.func.attr in _WRITES:
             made, inner = self.modules.value(call.func.value, scope)
             path = self.modules.resolve(made.func, inner) if isinstance(made, ast.Call) else None
             if isinstance(path, External) and path.name == "pathlib.Path":
                 yield call, f"a worker has no files to keep: {_LOST}"
+
+    def _shared(
+        self, node: ast.expr, owner: ast.expr, method: str, scope: Scope, around: ast.AST | None = None
+    ) -> Iterator[tuple[ast.expr, str]]:
+        """Yield a wait for an object of the module that another request may keep waiting: a call of one of its
+        methods, or `async with`, whose body is `around`.
+        """
+        made, inner = self.modules.value(owner, scope)
+        shared = self.modules.resolve(made.func, inner) if isinstance(made, ast.Call) else None
+        kind = shared.name if isinstance(shared, External) and isinstance(inner.node, ast.Module | ast.ClassDef) else ""
+        if not isinstance(made, ast.Call) or method not in _SHARED.get(kind, ()):
+            return
+        if method == "put" and not (made.args or made.keywords):
+            return  # never full
+        others = len(around.items) - 1 if isinstance(around, ast.AsyncWith) else 0
+        if kind in _HELD and others + sum(isinstance(part, _AWAITS) for part in ast.walk(around or scope.node)) < 2:
+            return
+        of = "module" if isinstance(inner.node, ast.Module) else "class"
+        yield (
+            node,
+            (
+                f"{ast.unparse(owner)} is an {kind} of the {of}, and one request cannot await what another one does. "
+                "Keep what several requests share in a Durable Object, and make the rest inside the handler"
+            ),
+        )
 
     def _use(self, expression: ast.expr, scope: Scope) -> Iterator[tuple[ast.expr, str]]:
         resolved = self.modules.resolve(expression, scope)
@@ -190,6 +209,7 @@ class _Missing:
             yield expression, _told(resolved.name)
 
 
+_AWAITS: Final = (ast.Await, ast.AsyncFor, ast.AsyncWith)
 _SCOPES: Final = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -203,7 +223,7 @@ def _uses(node: ast.AST, scope: Scope, *, waits: bool = False) -> Iterator[tuple
                 continue
             case ast.If(test=test) if _is_asked(test):
                 continue
-            case ast.Import() | ast.ImportFrom(level=0) | ast.Call() | ast.ClassDef():
+            case ast.Import() | ast.ImportFrom(level=0) | ast.Call() | ast.ClassDef() | ast.AsyncWith():
                 yield child, scope, waits
             case _:
                 pass
