@@ -179,62 +179,8 @@ class D1PreparedStatement(Protocol[R]):
         ...
 
 
-@runtime_checkable
-class D1DatabaseSession(Protocol):
-    """Queries in an order: each sees at least the data that the ones before it saw, whichever replica answers."""
-
-    def prepare(self, sql: str, /) -> D1PreparedStatement:
-        """Return a statement of this session."""
-        ...
-
-    @overload
-    async def batch(self, statements: tuple[D1PreparedStatement[R1]], /) -> tuple[D1Result[R1]]: ...
-    @overload
-    async def batch(
-        self, statements: tuple[D1PreparedStatement[R1], D1PreparedStatement[R2]], /
-    ) -> tuple[D1Result[R1], D1Result[R2]]: ...
-    @overload
-    async def batch(
-        self, statements: tuple[D1PreparedStatement[R1], D1PreparedStatement[R2], D1PreparedStatement[R3]], /
-    ) -> tuple[D1Result[R1], D1Result[R2], D1Result[R3]]: ...
-    @overload
-    async def batch(
-        self,
-        statements: tuple[
-            D1PreparedStatement[R1], D1PreparedStatement[R2], D1PreparedStatement[R3], D1PreparedStatement[R4]
-        ],
-        /,
-    ) -> tuple[D1Result[R1], D1Result[R2], D1Result[R3], D1Result[R4]]: ...
-    @overload
-    async def batch(
-        self,
-        statements: tuple[
-            D1PreparedStatement[R1],
-            D1PreparedStatement[R2],
-            D1PreparedStatement[R3],
-            D1PreparedStatement[R4],
-            D1PreparedStatement[R5],
-        ],
-        /,
-    ) -> tuple[D1Result[R1], D1Result[R2], D1Result[R3], D1Result[R4], D1Result[R5]]: ...
-    @overload
-    async def batch(self, statements: list[D1PreparedStatement[R]], /) -> list[D1Result[R]]: ...
-    async def batch(self, statements: Any, /) -> Any:
-        """Run statements in one transaction, as `D1Database.batch` does."""
-        ...
-
-    def get_bookmark(self) -> str | None:
-        """Return where the session is, for a later `with_session`; None before anything ran."""
-        ...
-
-
-@runtime_checkable
-class D1Database(Protocol):
-    """A SQL database, which is SQLite with foreign keys on.
-
-    ATTACH, temporary tables, most PRAGMAs, and virtual tables other than fts5 are refused, and so are BEGIN and
-    SAVEPOINT: `batch` is the transaction.
-    """
+class _Queries(Protocol):
+    """Statements of a database, or of one session with it."""
 
     def prepare(self, sql: str, /) -> D1PreparedStatement:
         """Return a statement for `sql`. Nothing is checked yet.
@@ -286,6 +232,24 @@ class D1Database(Protocol):
         runs on this one. Raises `D1Error` for an empty list.
         """
         ...
+
+
+@runtime_checkable
+class D1DatabaseSession(_Queries, Protocol):
+    """Queries in an order: each sees at least the data that the ones before it saw, whichever replica answers."""
+
+    def get_bookmark(self) -> str | None:
+        """Return where the session is, for a later `with_session`; None before anything ran."""
+        ...
+
+
+@runtime_checkable
+class D1Database(_Queries, Protocol):
+    """A SQL database, which is SQLite with foreign keys on.
+
+    ATTACH, temporary tables, most PRAGMAs, and virtual tables other than fts5 are refused, and so are BEGIN and
+    SAVEPOINT: `batch` is the transaction.
+    """
 
     async def exec(self, sql: str, /) -> D1ExecResult:
         """Run a string **line by line**, without parameters, in one transaction: for fixtures and small repairs.

@@ -179,8 +179,8 @@ class AlarmInvocationInfo:
     scheduled_time: int
 
 
-class DurableObjectTransaction(Protocol):
-    """The storage of an object inside `transaction`. All of it is kept, or none."""
+class _Operations(Protocol):
+    """Reads, writes and the alarm: the same inside a transaction and outside one."""
 
     @overload
     async def get(self, key: str, /, *, allow_concurrency: bool = False, no_cache: bool = False) -> Any: ...
@@ -303,13 +303,17 @@ class DurableObjectTransaction(Protocol):
         """Have `alarm` called at a time (a number is milliseconds since 1970); one in the past means now.
 
         An object has one alarm: a second call moves it. `alarm` is called at least once; when it raises, it is
-        called again after 2, 4, 8, 16, 32 and 64 seconds.
+        called again after 2, 4, 8, 16, 32 and 64 seconds. Raises DurableObjectTypeError for a time of 0 or below.
         """
         ...
 
     async def delete_alarm(self, *, allow_concurrency: bool = False, allow_unconfirmed: bool = False) -> None:
         """Take the alarm back. Inside `alarm` it also stops the retries."""
         ...
+
+
+class DurableObjectTransaction(_Operations, Protocol):
+    """The storage of an object inside `transaction`. All of it is kept, or none."""
 
     def rollback(self) -> None:
         """Undo the transaction. Nothing else can be done with it after that."""
@@ -410,7 +414,7 @@ class SqlStorage(Protocol):
 
 
 @runtime_checkable
-class DurableObjectStorage(Protocol):
+class DurableObjectStorage(_Operations, Protocol):
     """The storage of one object: keys and values in order, a SQL database, and one alarm.
 
     Writes that are made without an `await` between them are kept together or not at all. Writes are seen
@@ -418,110 +422,6 @@ class DurableObjectStorage(Protocol):
     full, a deferred constraint is violated), calls that are running fail with DurableObjectError whatever they answer,
     and the next call makes the object anew from the data kept before.
     """
-
-    @overload
-    async def get(self, key: str, /, *, allow_concurrency: bool = False, no_cache: bool = False) -> Any: ...
-
-    @overload
-    async def get(
-        self, keys: Keys, /, *, allow_concurrency: bool = False, no_cache: bool = False
-    ) -> dict[str, Any]: ...
-
-    async def get(self, keys: Any, /, *, allow_concurrency: bool = False, no_cache: bool = False) -> Any:
-        """The value under a key or None; of a list of at most 128 keys a dict, sorted, of those that are there."""
-        ...
-
-    async def list(
-        self,
-        *,
-        start: str | None = None,
-        start_after: str | None = None,
-        end: str | None = None,
-        prefix: str | None = None,
-        reverse: bool = False,
-        limit: int | None = None,
-        allow_concurrency: bool = False,
-        no_cache: bool = False,
-    ) -> dict[str, Any]:
-        """The values from `start` (or after `start_after`) up to, not with, `end`, in the order of UTF-8 bytes.
-
-        Raises DurableObjectTypeError for `start` beside `start_after`, and for a `limit` below 1.
-        """
-        ...
-
-    @overload
-    async def put(
-        self,
-        key: str,
-        value: Any,
-        /,
-        *,
-        allow_concurrency: bool = False,
-        allow_unconfirmed: bool = False,
-        no_cache: bool = False,
-    ) -> None: ...
-
-    @overload
-    async def put(
-        self,
-        entries: Mapping[str, Any],
-        /,
-        *,
-        allow_concurrency: bool = False,
-        allow_unconfirmed: bool = False,
-        no_cache: bool = False,
-    ) -> None: ...
-
-    async def put(
-        self,
-        key: Any,
-        value: Any = ...,
-        /,
-        *,
-        allow_concurrency: bool = False,
-        allow_unconfirmed: bool = False,
-        no_cache: bool = False,
-    ) -> None:
-        """Store a value, or at most 128 at once.
-
-        Keys are at most 2048 bytes, keys and values together 2 MiB. Values are None, bool, int, float, str, bytes,
-        datetime, and lists, dicts and sets of them: copies of the given values, never the same object.
-        """
-        ...
-
-    @overload
-    async def delete(
-        self,
-        key: str,
-        /,
-        *,
-        allow_concurrency: bool = False,
-        allow_unconfirmed: bool = False,
-        no_cache: bool = False,
-    ) -> bool: ...
-
-    @overload
-    async def delete(
-        self,
-        keys: Keys,
-        /,
-        *,
-        allow_concurrency: bool = False,
-        allow_unconfirmed: bool = False,
-        no_cache: bool = False,
-    ) -> int: ...
-
-    async def delete(
-        self,
-        keys: Any,
-        /,
-        *,
-        allow_concurrency: bool = False,
-        allow_unconfirmed: bool = False,
-        no_cache: bool = False,
-    ) -> Any:
-        """Delete a key and say whether it was there, or at most 128 keys and say how many were."""
-        ...
 
     async def delete_all(self, *, allow_concurrency: bool = False, allow_unconfirmed: bool = False) -> None:
         """Delete all keys, the whole SQL database and the alarm."""
@@ -536,31 +436,6 @@ class DurableObjectStorage(Protocol):
 
     def transaction_sync(self, closure: Callable[[], T], /) -> T:
         """The same for a `closure` that waits for nothing."""
-        ...
-
-    async def get_alarm(self, *, allow_concurrency: bool = False) -> int | None:
-        """Return the time of the alarm, in milliseconds since 1970, or None.
-
-        While `alarm` runs, None unless set again.
-        """
-        ...
-
-    async def set_alarm(
-        self,
-        scheduled_time: datetime | float,
-        *,
-        allow_concurrency: bool = False,
-        allow_unconfirmed: bool = False,
-    ) -> None:
-        """Have `alarm` called at a time (a number is milliseconds since 1970); one in the past means now.
-
-        An object has one alarm: a second call moves it. `alarm` is called at least once; when it raises, it is
-        called again after 2, 4, 8, 16, 32 and 64 seconds. Raises DurableObjectTypeError for a time of 0 or below.
-        """
-        ...
-
-    async def delete_alarm(self, *, allow_concurrency: bool = False, allow_unconfirmed: bool = False) -> None:
-        """Take the alarm back. Inside `alarm` it also stops the retries."""
         ...
 
     async def sync(self) -> None:
