@@ -388,3 +388,90 @@ def test_the_rows_of_returning_behind_with_are_judged(project: Project) -> None:
         """,
     )
     project.check()
+
+
+def test_statements_that_a_class_or_its_objects_keep_are_followed(project: Project) -> None:
+    project.usual().write(
+        "app.py",
+        HEAD
+        + """
+from typing import ClassVar
+from core import D1Database, Request, Response
+
+FROM = "FROM users"
+
+class Users:
+    ALL = "SELECT nmae " + FROM
+    ONE: ClassVar[str] = "SELECT name FROM users WHERE id = ?"
+
+    def __init__(self, db: D1Database) -> None:
+        self.db = db
+        self.other = "SELECT x FROM users"
+        self.find = db.prepare("SELECT id FROM users WHERE id = ?")
+
+    async def read(self) -> None:
+        self.db.prepare(self.ALL)
+        #^ core-sql: DB: no such column: nmae. Did you mean name?
+        self.db.prepare(f"{self.ONE} AND x = 1")
+        #^ core-sql: DB: no such column: x. users has id, name, email, score
+        await self.db.prepare(self.ONE).all()
+        #^ core-sql: DB: the statement takes 1 value, and nothing was bound. Call bind() with it
+        self.db.prepare(self.other)
+        #^ core-sql: DB: no such column: x. users has id, name, email, score
+        await self.find.bind(1, 2).all()
+        #^ core-sql: DB: the statement takes 1 value, but bind() gives 2. Give one for each ? of the statement
+        statement = self.find
+        await statement.all()
+        #^ core-sql: DB: the statement takes 1 value, and nothing was bound. Call bind() with it
+
+class Pages:
+    SQL = "SELECT nmae FROM users"
+
+    async def show(self, req: Request[Env], res: Response) -> None:
+        await req.env.DB.prepare(self.SQL).all()
+        #^ core-sql: DB: no such column: nmae. Did you mean name?
+
+class Base:
+    SQL = ""
+
+    async def read(self, db: D1Database) -> None:
+        await db.prepare(self.SQL).all()
+
+class Leaf(Base):
+    SQL = "SELECT id FROM users"
+
+    async def more(self, db: D1Database) -> None:
+        await db.prepare(self.SQL).bind(1).all()
+        #^ core-sql: DB: the statement takes no values, but bind() gives 1. Write a ? for each, or leave bind() out
+
+class Changed:
+    SQL = "SELECT nmae FROM users"
+
+    def __init__(self, text: str, fast: bool) -> None:
+        self.SQL = text
+        self.mode = "SELECT nmae FROM users"
+        if fast:
+            self.mode = "SELECT name FROM users"
+        self.own = "SELECT nmae FROM users"
+
+    def turn(self) -> None:
+        self.own = "SELECT name FROM users"
+
+    async def read(self, db: D1Database) -> None:
+        await db.prepare(self.SQL).all()
+        await db.prepare(self.mode).all()
+        await db.prepare(self.own).all()
+
+@attrs.frozen
+class Made:
+    db: D1Database
+    sql: str = "SELECT nmae FROM users"
+    other: ClassVar[str] = "SELECT x FROM users"
+
+    async def read(self) -> None:
+        await self.db.prepare(self.sql).all()
+        await self.db.prepare(self.other).all()
+        #^ core-sql: DB: no such column: x. users has id, name, email, score
+""",
+    )
+    project.check()

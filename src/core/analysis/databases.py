@@ -192,7 +192,9 @@ class Databases:
             case ast.Attribute():
                 env = self.env_class(value.value, scope)
                 if env is None:
-                    return self._kept_database(value, scope)
+                    kept = self.modules.of_self(value, scope)
+                    known = self._database(*kept) if kept is not None else (False, None)
+                    return known if known[0] else self._kept_database(value, scope)
                 attributes = self.reader.shape(env).attributes
                 attribute = next((a for a in attributes if (a.attribute or a.name) == value.attr), None)
                 if attribute is None or attribute.kind != "D1Database":

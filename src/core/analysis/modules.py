@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from pathlib import Path
 from typing import Final, TypeAlias, cast
 
@@ -134,11 +134,14 @@ class Modules:
     def __init__(self, roots: Sequence[Path], remembered: Remembered | None = None) -> None:
         self.roots = roots
         self.problems: Problems = []
+        self.derived: Container[str] | None = None
+        """The names of classes that others derive from; None where that is not known, and any class may be one."""
         self._remembered = remembered
         self._by_path: dict[Path, Module | None] = {}
         self._by_name: dict[str, Module | None] = {}
         self._files: dict[str, Path | None] = {}
         self._resolved: dict[tuple[ast.expr, Scope], Resolved | None] = {}
+        self._instances: dict[ast.AST, dict[str, list[tuple[ast.expr | None, Scope]]]] = {}
 
     # -- files
 
@@ -329,6 +332,9 @@ class Modules:
         match expression:
             case ast.Constant(value=str() as text):
                 return text
+            case ast.Attribute():
+                kept = self.of_self(expression, scope)
+                return self.string(*kept) if kept is not None else None
             case ast.BinOp(left=left, op=ast.Add(), right=right):
                 first, second = self.string(left, scope), self.string(right, scope)
                 return None if first is None or second is None else first + second
@@ -338,11 +344,102 @@ class Modules:
             case _:
                 return None
 
+    def of_self(self, expression: ast.expr, scope: Scope) -> tuple[ast.expr, Scope] | None:
+        """The value of `self.name` in every object of a class: given once, in its body or in `__init__`."""
+        match expression:
+            case ast.Attribute(value=ast.Name() as own, attr=name):
+                owner = self.resolve(own, scope)
+            case _:
+                return None
+        class_ = owner.scope.parent if isinstance(owner, Local) else None
+        if class_ is None or not isinstance(class_.node, ast.ClassDef) or not isinstance(owner, Local):
+            return None
+        if owner.definition.node is not _self_of(owner.scope.node):
+            return None
+        if self.derived is None or class_.node.name in self.derived:
+            return None
+        classes = self._classes(class_, 0)
+        if classes is None:
+            return None
+        kept = [given for each in classes for given in self._kept_by(each).get(name, ())]
+        bodies = [(each, given) for each in classes if (given := [d for d in each.names.get(name, ()) if not _bare(d)])]
+        if kept:
+            value, where = kept[0]
+            return (value, where) if len(kept) == 1 and value is not None and not bodies else None
+        body, given = bodies[0] if bodies else (class_, [])
+        if len(given) != 1 or given[0].value is None or not self._is_constant(given[0], body):
+            return None
+        return given[0].value, body
+
+    def _classes(self, class_: Scope, steps: int) -> list[Scope] | None:
+        """A class and those of the program that it derives from; None where another may give it attributes."""
+        found = [class_]
+        for base in getattr(class_.node, "bases", ()):
+            resolved = self.resolve(base.value if isinstance(base, ast.Subscript) else base, class_)
+            if isinstance(resolved, Local) and isinstance(resolved.definition.node, ast.ClassDef) and steps < _STEPS:
+                above = self._classes(resolved.scope.children[resolved.definition.node], steps + 1)
+                if above is None:
+                    return None
+                found += above
+            elif not isinstance(resolved, External) or not resolved.name.startswith(("core.", "abc.", "builtins.")):
+                return None
+        return None if getattr(class_.node, "keywords", ()) else found
+
+    def _is_constant(self, definition: Definition, body: Scope) -> bool:
+        """Return True unless a value is a field's default, which an object may be made without."""
+        if definition.annotation is None or not getattr(body.node, "decorator_list", ()):
+            return True
+        annotation = definition.annotation
+        resolved = self.resolve(annotation.value if isinstance(annotation, ast.Subscript) else annotation, body)
+        return isinstance(resolved, External) and resolved.name.endswith(".ClassVar")
+
+    def _kept_by(self, class_: Scope) -> dict[str, list[tuple[ast.expr | None, Scope]]]:
+        """The values that the methods of a class give attributes of their object; None for all but those of
+        `__init__`.
+        """
+        found = self._instances.get(class_.node)
+        if found is None:
+            found = self._instances[class_.node] = {}
+            for method in class_.children.values():
+                for name, value in _given_to_self(method.node):
+                    found.setdefault(name, []).append((value, method))
+        return found
+
     def _part(self, part: ast.expr, scope: Scope) -> str | None:
         """The text of one part of an f-string: between braces, or around them."""
         if isinstance(part, ast.FormattedValue):
             return self.string(part.value, scope) if part.conversion == -1 and part.format_spec is None else None
         return self.string(part, scope)
+
+
+def _self_of(method: ast.AST) -> ast.arg | None:
+    """The first parameter of a method, which is its object or its class."""
+    if not isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef):
+        return None
+    if not all(isinstance(d, ast.Name) and d.id in ("classmethod", "property") for d in method.decorator_list):
+        return None
+    return next(iter([*method.args.posonlyargs, *method.args.args]), None)
+
+
+def _given_to_self(method: ast.AST) -> Iterator[tuple[str, ast.expr | None]]:
+    """The attributes that a method gives its object, with their values, as far as `__init__` gives them one by one."""
+    own = _self_of(method)
+    values: dict[ast.expr, ast.expr] = {}
+    for node in ast.walk(method) if own is not None else ():
+        match node:
+            case ast.Assign(targets=[target], value=value) | ast.AnnAssign(target=target, value=ast.expr() as value):
+                values[target] = value
+            case ast.Attribute(value=ast.Name(id=name), attr=attr) if (
+                own is not None and name == own.arg and not isinstance(node.ctx, ast.Load)
+            ):
+                yield attr, values.get(node) if getattr(method, "name", "") == "__init__" else None
+            case _:
+                pass
+
+
+def _bare(definition: Definition) -> bool:
+    """Return True for an annotation alone."""
+    return isinstance(definition.node, ast.AnnAssign) and definition.value is None
 
 
 def _absolute(module: Module, node: ast.ImportFrom) -> str:

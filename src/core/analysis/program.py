@@ -153,6 +153,7 @@ class _Program:
         self.program = self.modules.reachable(start)
         self.reader = Reader(self.modules, self._named(options.env) if options.env is not None else None)
         self.sources: Sources = read_sources(self.directory)
+        self.modules.derived = self.sources.bases if self.sources.complete else None
         self.trees = SyntaxTrees(self.modules, self.reader)
         self.databases = Databases(self.trees, configurations, self.sources)
 

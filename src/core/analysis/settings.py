@@ -185,7 +185,7 @@ _FOLDER: Final = re.compile(r"migrations_dir[\"']?\s*[=:]\s*[\"']([^\"']+)[\"']"
 def facts_of(text: bytes) -> Facts:
     """Read a module's text. A fact too many is only one more reason to check the module again, so words are enough."""
     env = b"class " in text and b"@" in text and any(maker in text for maker in _MAKERS)
-    names: list[bytes] = CLASSES.findall(text) if env else []
+    names: list[bytes] = CLASSES.findall(text) if env or b".prepare" in text else []
     return Facts(
         env,
         b"create_app" in text or b"App" in text,
@@ -330,7 +330,7 @@ class Project:
             data += [repr(self.settings), self._digest_for(self._path_for(os.path.dirname(path)))]
         if facts.env or facts.app:
             data += [*self.unmatched(), str("Bindings" in sources.bases)]
-        if facts.env:
+        if facts.env or facts.sql:
             data += [*sorted(facts.classes & sources.bases), str(sources.complete)]
         if facts.core:
             data += declared().sources

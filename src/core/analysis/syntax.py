@@ -106,7 +106,10 @@ class SyntaxTrees:
         if not isinstance(node.node, ast.Name | ast.Attribute):
             return None
         value, scope = self.modules.value(node.node, node.scope)
-        return Node(value, scope) if value is not node.node else None
+        if value is node.node:
+            kept = self.modules.of_self(value, scope)
+            return Node(*kept) if kept is not None else None
+        return Node(value, scope)
 
     def maker_of(self, node: Node, /) -> str:
         """The full name of the function that a call calls, where it is outside of the program."""

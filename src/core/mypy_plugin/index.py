@@ -89,6 +89,11 @@ class Index:
         self._owner: TypeInfo | None = None
         self._selves: dict[Node, TypeInfo] = {}
         """The classes of methods, by their first parameter."""
+        self.is_derived: Callable[[str], bool] = lambda name: True
+        """Returns True for the name of a class that others derive from, or may."""
+        self._kept: dict[tuple[TypeInfo, str], list[Expression | None]] = {}
+        """The values that methods give attributes of their object; None for all but those of `__init__`."""
+        self._making: bool = False
         self.prepares: list[CallExpr] = []
         """Statements of SQL that were not read yet, as far as they stand in the open."""
         self.asked: list[CallExpr] = []
@@ -145,10 +150,11 @@ class Index:
             self.functions[given[0].variable] = function
         for argument in function.arguments:
             self._assigned[argument.variable] = None  # a caller has given it a value already
-        around, owner = self._here, self._owner
+        around, owner, making = self._here, self._owner, self._making
+        self._making = owner is not None and function.name == "__init__"
         self._here, self._owner = (function.line, function.end_line or sys.maxsize), None
         self._walk(function.body.body, (*where, number, 0))
-        self._here, self._owner = around, owner
+        self._here, self._owner, self._making = around, owner, making
 
     def _decorated(self, statement: Decorator, where: tuple[int, ...], number: int) -> None:
         for decorator in statement.original_decorators:
@@ -241,6 +247,10 @@ class Index:
                 self._again.add(target.node)
                 value = None
             self._assigned[target.node] = value
+        elif isinstance(target, MemberExpr) and isinstance(target.expr, NameExpr):
+            owner = self._selves.get(target.expr.node) if target.expr.node is not None else None
+            if owner is not None:
+                self._kept.setdefault((owner, target.name), []).append(value if self._making else None)
         elif isinstance(target, TupleExpr | ListExpr):
             for item in target.items:
                 self._assign(item, None)
@@ -298,7 +308,31 @@ class Index:
         if isinstance(expression, NameExpr) and expression.node is not None:
             value = self._assigned.get(expression.node)
             return None if value is None or self._is_in_walrus(expression.name, expression.node) else value
-        return None
+        return self._of_self(expression) if isinstance(expression, MemberExpr) else None
+
+    def _of_self(self, expression: MemberExpr) -> Expression | None:
+        """The value of `self.name` in every object of a class of this module: given once, in its body or in
+        `__init__`.
+        """
+        own = expression.expr.node if isinstance(expression.expr, NameExpr) else None
+        info = self._selves.get(own) if own is not None else None
+        if info is None or self.is_derived(info.name):
+            return None
+        name = expression.name
+        kept = [value for base in info.mro for value in self._kept.get((base, name), ())]
+        bodies: list[Node] = []
+        for base in info.mro:
+            symbol = base.names.get(name)
+            if symbol is not None and (base.module_name != self.module or not isinstance(symbol.node, Var)):
+                return None
+            # A value of a field is a default, which an object may be made without.
+            if symbol is not None and isinstance(self._assigned.get(symbol.node or base), Expression):
+                if base.metadata and isinstance(symbol.node, Var) and not symbol.node.is_classvar:
+                    return None
+                bodies.append(symbol.node or base)
+        if kept:
+            return kept[0] if len(kept) == 1 and not bodies else None
+        return self._assigned[bodies[0]] if bodies and bodies[0] not in self._again else None
 
     def _is_in_walrus(self, name: str, node: Node) -> bool:
         """Return True if a name stands before a `:=` where it is known: told by the source, since expressions are not
@@ -337,7 +371,8 @@ class Index:
         if isinstance(expression, CallExpr):
             return self._formatted(expression)
         if isinstance(expression, MemberExpr):
-            return self._constant(expression)
+            kept = self._of_self(expression)
+            return self._constant(expression) if kept is None else self.string_of(kept)
         folded = constant_fold_expr(expression, self.module) if isinstance(expression, Expression) else None
         if isinstance(folded, str):
             return folded

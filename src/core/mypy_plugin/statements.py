@@ -42,6 +42,7 @@ class _Queries:
         self.project = project
         self.api = api
         self.index = index = index_here(api)
+        index.is_derived = lambda name: not project.sources.complete or name in project.sources.bases
         self.string_of = index.string_of
         self.value_of = index.value_of
         self.method_call = index.method_call
@@ -212,7 +213,12 @@ def _attribute(expression: Expression, index: Index, project: Project) -> str | 
         elif isinstance(expression, CallExpr) and isinstance(expression.callee, MemberExpr):
             expression = expression.callee.expr  # with_session(…)
         elif isinstance(expression, MemberExpr):
-            return expression.name if _may_be_env(expression.expr, index, project) else None
+            if _may_be_env(expression.expr, index, project):
+                return expression.name
+            value = index.value_of(expression)
+            if value is None:
+                return None
+            expression = value
         else:
             return None
     return None
