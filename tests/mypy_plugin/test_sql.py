@@ -475,3 +475,114 @@ class Made:
 """,
     )
     project.check()
+
+
+def test_a_database_or_an_env_that_a_with_gives_is_known(project: Project) -> None:
+    project.usual().write(
+        "app.py",
+        HEAD
+        + """
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from types import TracebackType
+from typing_extensions import Self
+from core import D1Database, Request, Response, create_app
+
+app = create_app(Env)
+
+@asynccontextmanager
+async def database(env: Env) -> AsyncIterator[D1Database]:
+    try:
+        yield env.DB
+    finally:
+        pass
+
+@contextmanager
+def given(env: Env) -> Iterator[Env]:
+    found = env
+    yield found
+
+@asynccontextmanager
+async def either(env: Env, first: bool) -> AsyncGenerator[D1Database, None]:
+    if first:
+        yield env.DB
+    else:
+        yield env.DB
+
+def made(env: Env) -> AbstractAsyncContextManager[D1Database]:
+    return database(env)
+
+@asynccontextmanager
+async def again(env: Env) -> AsyncIterator[Any]:
+    async with again(env) as db:
+        yield db
+
+@contextmanager
+def text() -> Iterator[str]:
+    yield "text"
+
+class Session:
+    def __init__(self, env: Env) -> None:
+        self.env = env
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, a: type[BaseException] | None, b: BaseException | None, c: TracebackType | None) -> None:
+        pass
+
+    @asynccontextmanager
+    async def database(self) -> AsyncIterator[D1Database]:
+        yield self.env.DB
+
+    async def read(self) -> None:
+        async with self.database() as db:
+            db.prepare("SELECT nmae FROM users")
+            #^ core-sql: DB: no such column: nmae. Did you mean name?
+
+class Opened(Session):
+    async def __aexit__(self, a: type[BaseException] | None, b: BaseException | None, c: TracebackType | None) -> None:
+        pass
+
+class Base:
+    def __init__(self, env: Env) -> None:
+        self.db = env.DB
+
+    def __enter__(self) -> "D1Database":
+        return self.db
+
+    def __exit__(self, a: type[BaseException] | None, b: BaseException | None, c: TracebackType | None) -> None:
+        pass
+
+@app.get("/")
+async def show(req: Request[Env], res: Response) -> None:
+    async with database(req.env) as db:
+        db.prepare("SELECT nmae FROM users")
+        #^ core-sql: DB: no such column: nmae. Did you mean name?
+        await db.prepare("SELECT name FROM users WHERE id = ?").all()
+        #^ core-sql: DB: the statement takes 1 value, and nothing was bound. Call bind() with it
+    with given(req.env) as env:
+        env.DB.prepare("SELECT nmae FROM users")
+        #^ core-sql: DB: no such column: nmae. Did you mean name?
+    async with either(req.env, True) as one, made(req.env) as other:
+        one.prepare("SELECT nmae FROM users")
+        #^ core-sql: DB: no such column: nmae. Did you mean name?
+        other.prepare("SELECT nmae FROM users")
+        #^ core-sql: DB: no such column: nmae. Did you mean name?
+    async with again(req.env) as some:
+        some.prepare("SELECT nmae FROM users")
+    async with Session(req.env) as session, Opened(req.env) as opened:
+        session.env.DB.prepare("SELECT nmae FROM users")
+        #^ core-sql: DB: no such column: nmae. Did you mean name?
+        opened.env.DB.prepare("SELECT nmae FROM users")
+        #^ core-sql: DB: no such column: nmae. Did you mean name?
+    with Base(req.env) as base:
+        base.prepare("SELECT nmae FROM users")
+        #^ core-sql: DB: no such column: nmae. Did you mean name?
+    with text() as title:
+        res.text(title)
+    with open("x") as file, open("y") as file:
+        res.text(file.read())
+""",
+    )
+    project.check()

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from core.analysis.classes import ClassRef
+from core.analysis.entered import entered
 from core.analysis.findings import is_wanted
 from core.analysis.front_end import MethodCall, Problem
 from core.analysis.modules import External, Local, Modules, Scope
@@ -177,6 +178,11 @@ class Databases:
             known, name = self._read_database(value, inner)
             if known:
                 return known, name
+        given = entered(self.reader, value, inner)
+        if given is not None:
+            known, name = self._database(*given.value) if given.value is not None else (False, None)
+            of_type = given.annotation is not None and self.reader.annotation(*given.annotation).kind == "D1Database"
+            return known or of_type, name
         if isinstance(receiver, ast.Name):
             resolved = self.modules.resolve(receiver, scope)
             if isinstance(resolved, Local) and resolved.definition.annotation is not None:
@@ -205,14 +211,21 @@ class Databases:
 
     def _kept_database(self, attribute: ast.Attribute, scope: Scope) -> tuple[bool, str | None]:
         """A database that an object keeps: `self.db`, declared as one or given one by `__init__`."""
-        resolved = self.modules.resolve(attribute.value, scope)
-        own = own_class(resolved) if isinstance(resolved, Local) else None
+        own = self._object(attribute.value, scope)
         if own is None:
             return False, None
         declared = self._kept(own, attribute.attr)
         if declared is None:
             return False, None
         return self.reader.annotation(*declared).kind == "D1Database", None
+
+    def _object(self, expression: ast.expr, scope: Scope) -> ClassRef | None:
+        """The class of the program that an expression is an object of: `self`, or what a `with` gives."""
+        resolved = self.modules.resolve(expression, scope)
+        if isinstance(resolved, Local):
+            return own_class(resolved)
+        given = entered(self.reader, expression, scope)
+        return given.class_ if given is not None else None
 
     def _kept(self, class_: ClassRef, name: str) -> tuple[ast.expr, Scope] | None:
         """The annotation of an attribute: in the class, or of the parameter that `__init__` keeps under its name."""
@@ -235,8 +248,14 @@ class Databases:
                 if declared is not None:
                     return declared
         value, scope = self.modules.value(expression, scope)
+        given = entered(self.reader, value, scope)
+        if given is not None:
+            return given.class_ or (self.env_class(*given.value) if given.value is not None else None)
         if isinstance(value, ast.Attribute) and value.attr == "env":
             resolved = self.modules.resolve(value.value, scope)
+            own = self._object(value.value, scope) if resolved is None else None
+            if own is not None:
+                return self._kept_env(own)
             if not isinstance(resolved, Local) or not isinstance(resolved.definition.node, ast.arg):
                 return None
             annotation = resolved.definition.annotation

@@ -44,6 +44,7 @@ class Definition:
     annotation: ast.expr | None = None
     alias: tuple[str, str] | None = None  # the module and the name that an import takes from it ("" for the module)
     known: bool = True
+    entered: ast.expr | None = None  # the context manager whose `with` binds the name
 
 
 @attrs.define(eq=False)
@@ -324,6 +325,18 @@ class Modules:
             expression, scope = resolved.definition.value, resolved.scope
         return expression, scope
 
+    def entered(self, name: ast.expr, scope: Scope) -> tuple[ast.expr, Scope] | None:
+        """The context manager whose `with` gives a name its value, if nothing else does."""
+        current: Scope | None = scope
+        while current is not None and isinstance(name, ast.Name):
+            found = (
+                current.names.get(name.id, ()) if current is scope or not isinstance(current.node, ast.ClassDef) else ()
+            )
+            if found:
+                return (found[0].entered, current) if len(found) == 1 and found[0].entered is not None else None
+            current = current.parent
+        return None
+
     def string(self, expression: ast.expr | None, scope: Scope) -> str | None:
         """The string that an expression is for certain: a literal, or a variable that is given one, once."""
         if expression is None:
@@ -544,6 +557,11 @@ class _Collector:
                 target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
                 if not (simple and current is target):
                     self.bind(current.id, Definition(node, known=False))
+            elif isinstance(current, ast.withitem) and isinstance(current.optional_vars, ast.Name):
+                target = current.optional_vars
+                self.bind(target.id, Definition(node, known=False, entered=current.context_expr))
+                todo.append(current.context_expr)
+                continue
             elif isinstance(current, ast.ExceptHandler):
                 if current.name:
                     self.bind(current.name, Definition(node, known=False))

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from core.analysis.databases import Databases
+from core.analysis.entered import entered
 from core.analysis.modules import External, FunctionNode, Local, Scope
 from core.analysis.nodes import own_arguments, parents_of
 from core.analysis.queries import chain_of
@@ -58,7 +59,13 @@ class Receivers:
         match value:
             case ast.Name():
                 resolved = self.trees.modules.resolve(value, scope)
-                return self._parameter(resolved) if isinstance(resolved, Local) else ""
+                if isinstance(resolved, Local):
+                    return self._parameter(resolved)
+                given = entered(self.reader, value, scope)
+                if given is None:
+                    return ""
+                kind = self.kind(*given.value) if given.value is not None else ""
+                return kind or (self.reader.annotation(*given.annotation).kind if given.annotation is not None else "")
             case ast.Attribute(attr="ctx", value=owner) if self.kind(owner, scope) == REQUEST:
                 return CONTEXT
             case ast.Attribute(value=owner, attr=name):
