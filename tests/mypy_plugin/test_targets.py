@@ -12,10 +12,8 @@ from mypy.modulefinder import BuildSource
 from mypy.nodes import Decorator, FuncDef, OverloadedFuncDef, SymbolNode, TypeInfo, Var
 from mypy.options import Options
 
-from core.analysis import routes
 from core.middleware.declared import EXTENSION
 from core.mypy_plugin.codes import ERROR_CODES
-from core.mypy_plugin.hooks import METHODS
 from core.mypy_plugin.targets import TARGETS
 
 MODULES = sorted({middleware.function.rpartition(".")[0] for middleware in EXTENSION.middleware})
@@ -56,10 +54,6 @@ def test_codes_belong_to_one_family() -> None:
     families = {code.sub_code_of.code for code in ERROR_CODES.values() if code.sub_code_of is not None}
     assert families == {"core"}
     assert all(name == code.code and name.startswith("core-") for name, code in ERROR_CODES.items())
-
-
-def test_what_the_plugin_repeats_to_import_little_is_what_the_engine_says() -> None:
-    assert METHODS == routes.METHODS
 
 
 def test_a_run_with_nothing_to_check_imports_neither_attrs_nor_the_model(tmp_path: Path) -> None:

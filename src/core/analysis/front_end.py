@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Generic, NamedTuple, Protocol, TypeVar
 
 import attrs
 
-from core.analysis.routes import METHODS
+from core.analysis import METHODS
 from core.config.checks import Code
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from core.analysis.problems import order_problem
 from core.errors import PathError
@@ -16,7 +16,6 @@ from core.extensions import DeclaredMiddleware
 from core.routing.pattern import Pattern, parse
 
 __all__ = [
-    "METHODS",
     "PlacedMiddleware",
     "parameters_of",
     "path_problem",
@@ -24,9 +23,6 @@ __all__ = [
     "reversals",
     "runs_before",
 ]
-
-METHODS: Final = frozenset(["all", "delete", "get", "head", "options", "patch", "post", "put"])
-"""The methods of a router that register a route by its path alone. `on` takes the method first."""
 
 
 @lru_cache(1024)  # a path is asked for by its route, and again by each link to it and parameter that its handler reads

@@ -112,9 +112,9 @@ def _digest(path: str) -> str:
 class _Gathering(CorePlugin):
     """The plugin, with `res.json` taking an `object`: for Any, mypy makes `list[Any]` of a `list[int]`."""
 
-    def get_method_signature_hook(self, fullname: str) -> SignatureHook | None:
+    def find_method_signature_hook(self, fullname: str) -> SignatureHook | None:
         """The hook for a call of a method."""
-        return _takes_object if fullname == f"{RESPONSE}.json" else super().get_method_signature_hook(fullname)
+        return _takes_object if fullname == f"{RESPONSE}.json" else super().find_method_signature_hook(fullname)
 
 
 def _takes_object(ctx: MethodSigContext) -> FunctionLike:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
@@ -33,6 +33,7 @@ from mypy.plugins.dataclasses import dataclass_makers
 from mypy.plugins.default import DefaultPlugin
 from mypy.types import FunctionLike, Type
 
+from core.analysis import METHODS
 from core.analysis.kept import Kept, is_foreign
 from core.mypy_plugin import codes  # noqa: F401  # pyright: ignore[reportUnusedImport]  # so that mypy knows their names in its options
 
@@ -40,10 +41,7 @@ if TYPE_CHECKING:
     from core.analysis.results import Results
     from core.analysis.settings import Project
 
-__all__ = ["CorePlugin", "METHODS"]
-
-METHODS: Final = frozenset(["all", "delete", "get", "head", "options", "patch", "post", "put"])
-"""As in `core.analysis.routes`, which is imported by the first check. All names are in `core.mypy_plugin.targets`."""
+__all__ = ["CorePlugin"]
 
 _MAKERS: Final = frozenset(
     {*attr_class_makers, *attr_define_makers, *attr_frozen_makers, *attr_dataclass_makers, *dataclass_makers}
@@ -54,7 +52,6 @@ _FIXED: Final = ("builtins.", "typing.", "collections.", "core.")
 
 _OWN: Final = frozenset(f"core.bindings.durable_object.DurableObject.{name}" for name in ("ctx", "env"))
 _RUNS: Final = frozenset(["first", "one", "all", "run", "raw"])
-_SIGNED: Final = _RUNS | {"batch"}
 _REGISTERS: Final = METHODS | {"on", "use"}
 _METHODS: Final = _REGISTERS | {
     "prepare",
@@ -74,6 +71,21 @@ MethodHook: TypeAlias = Callable[[MethodContext], Type]
 SignatureHook: TypeAlias = Callable[[MethodSigContext], FunctionLike]
 
 
+class _Hooks(dict[str, object]):
+    """The hooks of one kind by full names, each found when it is first asked for."""
+
+    def __init__(self, find: Callable[[str], object], lasts: bool) -> None:
+        super().__init__()
+        self._find = find
+        self._lasts = lasts
+
+    def __missing__(self, fullname: str) -> object:
+        hook = self._find(fullname)
+        if self._lasts or fullname.startswith(_FIXED):
+            self[fullname] = hook
+        return hook
+
+
 class CorePlugin(Plugin):
     """The plugin of one run of mypy, or of one worker of it."""
 
@@ -85,13 +97,19 @@ class CorePlugin(Plugin):
         is_daemon = "mypy.dmypy_server" in sys.modules
         self._keeps: bool = options.incremental and options.cache_dir != os.devnull and not is_daemon
         self._kept = Kept(options.cache_dir, asked) if self._keeps else None
-        # mypy asks for the hook of every call there is. A class stays the same for as long as a run lasts.
-        self._lasts: bool = not options.fine_grained_incremental
-        self._named: frozenset[str] | None = None
-        self._methods: dict[str, MethodHook | None] = {}
         self._objects: dict[str, bool] = {}
-        self._attributes: dict[str, AttributeHook | None] = {}
-        self._signatures: dict[str, SignatureHook | None] = {}
+        # A class stays the same for as long as a run lasts, but not for a daemon.
+        self._lasts: bool = not options.fine_grained_incremental
+        finders: Mapping[str, Callable[[str], object]] = {
+            "get_function_hook": self.find_function_hook,
+            "get_function_signature_hook": self.find_function_signature_hook,
+            "get_method_hook": self.find_method_hook,
+            "get_method_signature_hook": self.find_method_signature_hook,
+            "get_attribute_hook": self.find_attribute_hook,
+        }
+        for name, find in finders.items():
+            # mypy asks for the hooks of every call and of every attribute: a dict answers in a tenth of the time.
+            setattr(self, name, _Hooks(find, self._lasts).__getitem__)
         if is_daemon:
             from core.mypy_plugin.version import restart_daemon_on
 
@@ -165,18 +183,18 @@ class CorePlugin(Plugin):
             return partial(envs.check_decorator, self.project)
         return None
 
-    def get_function_hook(self, fullname: str) -> Callable[[FunctionContext], Type] | None:
-        if self._named is None:
-            from core.analysis.extensions import declared
+    def find_function_hook(self, fullname: str) -> Callable[[FunctionContext], Type] | None:
+        """The hook for a call of a function: of one that takes the name of a binding."""
+        from core.analysis.extensions import declared
 
-            self._named = declared().named
-        if fullname in self._named:
+        if fullname in declared().named:
             from core.mypy_plugin import bindings
 
             return partial(bindings.carry_name, self.lookup_fully_qualified)
         return None
 
-    def get_function_signature_hook(self, fullname: str) -> Callable[[FunctionSigContext], FunctionLike] | None:
+    def find_function_signature_hook(self, fullname: str) -> Callable[[FunctionSigContext], FunctionLike] | None:
+        """The hook for the signature of a function."""
         # By the signature, because mypy holds back the messages of a function hook about one of several overloads.
         if fullname == "core.app.create_app":
             from core.mypy_plugin import envs
@@ -184,22 +202,17 @@ class CorePlugin(Plugin):
             return partial(envs.made, self.project)
         return None
 
-    def get_method_hook(self, fullname: str) -> MethodHook | None:
-        try:
-            return self._methods[fullname]
-        except KeyError:
-            pass
+    def find_method_hook(self, fullname: str) -> MethodHook | None:
+        """The hook for a call of a method."""
         owner, _, name = fullname.rpartition(".")
-        hook = self._method_hook(owner, name) if name in _METHODS else None
+        hook = self._named_method_hook(owner, name) if name in _METHODS else None
         if hook is None and self._is_object(owner):
             from core.mypy_plugin import stubs
 
-            hook = partial(stubs.called, self.project)
-        if self._lasts or owner.startswith(_FIXED):
-            self._methods[fullname] = hook
+            return partial(stubs.called, self.project)
         return hook
 
-    def _method_hook(self, owner: str, name: str) -> MethodHook | None:
+    def _named_method_hook(self, owner: str, name: str) -> MethodHook | None:
         if name in _REGISTERS:
             if self._is(owner, "core.router.Router"):
                 from core.mypy_plugin import params
@@ -251,37 +264,25 @@ class CorePlugin(Plugin):
             return partial(queues.consumed, self.project)
         return None
 
-    def get_method_signature_hook(self, fullname: str) -> SignatureHook | None:
+    def find_method_signature_hook(self, fullname: str) -> SignatureHook | None:
+        """The hook for the signature of a method."""
         # Overloads are tried with their errors held back, so mistakes are reported here, before they are.
-        try:
-            return self._signatures[fullname]
-        except KeyError:
-            pass
         owner, _, name = fullname.rpartition(".")
-        hook: SignatureHook | None = None
         if name in _RUNS and self._is(owner, "core.bindings.d1.D1PreparedStatement"):
             from core.mypy_plugin import statements
 
-            hook = partial(statements.run, self.project)
-        elif name == "batch" and self._is_database(owner):
+            return partial(statements.run, self.project)
+        if name == "batch" and self._is_database(owner):
             from core.mypy_plugin import statements
 
-            hook = partial(statements.batched, self.project)
-        if self._lasts or name not in _SIGNED or owner.startswith(_FIXED):
-            self._signatures[fullname] = hook
-        return hook
+            return partial(statements.batched, self.project)
+        return None
 
-    def get_attribute_hook(self, fullname: str) -> AttributeHook | None:
-        try:
-            return self._attributes[fullname]
-        except KeyError:
-            pass
-        hook: AttributeHook | None = None
+    def find_attribute_hook(self, fullname: str) -> AttributeHook | None:
+        """The hook for an attribute that is read."""
         if fullname in _OWN or self._is_object(fullname.rpartition(".")[0]):
-            hook = self._object_attribute
-        if self._lasts or fullname.startswith(_FIXED):
-            self._attributes[fullname] = hook
-        return hook
+            return self._object_attribute
+        return None
 
     def _object_attribute(self, ctx: AttributeContext) -> Type:
         """Check an attribute of a Durable Object, elsewhere than in the framework,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from core.analysis import METHODS
 from core.middleware.declared import EXTENSION
-from core.mypy_plugin.hooks import METHODS
 
 __all__ = ["TARGETS"]
 
