@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.mypy_plugin.conftest import Project
 
 from core.analysis.extensions import declared
@@ -379,6 +380,28 @@ def test_a_string_anywhere_may_be_the_prefix_of_a_parameter_of_that_name_alone(p
     wrong = 'res.text(req.params["stop"])\n    #^ core-params: req.params["stop"]: the path /x/:id has no parameter stop. It has id\n'
     written = PREFIXED + f"    {wrong}"
     project.write("app.py", written + '\nPREFIXES = {"shop": "/:shop"}\napp.use(PREFIXES["shop"], router)\n')
+    project.check()
+
+
+@pytest.mark.parametrize(
+    "prefix",
+    [
+        'BASE + "/:shop"',
+        'f"{BASE}/:shop"',
+        '"/" + "shops/:shop"',
+        '"/" + ":shop"',
+        '"/:" + NAME',
+        'f"/:{NAME}"',
+        'f"{BASE}/:{NAME}"',
+        '"/:shop{[a-z]+}"',
+        '"/" + ":" + NAME',
+        '"/:%s" % NAME',
+    ],
+)
+def test_a_prefix_that_is_put_together_may_bring_its_parameter(prefix: str, project: Project) -> None:
+    project.usual()
+    made = f'BASE = "/shops"\nNAME = "".join(["shop"])\nPREFIX = {prefix}\napp.use(PREFIX, router)\n'
+    project.write("app.py", PREFIXED + made)
     project.check()
 
 

@@ -116,6 +116,53 @@ async def room(req: Request[Env], socket: WebSocket) -> None:
     project.check()
 
 
+def test_a_prefix_that_is_put_together_brings_its_parameters(project: Project) -> None:
+    project.usual()
+    project.write(
+        "users.py",
+        """
+        from core import Request, Response, Router
+        from env import Env
+
+        users: Router[Env] = Router()
+        teams: Router[Env] = Router()
+        posts: Router[Env] = Router()
+
+        @users.get("/:id")
+        async def show(req: Request[Env], res: Response) -> None:
+            req.url_for(show, org="a", id=1), req.url_for(team, org="a", id=1), req.url_for(post, x="a", id=1)
+            req.url_for(show, id=1)
+            #^ core-params: url_for(show): the path /v1/orgs/:org/users/:id needs org. Give org=…
+            req.url_for(team, team=1, id=1)
+            #^ core-params: url_for(team, team=…): the path /v1/:org/teams/:id has no parameter team. It has org and id
+
+        @teams.get("/:id")
+        async def team(req: Request[Env], res: Response) -> None:
+            req.params["org"]
+
+        @posts.get("/:id")
+        async def post(req: Request[Env], res: Response) -> None:
+            req.url_for(post)
+            #^ core-params: url_for(post): the path /:id needs id. Give id=…
+        """,
+    )
+    project.write(
+        "app.py",
+        HEAD
+        + """
+import os
+from users import posts, teams, users
+
+VERSION = "v1"
+ORGS = "/" + VERSION + "/orgs/:org"
+app.use(ORGS + "/users", users)
+app.use(f"/{VERSION}/:org/teams", teams)
+app.use("/" + os.environ["PREFIX"], posts)
+""",
+    )
+    project.check()
+
+
 def test_a_prefix_brings_its_parameters(project: Project) -> None:
     project.usual()
     project.write(

@@ -14,7 +14,7 @@ __all__ = ["linked_names", "registered_names", "route_parts"]
 
 _CALL: Final = re.compile(rb"\.(?:all|delete|get|head|on|options|patch|post|put|use|websocket)\(")
 _PATH: Final = re.compile(rb"\s*(?:[rRuUfF]?[\"'](?:/|[A-Z]+[\"'])|[A-Za-z_*])")
-_CONSTANT: Final = re.compile(rb"=\s*[rRuUfF]?[\"']/[^\"'\n]*")
+_CONSTANT: Final = re.compile(rb"=\s*[rRuUfF]?[\"']/[^\"'\n]*|/:[^\n]*")
 _ROUTER: Final = re.compile(rb"\b(?:Router|App|create_app|authenticated)\b")
 _IMPORT: Final = re.compile(rb"^(?:from|import)\s[^\n(]*(?:\([^)]*\))?", re.MULTILINE)
 _LINK: Final = re.compile(rb"url_for\(\s*(?:\w+\.)*(\w+)")

@@ -21,9 +21,14 @@ CLASSES: Final = re.compile(rb"class\s+(\w+)")
 # Each begins with a literal string, which is searched for many times faster than a position; a look-behind then tests
 # the text before it.
 _CLASS: Final = re.compile(rb"class\s(?<![^\s]class\s)\s*\w+\s*(?:\[[^\]]*\])?\(([^)]*)\)")
-_PATH: Final = re.compile(rb"\"(/[^\"\n]*)\"|'(/[^'\n]*)'")
+_IN_PATH: Final = re.compile(rb"/:([\w\x80-\xff]*)(\{(?!\{))?")
+_BEGINS: Final = re.compile(rb":(?<=[\"']:)([^\W\d][\w\x80-\xff]*)[\"'/?{]")
+"""A string that begins with a parameter, as behind `"/" +`."""
+_JOINED: Final = re.compile(rb"/[\"']\s*\+\s*[\"']:[\"']")
+_QUOTED: Final = re.compile(rb"([fF]?)[rR]?[\"'](?=[^\"']*\Z)")
+"""The opening quote of the string that a text ends in."""
 _OF_ROUTE: Final = re.compile(
-    rb"\.(?:all|delete|get|head|on|options|patch|post|put|websocket)\(\s*(?:[\"'][A-Z]+[\"']\s*,\s*)?[rRuU]?$"
+    rb"\.(?:all|delete|get|head|on|options|patch|post|put|websocket)\(\s*(?:[\"'][A-Z]+[\"']\s*,\s*)?[rRuUfF]*\Z"
 )
 """The text before the path of a route. Every other string with parameters may become a prefix, in any way."""
 _MADE: Final = re.compile(rb"use\((?<!\wuse\()\s*(?:\w+\.)*(\w+)\(")
@@ -36,7 +41,6 @@ _HANDLERS: Final = re.compile(
 _RENAMED: Final = re.compile(rb"(?<=[\s(,])(\w+)\sas\s(\w+)")
 _TABLES: Final = re.compile(rb"(?i)create\s+table\s+(?:if\s+not\s+exists\s+)?[\"'`\[]?(\w+)")
 _NAME: Final = re.compile(r"[^\W\d]\w*")
-_PARAMETER: Final = re.compile(r"/:([^/\"'\s]+)")
 _LEFT_OUT: Final = frozenset(
     ["node_modules", "__pycache__", "site-packages", "build", "dist", "python_modules", "venv"]
 )
@@ -115,10 +119,20 @@ def read_sources(
         if b"class " in text:
             for match in _CLASS.finditer(text):
                 bases.update(_NAME.findall(match[1].decode("utf-8", "replace")))
+        if b"':" in text or b'":' in text:
+            prefixes.update(name.decode("utf-8", "replace") for name in _BEGINS.findall(text))
+            computed = computed or _JOINED.search(text) is not None
         if b"/:" in text:
-            for match in _PATH.finditer(text):
-                if _OF_ROUTE.search(text, max(0, match.start() - 80), match.start()) is None:
-                    prefixes.update(_PARAMETER.findall((match[1] or match[2] or b"").decode("utf-8", "replace")))
+            for match in _IN_PATH.finditer(text):
+                line = text[text.rfind(b"\n", 0, match.start()) + 1 : match.start()]
+                quote = _QUOTED.search(line)
+                before = match.start() - len(line) + (quote.start() if quote is not None else 0)
+                if _OF_ROUTE.search(text, max(0, before - 80), before) is None:
+                    if match[1]:
+                        prefixes.add(match[1].decode("utf-8", "replace"))
+                    # f"/:{name}" and "/:" + name may be any parameter.
+                    if quote is not None and (not match[1] or (match[2] and quote[1])):
+                        computed = True
             own = os.path.abspath(path)
             called: dict[bytes, list[str]] = {
                 match[0]: _NAME.findall(match[1].decode("utf-8", "replace")) for match in _HANDLERS.finditer(text)

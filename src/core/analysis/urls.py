@@ -187,7 +187,7 @@ class Urls:
     def _shows(self, argument: Node) -> bool:
         """Return True if an argument of `use` shows which router it is, or that it is none."""
         node, scope = argument
-        if isinstance(node, ast.Constant | ast.JoinedStr):
+        if isinstance(node, ast.Constant | ast.JoinedStr | ast.BinOp):
             return True
         if isinstance(node, ast.Call):
             made = self.trees.function(node.func, scope)
@@ -201,7 +201,7 @@ class Urls:
         if definition is not None and definition.alias is not None:
             return True  # an import, which is followed for the router that is asked for
         value, inner = self.modules.value(node, scope)
-        if value is not node and isinstance(value, ast.Call):
+        if value is not node and not isinstance(value, ast.Name | ast.Attribute):
             return self._shows(Node(value, inner))
         return self.trees.router(node, scope) is not None or self.trees.function(node, scope) is not None
 

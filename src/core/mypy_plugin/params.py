@@ -77,7 +77,7 @@ def _is_right_here(project: Project, call: CallExpr, ctx: MethodContext) -> bool
     """
     if call.arg_kinds[:1] != [ARG_POS] or any(kind is not ARG_NAMED for kind in call.arg_kinds[1:]):
         return False
-    if project.sources.prefixes or not project.sources.complete:
+    if project.sources.prefixes or project.sources.computed or not project.sources.complete:
         return False  # a prefix may bring parameters of its own
     index = index_here(ctx.api)
     function = index.function(call.args[0])
