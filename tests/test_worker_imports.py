@@ -24,6 +24,10 @@ FORBIDDEN = (
 )  # fmt: skip
 
 
+BY_TESTS = {"core.http.body", "core.http.request", "core.http.response"}
+"""The values that `app.fetch` takes and gives: a server's host has a request of its own kind, and makes no response."""
+
+
 @pytest.fixture(scope="module")
 def loaded() -> set[str]:
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=60)
@@ -38,6 +42,13 @@ def test_a_worker_does_not_load(module: str, loaded: set[str]) -> None:
 
 def test_what_a_worker_loads_of_the_framework_is_this_list(loaded: set[str]) -> None:
     assert sorted(name for name in loaded if name.startswith("core")) == WORKER_MODULES
+
+
+def test_an_application_behind_a_server_starts_without_the_values_of_fetch() -> None:
+    program = f"import sys\nfrom core.hosts.asgi import asgi\n{CORE}\nasgi(app)\nprint(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert BY_TESTS.isdisjoint(done.stdout.split())
 
 
 WORKER_MODULES = [

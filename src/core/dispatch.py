@@ -25,10 +25,9 @@ from core.answers import (
     stage_error_headers,
 )
 from core.chain import Run
-from core.errors import CoreError, NothingSentError
+from core.errors import NULL_BODY_STATUSES, CoreError, NothingSentError
 from core.finding import LAST, ChainFinder, Entry, build_scoped
 from core.handlers import name_of
-from core.http.response import NULL_BODY_STATUSES
 from core.http.url import split_path
 from core.request import AnyRequest, OpenRequest, Params
 from core.response import Hook, NarrowingHooks, Response

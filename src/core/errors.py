@@ -105,6 +105,12 @@ def _error_status(given: object) -> int:
     return status
 
 
+NULL_BODY_STATUSES: Final = frozenset({101, 204, 205, 304})
+"""Statuses whose responses never carry a body (RFC 9110, Fetch)."""
+
+REDIRECT_STATUSES: Final = frozenset({301, 302, 303, 307, 308})
+"""Statuses that send the client to another URL (Fetch)."""
+
 # Python 3.13 renamed these after RFC 9110; here they have that name on every version.
 _PHRASES: Final[Mapping[int, str]] = {
     413: "Content Too Large",

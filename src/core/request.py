@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, cast, overload
+from typing import TYPE_CHECKING, Any, Final, NoReturn, cast, overload
 
 from typing_extensions import TypeForm, TypeVar
 
@@ -26,6 +26,7 @@ from core.errors import CoreError, DeveloperError, ValidationError
 
 # By its name: a module with a `__getattr__` of its own never gives an attribute quickly.
 from core.http.json import loads
+from core.values import Generic
 
 if TYPE_CHECKING:
     from core.http.forms import Form, FormLimits, UploadedFile

@@ -25,14 +25,13 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 from core import http
-from core.errors import AlreadySentError, HandlerError, plain_status
+from core.errors import REDIRECT_STATUSES, AlreadySentError, HandlerError, plain_status
 from core.header_block import HeaderBlock
 
 # By their names: a module with a `__getattr__` of its own never gives an attribute quickly.
 from core.http.escapes import percent_encode
 from core.http.headers import check_name, check_value
 from core.http.json import dumps
-from core.http.response import NULL_BODY_STATUSES, REDIRECT_STATUSES
 
 if TYPE_CHECKING:
     from contextvars import ContextVar, Token
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
     from core.http.websocket import Upgrade, WebSocket
     from core.signing import Secrets
 
-__all__ = ["NULL_BODY_STATUSES", "NarrowingHooks", "Response"]
+__all__ = ["NarrowingHooks", "Response"]
 
 # The headers that describe a body go when the body is discarded (RFC 9110, section 8).
 _ABOUT_THE_BODY = (
@@ -684,7 +683,7 @@ class Response:
             headers = self.unblocked()
             if content_type is not None and "content-type" not in headers:
                 headers["content-type"] = content_type
-        return _assembled(
+        return http.Response.assembled(
             self.status_code,
             (headers, self.set_cookies or []),
             http.streams.encode(body) if isinstance(body, str) else body,
@@ -726,8 +725,6 @@ if not TYPE_CHECKING:
     # `_status_code`.
     Response.sent = Response._sent
     Response.status_code = Response._status_code
-
-_assembled = http.Response.assembled
 
 
 def _checked_status(given: object) -> int:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, cast, overload
+from typing import TYPE_CHECKING, Any, cast, overload
 
 from typing_extensions import TypeVar
 
@@ -27,6 +27,7 @@ from core.handlers import MiddlewareInfo, arguments_of, declare, info_of, name_o
 from core.request import AnyRequest, Request
 from core.response import Response
 from core.routing.pattern import ROOT, Pattern, parse, require_prefix
+from core.values import Generic
 
 if TYPE_CHECKING:
     from core.http.websocket import WebSocket

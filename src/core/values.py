@@ -1,4 +1,4 @@
-"""Frozen attrs values that cost nothing until one is made: `@frozen` is `attrs.frozen`, later.
+"""Classes that cost a start no more than a plain one: `@frozen` is `attrs.frozen`, later; `Generic` is for checkers.
 
 attrs writes and compiles the methods of a class, which takes a quarter of a millisecond: for every worker that starts,
 and for values that most workers never meet. Here the class stands as it is written, and attrs finishes that very class
@@ -11,13 +11,26 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-__all__ = ["frozen"]
+__all__ = ["Generic", "frozen"]
 
 if TYPE_CHECKING:
+    from typing import Generic as Generic
+
     from attrs import frozen as frozen
 else:
     import _thread
     from collections.abc import Callable
+
+    class Generic:
+        """`typing.Generic` for a class that nobody asks for its type arguments: `Table[Route]` is `Table`.
+
+        typing works on such a class longer than Python on all the rest of it.
+        """
+
+        __slots__ = ()
+
+        def __class_getitem__(cls, arguments: object, /) -> Any:
+            return cls
 
     # One for all classes, and for a class whose base has to be finished first.
     _finishing = _thread.RLock()

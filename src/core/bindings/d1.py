@@ -8,11 +8,11 @@ Python's spelling of the platform's API. No implementation is here: the embedded
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeAlias, overload, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, overload, runtime_checkable
 
 from typing_extensions import TypeForm, TypeVar
 
-from core.values import frozen
+from core.values import Generic, frozen
 
 if TYPE_CHECKING:
     T = TypeVar("T")

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from core.http import body, headers, json, streams, url
+from core.http import headers, json, streams, url
 from core.http.headers import Headers, HeadersView
-from core.http.request import Request
-from core.http.response import Response
 from core.http.url import URL
 
 if TYPE_CHECKING:
-    from core.http import cookies
+    from core.http import body, cookies
     from core.http.query import URLSearchParams
+    from core.http.request import Request
+    from core.http.response import Response
 
 __all__ = [
     "Headers",
@@ -34,15 +34,16 @@ __all__ = [
 
 
 if not TYPE_CHECKING:  # a type checker would take the module to have every name
+    # Loaded when first asked for: hosts answer most requests without them.
+    _HOMES = {"Request": "request", "Response": "response", "URLSearchParams": "query"}
 
     def __getattr__(name: str) -> object:
-        # Loaded when first asked for: most workers meet neither.
-        if name == "cookies":
-            from importlib import import_module
+        from importlib import import_module
 
-            return import_module("core.http.cookies")
-        if name == "URLSearchParams":
-            from core.http.query import URLSearchParams
-
-            return URLSearchParams
-        raise AttributeError(f"module 'core.http' has no attribute {name!r}")
+        if name in ("body", "cookies"):
+            return import_module(f"core.http.{name}")
+        if name not in _HOMES:
+            raise AttributeError(f"module 'core.http' has no attribute {name!r}")
+        value: object = getattr(import_module(f"core.http.{_HOMES[name]}"), name)
+        globals()[name] = value
+        return value

@@ -516,7 +516,7 @@ def _is_deep(text: str, most: int) -> bool:
 
 
 _FOLD: Final = bytes.maketrans(b"{}", b"[]")
-_NO_BRACKETS: Final = bytes(sorted(set(range(256)) - set(b"[]{}")))
+_NO_BRACKETS: Final = bytes(range(256)).translate(None, b"[]{}")
 
 _TEXTS_AND_NUMBERS = r'(?s)"(?:[^"\\]|\\.)*+"|(-?[0-9][0-9.eE+-]*)'
 _TEXTS_AND_NAMES = r'(?s)"(?:[^"\\]|\\.)*+"|(NaN|-?Infinity)'

@@ -8,8 +8,9 @@ from __future__ import annotations
 import builtins
 import re
 from collections.abc import AsyncIterable
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from core.errors import NULL_BODY_STATUSES, REDIRECT_STATUSES
 from core.http.body import Body, BodyInit, body_of, encoded
 from core.http.headers import Headers, HeadersInit
 from core.http.json import dumps
@@ -18,13 +19,7 @@ from core.http.url import URL
 if TYPE_CHECKING:
     from core.http.websocket import ClientEnd, WebSocket
 
-__all__ = ["NULL_BODY_STATUSES", "REDIRECT_STATUSES", "Response"]
-
-NULL_BODY_STATUSES: Final = frozenset({101, 204, 205, 304})
-"""Statuses whose responses never carry a body (RFC 9110, Fetch)."""
-
-REDIRECT_STATUSES: Final = frozenset({301, 302, 303, 307, 308})
-"""Statuses that send the client to another URL (Fetch)."""
+__all__ = ["Response"]
 
 
 class Response(Body):

@@ -11,7 +11,9 @@ import codecs
 from collections import deque
 from collections.abc import AsyncIterable, AsyncIterator
 from contextvars import copy_context
-from typing import Generic, TypeVar
+from typing import TypeVar
+
+from core.values import Generic
 
 __all__ = ["Driven", "USV", "chunks_of", "decode", "encode", "well_formed"]
 

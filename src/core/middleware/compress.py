@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator
 
+from core.errors import NULL_BODY_STATUSES
 from core.handlers import Middleware, Next, declare
-from core.http.response import NULL_BODY_STATUSES
 from core.http.streams import encode
 from core.middleware import options
 from core.request import AnyRequest

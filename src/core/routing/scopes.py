@@ -9,9 +9,10 @@ covers the route, and whether more may, depending on the request (`use("/users/m
 from __future__ import annotations
 
 import re
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 from core.routing.pattern import Pattern
+from core.values import Generic
 
 __all__ = ["Scope", "Scopes"]
 

@@ -21,10 +21,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from operator import itemgetter
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from core.http.url import CANONICAL
 from core.routing.pattern import Pattern
+from core.values import Generic
 
 __all__ = ["Leaf", "Table"]
 
