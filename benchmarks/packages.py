@@ -24,6 +24,7 @@ from typing import Any
 
 from core.runtime.bundle import BundleError
 from core.runtime.capnp import Plan
+from core.runtime.collect import collect
 from core.runtime.make import make_bundle
 from core.runtime.toolchain import PINNED, toolchain
 
@@ -67,7 +68,7 @@ def page(packages: list[dict[str, Any]]) -> str:
 
 def build(name: str, module: str) -> dict[str, Any]:
     """Bundle an application that imports an installed package; its version, and why it was refused or None."""
-    told: list[str] = []
+    note = None
     with tempfile.TemporaryDirectory(prefix="core-package-") as folder:
         project = Path(folder)
         (project / "main.py").write_text(f"import {module}\nfrom core import create_app\n\napp = create_app()\n")
@@ -79,18 +80,16 @@ def build(name: str, module: str) -> dict[str, Any]:
             toolchain=toolchain(),
             snapshot=False,
             extra=[name],
-            progress=told.append,
         )
         why = None
         try:
             asyncio.run(making)
+            compiled = collect(project / "main.py", project=project, extra=[name]).compiled.values()
+            if compiled:
+                note = f"without the compiled modules of {', '.join(found.package for found in compiled)}"
         except BundleError as error:
             why = short(str(error))
-    without = [line for line in told if line.startswith("trying ")]
-    note = (
-        f"without the compiled modules of {without[0].split(' ', 1)[1].partition(' without')[0]}" if without else None
-    )
-    return {"version": importlib.metadata.version(name), "why": why, "note": None if why else note}
+    return {"version": importlib.metadata.version(name), "why": why, "note": note}
 
 
 def short(message: str) -> str:

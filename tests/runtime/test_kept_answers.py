@@ -39,8 +39,10 @@ def test_a_worker_is_asked_once_for_the_same_packages(
     first = collected(tmp_path / "project")
     without_worker = attrs.evolve(tools, workerd=tmp_path / "nowhere")
 
-    background.run(check_compiled(first, tools, glue))
-    background.run(check_compiled(first, without_worker, glue))
+    told: list[str] = []
+    background.run(check_compiled(first, tools, glue, told.append))
+    background.run(check_compiled(first, without_worker, glue, told.append))
+    assert [line.lower().split()[:2] for line in told] == [["trying", "markupsafe"]]
     edited = collected(tmp_path / "project", "edited = True\n")
     background.run(check_compiled(edited, without_worker, glue))
 
