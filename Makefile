@@ -93,7 +93,7 @@ check: $(STAMP)/dev-tools  ## The inner loop: lint, types and the quick tests
 	$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check .
 	$(BIN)/lint-imports
 	$(BIN)/mypy
-	$(BIN)/pytest -q -n 2 -m 'not slow and not runtime' -x
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest -q -n 2 -m 'not slow and not runtime' -x
 
 lint: $(STAMP)/dev-tools  ## Lint, format and the import contract
 	$(BIN)/ruff check .

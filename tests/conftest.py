@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -37,26 +38,31 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if slow and str(config.option.markexpr).startswith("not slow") else None
 
 
+@cache
+def folder_of(path: Path) -> str:
+    """The folder of `tests/` that a file is in; "" for any other file. Kept, since a file has many tests."""
+    return path.relative_to(HERE).parts[0] if path.is_relative_to(HERE) else ""
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what takes long as `slow`. Several processes begin with that, and fill the end with what is quick.
 
     The documentation is built once, by the first file of tests that reads it; the other files come late, so that no
     process waits for it.
     """
-    slow, others = ([HERE / folder for folder in folders] for folders in (SLOW, OTHERS))
     readers = list(dict.fromkeys(item.path for item in items if "site" in getattr(item, "fixturenames", ())))
 
     def turn(item: pytest.Item) -> int:
-        if any(HERE / folder in item.path.parents for folder in FIRST):
+        if folder_of(item.path) in FIRST:
             return 0
         if item.path in readers:
             return 1 if item.path == readers[0] else 3
         return 2 if item.get_closest_marker("slow") else 4
 
     for item in items:
-        if any(folder in item.path.parents for folder in slow):
+        if folder_of(item.path) in SLOW:
             item.add_marker(pytest.mark.slow)
-        if any(folder in item.path.parents for folder in others):
+        if folder_of(item.path) in OTHERS:
             item.add_marker(pytest.mark.flaky(reruns=1))
     if hasattr(config, "workerinput"):
         items.sort(key=turn)
