@@ -46,8 +46,8 @@ PLAIN = [
 
 @pytest.mark.parametrize("sql", PLAIN)
 def test_common_statements_are_read_at_once_and_alike(schema: Schema, sql: str) -> None:
-    assert schema.analyse_simple(sql) is not None
-    assert schema.analyse_simple(sql) == schema.analyse_fully(sql)
+    assert schema.analyse_simple([sql])
+    assert schema.analyse_simple([sql])[sql] == schema.analyse_fully(sql)
 
 
 @pytest.mark.parametrize(
@@ -79,12 +79,12 @@ def test_common_statements_are_read_at_once_and_alike(schema: Schema, sql: str) 
     ],
 )
 def test_what_is_not_plain_is_left_to_the_whole_way(schema: Schema, sql: str) -> None:
-    assert schema.analyse_simple(sql) is None
+    assert schema.analyse_simple([sql]) == {}
     assert schema.analyse(sql) == schema.analyse_fully(sql)
 
 
 def test_nothing_is_read_at_once_without_migrations(tmp_path: Path) -> None:
-    assert Schema(migrate(tmp_path)).analyse_simple("SELECT id FROM users") is None
+    assert Schema(migrate(tmp_path)).analyse_simple(["SELECT id FROM users"]) == {}
 
 
 LISTED = st.sampled_from(
@@ -173,5 +173,5 @@ def statements(draw: st.DrawFn) -> str:
 @example("SELECT id FROM users u WHERE u.id = ? AND p.title IS .")
 @example("SELECT u.email AS Email, * FROM users u")
 def test_both_ways_say_the_same_of_every_statement(schema: Schema, sql: str) -> None:
-    read = schema.analyse_simple(sql)
+    read = schema.analyse_simple([sql]).get(sql)
     assert read is None or read == schema.analyse_fully(sql)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, cast
@@ -451,8 +451,33 @@ class Project:
             return None
         if self._results is None:
             return found[1].name, self.schema(*found).analyse(sql)
+        key, statement = self._kept_statement(module, found, sql)
+        if statement is None:
+            schema = self.schema(*found)
+            statement = schema.analyse(sql)
+            key = (schema.digest, sql)
+        self._statements[module][1][key] = statement
+        return found[1].name, statement
+
+    def analyse_all(self, module: str, asked: Iterable[tuple[str | None, str]]) -> None:
+        """Analyse the statements of a module under such attributes, as far as they are not kept: `statement` is fast
+        then.
+        """
+        new: dict[Schema, list[str]] = {}
+        for attribute, sql in asked:
+            found = self.database(module, attribute)
+            if found is not None and (self._results is None or self._kept_statement(module, found, sql)[1] is None):
+                new.setdefault(self.schema(*found), []).append(sql)
+        for schema, texts in new.items():
+            schema.analyse_all(texts)
+
+    def _kept_statement(
+        self, module: str, found: tuple[Configuration, Binding], sql: str
+    ) -> tuple[tuple[str, str], Statement | None]:
+        """The key of the facts about a statement, and the facts where they are kept."""
         if module not in self._statements:
-            self._statements[module] = self._results.read(f"statements {module}", "") or {}, {}
+            before = self._results.read(f"statements {module}", "") if self._results is not None else None
+            self._statements[module] = before or {}, {}
         before, now = self._statements[module]
         folder = found[0].migrations_directory(found[1].entry)
         if folder not in self._migrations:
@@ -460,13 +485,7 @@ class Project:
 
             self._migrations[folder] = migration_digest(folder)
         key = (self._migrations[folder], sql)
-        statement = now.get(key) or before.get(key)
-        if statement is None:
-            schema = self.schema(*found)
-            statement = schema.analyse(sql)
-            key = (schema.digest, sql)
-        now[key] = statement
-        return found[1].name, statement
+        return key, now.get(key) or before.get(key)
 
     def keep_statements(self, module: str) -> None:
         """Keep the facts about the statements of a module, as far as they were asked for, for the next run."""

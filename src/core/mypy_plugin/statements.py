@@ -60,15 +60,17 @@ class _Queries:
         statements = self.index.statements
         if prepare not in statements:
             # All of a module at once: SQLite, and this module, are twice as fast while nothing else runs in between.
-            for one in (*self.index.prepares, prepare):
-                if one not in statements:
-                    statements[one] = _read(self.project, one, self.index, self.api.path)
+            new = [one for one in (*self.index.prepares, prepare) if one not in statements]
+            asked = [_asked(self.project, one, self.index) for one in new]
+            self.project.analyse_all(self.api.path, filter(None, asked))
+            for one, given in zip(new, asked, strict=True):
+                statements[one] = _read(self.project, given, self.api.path)
             if self.index.prepares:
                 self.project.keep_statements(self.api.path)
             self.index.prepares.clear()
-            asked = self.index.asked.copy()
+            calls = self.index.asked.copy()
             self.index.asked.clear()
-            self.index.settled.update(filter(self._is_settled, asked))
+            self.index.settled.update(filter(self._is_settled, calls))
         return statements[prepare]
 
     def _is_settled(self, call: CallExpr) -> bool:
@@ -182,16 +184,23 @@ def _with_value(project: Project, ctx: MethodSigContext, signature: CallableType
 def asked(project: Project, call: CallExpr, index: Index) -> tuple[str, Statement] | None:
     """The text of the statement that `statement.first(…)` and the like run, and the facts known of it."""
     chain = chain_of(index, call.callee.expr) if isinstance(call.callee, MemberExpr) else None
-    found = _read(project, chain.prepare, index, index.file) if chain is not None else None
-    text = index.string_of(chain.prepare.args[0]) if chain is not None and isinstance(chain.prepare, CallExpr) else None
-    return (text, found[1]) if text is not None and found is not None else None
+    given = _asked(project, chain.prepare, index) if chain is not None else None
+    found = _read(project, given, index.file)
+    return (given[1], found[1]) if given is not None and found is not None else None
 
 
-def _read(project: Project, call: Node, index: Index, path: str) -> tuple[str, Statement] | None:
+def _asked(project: Project, call: Node, index: Index) -> tuple[str | None, str] | None:
+    """The attribute of the database and the text of a `prepare("…")`."""
     sql = index.string_of(call.args[0]) if isinstance(call, CallExpr) and len(call.args) == 1 else None
     if sql is None or not isinstance(call, CallExpr) or not isinstance(call.callee, MemberExpr):
         return None
-    attribute = _attribute(call.callee.expr, index, project)
+    return _attribute(call.callee.expr, index, project), sql
+
+
+def _read(project: Project, given: tuple[str | None, str] | None, path: str) -> tuple[str, Statement] | None:
+    if given is None:
+        return None
+    attribute, sql = given
     found = project.statement(path, attribute, sql)
     if found is None:
         from core.sql.schema import blank_schema

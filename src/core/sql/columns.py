@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Final
 
 from core.sql.catalog import Migrated, TableColumn, TableInfo
@@ -240,7 +241,12 @@ def affinity(declared: str) -> str:
 
 def storage_of(column: TableColumn) -> frozenset[Storage]:
     """The storage classes that a column's values have, where its declared type says so; else nothing."""
-    upper = column.declared.upper()
+    return _storage_of(column.declared)
+
+
+@lru_cache(256)
+def _storage_of(declared: str) -> frozenset[Storage]:
+    upper = declared.upper()
     match affinity(upper):
         case "INT":
             return frozenset(["integer"])

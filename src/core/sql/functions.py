@@ -8,6 +8,7 @@ against SQLite itself.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from core.sql.statement import Storage
@@ -33,6 +34,7 @@ class Rule(NamedTuple):
 _LETTERS: Final[Mapping[str, Storage]] = {"i": "integer", "r": "real", "t": "text", "b": "blob"}
 
 
+@cache  # of the few that the tables below have
 def storages(letters: str) -> frozenset[Storage] | None:
     """The storage classes that letters stand for; None for `?`, which is not known."""
     return None if letters == "?" else frozenset(_LETTERS[letter] for letter in letters)

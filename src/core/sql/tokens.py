@@ -7,7 +7,8 @@ that has semicolons inside: CREATE TRIGGER. https://www.sqlite.org/lang.html
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Final, Literal, NamedTuple
 
 import attrs
@@ -40,13 +41,16 @@ _NUMBER: Final = r"0[xX][0-9A-Fa-f_]+|(?:[0-9][0-9_]*(?:\.[0-9_]*)?|\.[0-9][0-9_
 # SQLite: each is then an unrecognized token.
 _TOKEN: Final = re.compile(
     rf"""
-      (?P<blank>[ \t\n\f\r\v]+|--[^\n]*|/\*(?:.*?\*/|.*))
-    | (?P<string>[xX]?'(?:[^']|'')*(?:'|\Z))
+      (?:[ \t\n\f\r\v]+|--[^\n]*|/\*(?:.*?\*/|.*))*+
+    (?:
+      (?P<string>[xX]?'(?:[^']|'')*(?:'|\Z))
     | (?P<quoted>"(?:[^"]|"")*(?:"|\Z)|`(?:[^`]|``)*(?:`|\Z)|\[[^\]]*(?:\]|\Z))
     | (?P<parameter>\?[0-9]*|[:@$\#]{_LETTERS}+(?:::{_LETTERS}+)*(?:\([^)\s]*\))?)
     | (?P<number>(?:{_NUMBER}){_LETTERS}*)
     | (?P<word>{_LETTER}{_LETTERS}*)
     | (?P<symbol>->>|->|\|\||<=|>=|<>|!=|==|<<|>>|.)
+    | \Z
+    )
     """,
     re.VERBOSE | re.DOTALL,
 )
@@ -82,15 +86,18 @@ class Token(NamedTuple):
         return self.start + len(self.text)
 
 
+# Without its own arguments, which takes a quarter of the time away.
+_made: Final[Callable[[tuple[str, str, int, str]], Token]] = partial(tuple.__new__, Token)  # pyright: ignore[reportUnknownMemberType]  # its result has a type here
+
+
 def tokens_of(sql: str) -> list[Token]:
     """Return the tokens of a string, without blanks and comments."""
     tokens: list[Token] = []
     for match in _TOKEN.finditer(sql):
         kind = match.lastgroup
-        if kind != "blank":
-            text = match.group()
-            word = text.upper() if kind == "word" else ""
-            tokens.append(Token(kind, text, match.start(), word))  # type: ignore[arg-type]  # the groups are the kinds
+        if kind is not None:  # not the end
+            text = match[kind]
+            tokens.append(_made((kind, text, match.start(kind), text.upper() if kind == "word" else "")))
     return tokens
 
 

@@ -47,6 +47,7 @@ from core.sql.syntax import (
     read_statement,
 )
 from core.sql.tokens import Token, statements_of, words
+from core.values import frozen
 
 __all__ = ["Value", "Values", "values_of"]
 
@@ -55,6 +56,7 @@ _MISSING: Final = "is NULL where the outer join"
 _NUMBERS: Final[frozenset[Storage]] = frozenset(["integer", "real"])
 _INTEGER: Final[frozenset[Storage]] = frozenset(["integer"])
 _REAL: Final[frozenset[Storage]] = frozenset(["real"])
+_TABLES_KEPT: Final = 1024
 _ROWIDS: Final = words("rowid oid _rowid_")
 _JSON: Final[Mapping[str, tuple[str, bool]]] = {
     "key": ("?", False),
@@ -87,7 +89,7 @@ class Value(NamedTuple):
     arms: tuple[Value, ...] = ()
 
 
-@attrs.frozen
+@frozen
 class Values:
     """The facts about a statement. `columns` is None where its rows are not understood; `missing` and `nulls` are the
     NOT NULL columns that it leaves out, and that it writes NULL into. `certain`: it gives a row for certain, None where
@@ -178,6 +180,9 @@ class _Named:
                     pass
 
 
+_LEAVES: Final = frozenset([Constant, Name, Parameter])
+
+
 def _parts(expression: Expression) -> Iterable[Expression]:
     match expression:
         case Operator(operands=parts) | Row(items=parts):
@@ -198,10 +203,13 @@ def _parts(expression: Expression) -> Iterable[Expression]:
 
 
 def _inside(expression: Expression) -> Iterator[Expression]:
-    """An expression and those inside it, without those of queries."""
-    yield expression
-    for part in _parts(expression):
-        yield from _inside(part)
+    """An expression and those inside it in any order, without those of queries."""
+    todo = [expression]
+    while todo:
+        inner = todo.pop()
+        yield inner
+        if type(inner) not in _LEAVES:
+            todo += _parts(inner)
 
 
 def _names_in(expression: Expression) -> Iterator[Name]:
@@ -250,7 +258,7 @@ class _Entry:
     """
 
     alias: str
-    columns: dict[str, Value]
+    columns: Mapping[str, Value]
     table: TableInfo | None = None
     missing: str = ""
     hidden: frozenset[str] = frozenset()
@@ -587,8 +595,7 @@ class _Evaluation:
             raise Unclear
         if table.view:
             return self.view(table, source.alias)
-        columns = {name: _of_column(table, at) for name, at in table.places.items()}
-        return _Entry(source.alias, columns, table)
+        return _Entry(source.alias, _of_table(table), table)
 
     def view(self, table: TableInfo, alias: str) -> _Entry:
         """A view: the rows of its query, read by itself."""
@@ -895,6 +902,19 @@ class _Evaluation:
 
 def _is_null(expression: Expression) -> bool:
     return isinstance(expression, Constant) and expression.kind == "null"
+
+
+_tables: dict[int, tuple[TableInfo, Mapping[str, Value]]] = {}
+"""The columns of tables, by the identity of the table: each is asked for by every statement that names it."""
+
+
+def _of_table(table: TableInfo) -> Mapping[str, Value]:
+    known = _tables.get(id(table))
+    if known is None or known[0] is not table:
+        if len(_tables) >= _TABLES_KEPT:
+            _tables.clear()
+        known = _tables[id(table)] = table, {name: _of_column(table, at) for name, at in table.places.items()}
+    return known[1]
 
 
 def _of_column(table: TableInfo, at: int) -> Value:
