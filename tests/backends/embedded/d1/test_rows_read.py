@@ -232,6 +232,11 @@ async def test_a_transaction_copies_a_database_on_disk_so_often_and_then_counts_
             put = db.prepare("INSERT INTO songs (id, title) VALUES (1, 'a'), (2, 'b'), (3, 'c') ON CONFLICT DO NOTHING")
             results = await db.batch([*remove, put])
             assert [result.meta.rows_read for result in results] == [1, 1, 1, 0, 3]
+        # Reads between two writes see one copy.
+        (songs,) = (await db.prepare("SELECT count(*) FROM songs").raw())[0]
+        count = db.prepare("SELECT count(*) FROM songs")
+        results = await db.batch([db.prepare("DELETE FROM songs WHERE id = 1"), count, count, count, count])
+        assert [result.meta.rows_read for result in results] == [1, *[songs - 1] * 4]
 
 
 CRASHES = """

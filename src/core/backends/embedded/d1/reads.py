@@ -30,7 +30,7 @@ _ROWIDS: Final = frozenset(["rowid", "oid", "_rowid_"])
 _FUNCTIONS: Final = ("json_", "pragma_")
 _FUNCTIONS_IN_VIEWS: Final = "SELECT 1 FROM sqlite_master WHERE type = 'view' AND (instr(lower(sql), 'json_') OR instr(lower(sql), 'pragma_')) LIMIT 1"
 _ENDS: Final = frozenset(["RETURNING", "ORDER", "LIMIT"])
-_MOST_COPIED: Final = 64 * 1024 * 1024
+_MOST_COPIED: Final = 32 * 1024 * 1024
 """Bytes of a database on disk that are copied for one transaction, to see its rows in the copies:
 a tenth of a second's work.
 """
@@ -144,15 +144,16 @@ class RowsRead:
                 second = self._second = _Beside(f"{path.resolve().as_uri()}?mode=ro", self)
             if not main.in_transaction or (main.total_changes == self._began and second.version == version):
                 return second
+        state = (schema, version, main.total_changes)
+        copy = self._copy
+        if self._copied == state and copy is not None:
+            return copy
+        if path is not None:
             (pages,) = main.execute("PRAGMA page_count").fetchone()
             (size,) = main.execute("PRAGMA page_size").fetchone()
             self._left -= pages * size
             if self._left < 0:
                 return None
-        state = (schema, version, main.total_changes)
-        copy = self._copy
-        if self._copied == state and copy is not None:
-            return copy
         if copy is None or copy.spent or self._copied is None or self._copied[:2] != state[:2]:
             if copy is not None:
                 copy.close()
