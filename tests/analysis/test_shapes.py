@@ -165,6 +165,6 @@ def test_a_module_that_imports_a_name_from_itself_is_read(tmp_path: Path) -> Non
 def test_the_methods_that_are_awaited_are_those_of_the_classes() -> None:
     classes = (Request, KVNamespace, D1Database, D1PreparedStatement, R2Bucket, Queue)
     for class_ in classes:
-        named = {name for name, member in vars(class_).items() if inspect.iscoroutinefunction(member)}
+        named = {name for name, _ in inspect.getmembers(class_, inspect.iscoroutinefunction)}
         assert ASYNC_METHODS[class_.__name__] == {name for name in named if not name.startswith("_")}
     assert len(ASYNC_METHODS) == len(classes)
