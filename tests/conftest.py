@@ -21,7 +21,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 HERE = Path(__file__).parent
 
-SLOW = ("backends", "cli", "examples", "explorer", "dev", "mypy_plugin", "newcomer", "openapi", "typing")
+SLOW = ("backends", "cli", "examples", "explorer", "dev", "messages", "mypy_plugin", "newcomer", "openapi", "typing")
 """Folders whose tests start processes, servers, browsers or type checkers."""
 
 OTHERS = ("cli", "dev", "examples", "explorer", "hosts", "messages", "newcomer", "openapi", "runtime")
