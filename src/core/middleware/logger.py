@@ -48,7 +48,7 @@ def logger(
     """
     if not callable(format):
         options.one_of("logger", "format", format, ("short", "long", "json"))
-    line_of: LogFunction = _function(format) if callable(format) else _FORMATS[format, bool(include_query)]
+    line_of: LogFunction = _function(format) if callable(format) else _line_of(format, include_query)
     if isinstance(write, logging.Logger):
         options.integer("logger", "level", level, least=0)
         put = _to(write, level)
@@ -108,42 +108,32 @@ def _short(req: AnyRequest, status: int, duration_ms: float) -> str:
     )
 
 
-def _short_with_query(req: AnyRequest, status: int, duration_ms: float) -> str:
+def _line_of(format: Literal["short", "long", "json"], include_query: bool) -> LogFunction:
+    if format == "short" and not include_query:
+        return _short
+    write = {"short": _short_with, "long": _long, "json": _json}[format]
+    target = _target if include_query else _path
+    return lambda req, status, duration_ms: write(req, target(req), status, duration_ms)
+
+
+def _short_with(req: AnyRequest, target: str, status: int, duration_ms: float) -> str:
     edge = req.edge
-    return (
-        f"{req.method} {_target(req)} {status} {round(duration_ms)}ms [{edge.colo or '-' if edge is not None else '-'}]"
-    )
+    return f"{req.method} {target} {status} {round(duration_ms)}ms [{edge.colo or '-' if edge is not None else '-'}]"
 
 
-def _long(req: AnyRequest, status: int, duration_ms: float) -> str:
-    return _fields(req, req.path, status, duration_ms)
-
-
-def _long_with_query(req: AnyRequest, status: int, duration_ms: float) -> str:
-    return _fields(req, _target(req), status, duration_ms)
-
-
-def _fields(req: AnyRequest, target: str, status: int, duration_ms: float) -> str:
+def _long(req: AnyRequest, target: str, status: int, duration_ms: float) -> str:
     edge = req.edge
     colo = edge.colo if edge is not None else None
     return f"{req.method} {target} {status} {round(duration_ms)}ms ip={req.ip or '-'} colo={colo or '-'} id={req.id or '-'}"
 
 
-def _json(req: AnyRequest, status: int, duration_ms: float) -> str:
-    return _object(req, req.path, status, duration_ms)
-
-
-def _json_with_query(req: AnyRequest, status: int, duration_ms: float) -> str:
-    return _object(req, _target(req), status, duration_ms)
-
-
-def _object(req: AnyRequest, path: str, status: int, duration_ms: float) -> str:
+def _json(req: AnyRequest, target: str, status: int, duration_ms: float) -> str:
     from core.http import json
 
     edge = req.edge
     fields = {
         "method": req.method,
-        "path": path,
+        "path": target,
         "status": status,
         "duration_ms": round(duration_ms, 3),
         "ip": req.ip,
@@ -155,16 +145,10 @@ def _object(req: AnyRequest, path: str, status: int, duration_ms: float) -> str:
     return json.dumps({name: _one_line(v) if isinstance(v, str) else v for name, v in fields.items()})
 
 
+def _path(req: AnyRequest) -> str:
+    return req.path
+
+
 def _target(req: AnyRequest) -> str:
     query = req.query_string
     return f"{req.path}?{query}" if query else req.path
-
-
-_FORMATS: dict[tuple[str, bool], LogFunction] = {
-    ("short", False): _short,
-    ("short", True): _short_with_query,
-    ("long", False): _long,
-    ("long", True): _long_with_query,
-    ("json", False): _json,
-    ("json", True): _json_with_query,
-}
