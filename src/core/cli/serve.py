@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from core.cli.serving import add_log_format, port_of
+from core.cli.serving import add_cluster, add_log_format, port_of
 from core.errors import UsageError
 
 __all__ = ["add", "run"]
@@ -119,9 +119,7 @@ def add(subparsers: Any) -> None:
         "--private-network", action="store_true", help="let the application's own fetch reach private addresses"
     )
     group = parser.add_argument_group("cluster")
-    group.add_argument("--cluster", metavar="URL", help="s3://bucket/prefix or gs://bucket/prefix")
-    group.add_argument("--cluster-endpoint", metavar="URL", help="the address of an S3-compatible service")
-    group.add_argument("--cluster-region", metavar="NAME", help="the bucket's region")
+    add_cluster(group)
     group.add_argument(
         "--cluster-address",
         metavar="HOST:PORT",

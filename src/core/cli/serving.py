@@ -1,11 +1,11 @@
-"""The options that `core dev` and `core serve` share."""
+"""The options that several commands have in common: those of serving, and of a cluster."""
 
 from __future__ import annotations
 
 import argparse
 from typing import Any
 
-__all__ = ["add_log_format", "port_of"]
+__all__ = ["add_cluster", "add_log_format", "port_of"]
 
 
 def add_log_format(group: Any) -> None:
@@ -16,6 +16,13 @@ def add_log_format(group: Any) -> None:
         default="text",
         help="json writes every log record as one line of JSON (default: %(default)s)",
     )
+
+
+def add_cluster(group: Any) -> None:
+    """Add the options that name a cluster's bucket."""
+    group.add_argument("--cluster", metavar="URL", help="s3://bucket/prefix or gs://bucket/prefix")
+    group.add_argument("--cluster-endpoint", metavar="URL", help="the address of an S3-compatible service")
+    group.add_argument("--cluster-region", metavar="NAME", help="the bucket's region")
 
 
 def port_of(text: str) -> int:

@@ -18,7 +18,8 @@ import sqlite3
 import tarfile
 import tempfile
 import time
-from contextlib import closing
+from collections.abc import Generator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,7 +28,7 @@ import attrs
 from core.errors import DeveloperError, UsageError
 from core.runtime.state_folder import BUILDS, lock_state
 
-__all__ = ["Copied", "back_up", "restore"]
+__all__ = ["Copied", "back_up", "restore", "unpacked"]
 
 _MANIFEST: Final = "backup.json"
 _FORMAT: Final = 1
@@ -72,8 +73,7 @@ def restore(backup: Path, state: Path, *, replace: bool = False) -> tuple[Copied
 
     Raises DeveloperError.
     """
-    if not backup.exists():
-        raise UsageError(f"{backup} is not there. Name a file or folder that `core backup` made")
+    _find(backup)
     there = state.is_dir() and any(path.name not in _OWN for path in state.iterdir())
     if there and not replace:
         raise DeveloperError(f"{state} has a state already. Name a new folder, or move it aside with --replace")
@@ -99,6 +99,24 @@ def restore(backup: Path, state: Path, *, replace: bool = False) -> tuple[Copied
         shutil.rmtree(aside)
         aside = None
     return copied, aside
+
+
+@contextmanager
+def unpacked(backup: Path) -> Generator[Path]:
+    """A folder with the files of a backup, checked as `restore` does, to read. Raises DeveloperError."""
+    _find(backup)
+    with tempfile.TemporaryDirectory(prefix=".core-restore-", dir=backup.absolute().parent) as scratch:
+        folder = backup
+        if not backup.is_dir():
+            folder = Path(scratch)
+            _unpack(backup, folder)
+        _check(folder, backup)
+        yield folder
+
+
+def _find(backup: Path) -> None:
+    if not backup.exists():
+        raise UsageError(f"{backup} is not there. Name a file or folder that `core backup` made")
 
 
 def _made(folder: Path) -> Path:

@@ -230,15 +230,39 @@ def storage_folders(plan: Plan, cluster: Cluster | None = None) -> list[str]:
     return folders
 
 
-def cluster_config(cluster: Cluster, script: str, *, folder: str) -> str:
-    """The text of a configuration of one script, whose `env.BUCKET` is a folder in the cluster's bucket."""
-    worker = {
+def cluster_config(
+    cluster: Cluster,
+    script: str,
+    *,
+    folder: str,
+    objects: Sequence[str] = (),
+    disk: Path | None = None,
+    token: str = "",
+) -> str:
+    """The text of a configuration of one script, whose `env.BUCKET` is a folder in the cluster's bucket.
+
+    With `objects`, the unique keys of namespaces of Durable Objects, each of them is a binding of that name, its class
+    the script's `Objects` and a number; `disk` is their folder, and `token` is `env.TOKEN`.
+    """
+    bindings: list[Mapping[str, Any]] = [{"name": "BUCKET", "service": "bucket"}]
+    worker: dict[str, Any] = {
         "modules": [{"name": "main.mjs", "esModule": script}],
         "compatibilityDate": _SERVICE_DATE,
-        "bindings": [{"name": "BUCKET", "service": "bucket"}],
+        "compatibilityFlags": list(_EXTRA_HANDLERS),
+        "bindings": bindings,
     }
+    services: list[Mapping[str, Any]] = [
+        {"name": "main", "worker": worker},
+        {"name": "bucket", "bucket": {"path": folder}},
+    ]
+    if objects:
+        bindings += [{"name": key, "durableObjectNamespace": f"Objects{at}"} for at, key in enumerate(objects)]
+        bindings += [{"name": "SELF", "service": "main"}, {"name": "TOKEN", "text": token}]
+        worker["durableObjectNamespaces"] = [_namespace(f"Objects{at}", key) for at, key in enumerate(objects)]
+        worker["durableObjectStorage"] = {"localDisk": "disk"}
+        services.append({"name": "disk", "disk": {"path": str(disk), "writable": True}})
     config = {
-        "services": [{"name": "main", "worker": worker}, {"name": "bucket", "bucket": {"path": folder}}],
+        "services": services,
         "sockets": [{"name": "http", "address": "127.0.0.1:0", "http": {}, "service": {"name": "main"}}],
         "cluster": _cluster(cluster),
     }

@@ -44,6 +44,7 @@ CREATE TABLE IF NOT EXISTS _cf_ALARM (
   retries INTEGER NOT NULL,
   mark TEXT NOT NULL
 );
+CREATE TABLE IF NOT EXISTS _cf_NAME (name BLOB NOT NULL PRIMARY KEY) WITHOUT ROWID;
 """
 
 _known: WeakKeyDictionary[Store, dict[str, Objects]] = WeakKeyDictionary()
@@ -214,7 +215,7 @@ class Objects:
         if database is None:
             path = None if self._folder is None else self._folder / f"{id.digits}.sqlite"
             database = Database(path, timeout=self._timeout)
-            database.insist(lambda: _create(database))
+            database.insist(lambda: _create(database, id.name))
             # Now, outside of any transaction: within one SQLite would not begin to look at foreign keys.
             engine_of(database, self.clock, keeps_infinity=True)
             # The engine's limit is one of whole rows, and this one of a key and its value.
@@ -233,6 +234,9 @@ def _close_all(databases: dict[str, Database]) -> None:
         databases.popitem()[1].close()
 
 
-def _create(database: Database) -> None:
+def _create(database: Database, name: str | None) -> None:
     with database.transaction() as connection:
         run_script(connection, _SCHEMA)
+        # An id cannot be read back, and elsewhere the same name has another.
+        if name is not None:
+            connection.execute("INSERT OR IGNORE INTO _cf_NAME VALUES (?)", (name.encode("utf-8", "surrogatepass"),))

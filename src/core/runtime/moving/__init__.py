@@ -1,0 +1,3 @@
+"""A backup of one node's state, of either kind, written into a cluster."""
+
+__all__ = []

@@ -1,0 +1,265 @@
+"""Writing a backup into a cluster, before the first of its nodes starts.
+
+A process of workerd that joins the cluster writes the objects, since the form of the bucket is its own. It runs a
+script of ours instead of the application, has the application's namespaces, and answers this process alone. An object
+is written in one piece, or in parts that begin anew when the command is run again: what is there and whole stays.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import http.client
+import json
+import os
+import secrets
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+
+from core.errors import DeveloperError
+from core.runtime.bundle import Bundle, worker_file
+from core.runtime.capnp import Cluster, cluster_config
+from core.runtime.cluster_key import prove_key
+from core.runtime.moving.objects import Contents, Source, find_objects, namespaces_of
+from core.runtime.options import ClusterOptions
+from core.runtime.process import Workerd
+from core.runtime.toolchain import Toolchain
+
+__all__ = ["move_into_cluster"]
+
+# The objects that are written at a time. A process that cannot keep up loses its lease, and the next one has less to
+# do.
+_SIDE_BY_SIDE: Final = (8, 4, 2, 1)
+_LEASE: Final = 20.0
+# The bytes of an object's parts.
+_PART: Final = 1024 * 1024
+_SECONDS: Final = 300.0
+# In which the objects are handed over.
+_STOP: Final = 30.0
+
+
+async def move_into_cluster(
+    toolchain: Toolchain,
+    bundle: Bundle,
+    options: ClusterOptions,
+    state: Path,
+    *,
+    skip: Sequence[str],
+    say: Callable[[str], None],
+) -> None:
+    """Write the objects of the unpacked backup `state` into a cluster that has none of them, and compare the counts.
+
+    Raises DeveloperError where one is there already with something else in it, or cannot be written; all others that
+    were begun are finished, and counted.
+    """
+    plan = bundle.plan
+    found = find_objects(state, plan, skip)
+    if found.impossible:
+        raise DeveloperError("\n".join(found.impossible))
+    for line in found.left:
+        say(f"note: {line}")
+    cluster = options.cluster(0, _STOP)
+    if await prove_key(toolchain, cluster):
+        say(f"CORE_CLUSTER_KEY is the key of {cluster.bucket} from now on")
+    moved = _Moved(found.objects)
+    try:
+        for side_by_side in _SIDE_BY_SIDE:
+            if moved.problems:
+                say(f"{moved.problems[-1]}. Going on in {_LEASE:g} s, with {side_by_side} objects at a time")
+                # Until then the objects are still the other process's.
+                await asyncio.sleep(_LEASE)
+                moved.problems.clear()
+            if not await _attempt(toolchain, cluster, namespaces_of(plan), moved, side_by_side):
+                break
+    except asyncio.CancelledError:
+        say(f"interrupted: {moved.progress}")
+        raise
+    for line in moved.lines():
+        say(line)
+    if moved.problems:
+        shown = moved.problems[:10]
+        more = len(moved.problems) - len(shown)
+        raise DeveloperError("\n".join([*shown, *([f"and {more} more"] if more else []), moved.progress]))
+
+
+async def _attempt(
+    toolchain: Toolchain, cluster: Cluster, namespaces: Sequence[str], moved: _Moved, side_by_side: int
+) -> bool:
+    """Write what is not done yet. Returns True if the process that writes has ended by itself."""
+    token = secrets.token_hex(32)
+    script = worker_file("import.mjs").decode()
+    script += "".join(f"export class Objects{at} extends Imported {{}}\n" for at in range(len(namespaces)))
+    said: list[str] = []
+    with tempfile.TemporaryDirectory(prefix="core-import-") as folder:
+        disk = Path(folder) / "disk"
+        disk.mkdir()
+        config = Path(folder) / "import.capnp"
+        config.touch(0o600)
+        text = cluster_config(cluster, script, folder="kv-blobs", objects=namespaces, disk=disk, token=token)
+        config.write_text(text, "utf-8")
+        workerd = await Workerd.start(
+            toolchain.workerd, config, env=os.environ, on_line=lambda stream, line: said.append(line)
+        )
+        try:
+            await asyncio.to_thread(_move, _Door(workerd.ports["http"], token), moved, side_by_side)
+            if moved.problems:
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(asyncio.shield(workerd.wait()), 2)
+            ended = workerd.returncode is not None
+        finally:
+            # The objects are handed over, so that the first node need not wait for a lease to end.
+            await workerd.stop(seconds=_STOP)
+    if ended:
+        moved.problems.append(f"the process that writes ended: {said[-1] if said else 'it said nothing'}")
+    return ended
+
+
+class _Moved:
+    """What was written, and what was not."""
+
+    def __init__(self, objects: Sequence[Source]) -> None:
+        self.counts: dict[str, Counter[str]] = {source.binding: Counter() for source in objects}
+        self.problems: list[str] = []
+        self.left = {(source.namespace, source.id): source for source in objects}
+        self._all = len(objects)
+
+    @property
+    def progress(self) -> str:
+        return (
+            f"{self._all - len(self.left)} of {self._all} objects of the backup are in the cluster. Run the command "
+            "again to go on: those stay as they are"
+        )
+
+    def add(self, source: Source, contents: Contents) -> None:
+        del self.left[source.namespace, source.id]
+        counts = self.counts[source.binding]
+        if source.unit == "objects":
+            counts["objects"] += 1
+            counts["values"] += contents.count
+            counts["alarms"] += contents.alarm is not None
+        elif source.unit == "rows":
+            counts["tables"] += len(contents.tables)
+        counts["rows" if not source.table else source.unit] += (
+            contents.tables.get(source.table, 0) if source.table else sum(contents.tables.values())
+        )
+
+    def lines(self) -> Iterator[str]:
+        for binding, counts in self.counts.items():
+            yield f"{binding}: {', '.join(f'{number:,} {unit}' for unit, number in counts.items()) or 'nothing'}"
+
+
+def _move(door: _Door, moved: _Moved, side_by_side: int) -> None:
+    def move(source: Source) -> None:
+        if moved.problems:
+            return  # one that cannot be written is seldom alone
+        try:
+            with source.contents() as contents:
+                _write(door, source, contents)
+                moved.add(source, contents)
+        except (OSError, http.client.HTTPException) as error:
+            moved.problems.append(
+                f"{_named(source)}: the process that writes it did not answer: {type(error).__name__} {error}"
+            )
+        except Exception as error:
+            moved.problems.append(f"{_named(source)}: {error}")
+
+    with ThreadPoolExecutor(side_by_side) as pool:
+        list(pool.map(move, [*moved.left.values()]))
+
+
+def _named(source: Source) -> str:
+    return f"{source.binding} ({source.name or source.id})"
+
+
+def _write(door: _Door, source: Source, contents: Contents) -> None:
+    """Write an object, in as many parts as it takes. Raises DeveloperError where it is not as it should be."""
+    for path, file in contents.files:
+        door.put(path, file)
+    expected = {"tables": dict(contents.tables), "values": contents.count}
+    for part in _parts(contents):
+        answer = door.ask({"namespace": source.namespace, "name": source.name, "id": source.id, **attrs.asdict(part)})
+        if "not found" in answer.get("error", ""):
+            raise DeveloperError(
+                "a node of the cluster has it. Stop all nodes, and begin again with the first one after"
+            )
+        if "error" in answer:
+            raise DeveloperError(answer["error"])
+        there = answer.get("there")
+        if there == expected:
+            return
+        if there is not None:
+            raise DeveloperError(
+                f"the cluster has something else there already: {_told(there)}, where the backup has {_told(expected)}. "
+                "Move a backup before the first node starts, or into another prefix of the bucket"
+            )
+        written = answer.get("written")
+        if written is not None and written != expected:
+            raise DeveloperError(f"{_told(written)} were written, and the backup has {_told(expected)}")
+
+
+def _told(counts: Mapping[str, Any]) -> str:
+    return f"{sum(counts['tables'].values())} rows in {len(counts['tables'])} tables and {counts['values']} values"
+
+
+@attrs.define
+class _Part:
+    values: list[tuple[str, str]] = attrs.field(factory=list[Any])
+    statements: list[tuple[str, Any]] = attrs.field(factory=list[Any])
+    first: bool = False
+    last: bool = False
+    alarm: int | None = None
+
+
+def _parts(contents: Contents) -> Iterator[_Part]:
+    part, size = _Part(first=True), 0
+    for key, value in contents.values:
+        if size > _PART:
+            yield part
+            part, size = _Part(), 0
+        part.values.append((key, base64.b64encode(value).decode()))
+        size += len(value)
+    for statement in contents.statements:
+        part.statements.append((statement.sql, statement.rows))
+        size += statement.size
+        if size > _PART and statement.end:
+            yield part
+            part, size = _Part(), 0
+    part.last, part.alarm = True, contents.alarm
+    yield part
+
+
+@attrs.frozen
+class _Door:
+    """The process that writes, which answers those who have its token."""
+
+    port: int
+    token: str
+
+    def ask(self, value: object) -> Mapping[str, Any]:
+        answer: Mapping[str, Any] = json.loads(self._exchange("POST", "/", json.dumps(value).encode()))
+        return answer
+
+    def put(self, path: str, file: Path) -> None:
+        """Write a file that an object names."""
+        with file.open("rb") as content:
+            self._exchange("PUT", f"/file?path={path}", content, file.stat().st_size)
+
+    def _exchange(self, method: str, path: str, body: Any, size: int | None = None) -> bytes:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=_SECONDS)
+        try:
+            headers = {"Authorization": self.token, **({} if size is None else {"Content-Length": str(size)})}
+            connection.request(method, path, body, headers)
+            response = connection.getresponse()
+            answer = response.read()
+            if not 200 <= response.status <= 299:
+                raise DeveloperError(f"{response.status} {answer.decode('utf-8', 'replace')}")
+            return answer
+        finally:
+            connection.close()

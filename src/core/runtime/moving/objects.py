@@ -1,0 +1,359 @@
+"""The objects that a backup becomes in a cluster.
+
+KV namespaces, databases and queues are Durable Objects of workerd's own there, as they are in its state on one machine:
+an object of that state is taken as it is, under its id. The embedded state has tables of its own, which are read as the
+tables that those objects have; a Durable Object of it has another id, so it is found by its name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import sqlite3
+import time
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+import attrs
+
+from core.backends.embedded.clone import load
+from core.backends.embedded.durable_object.ids import id_from_name
+from core.backends.embedded.store import Store
+from core.errors import UsageError
+from core.runtime.capnp import Plan
+from core.runtime.moving.statements import Statement, counts_of, insert, read_text, statements_of
+from core.runtime.moving.v8 import dump
+
+__all__ = ["Contents", "Found", "Source", "find_objects", "namespaces_of"]
+
+_KV: Final = "KVNamespace"
+_D1: Final = "D1Database"
+_QUEUE: Final = "QueueShard"
+
+_SHARDS: Final = 1024
+
+# The tables of workerd's KV and queues, in the first of their versions: later ones of workerd bring them up to date.
+_KV_TABLES: Final = (
+    "CREATE TABLE schema (v INTEGER NOT NULL)",
+    "INSERT INTO schema VALUES (1)",
+    "CREATE TABLE entries (key TEXT PRIMARY KEY, value BLOB, blob TEXT, expiration INTEGER, metadata TEXT)",
+    "CREATE INDEX entries_expiration ON entries(expiration)",
+    "CREATE TABLE garbage (blob TEXT PRIMARY KEY, due INTEGER NOT NULL, key TEXT)",
+    "CREATE TABLE clock (v INTEGER NOT NULL)",
+    "INSERT INTO clock VALUES (0)",
+)
+_ENTRY: Final = ("key", "value", "blob", "expiration", "metadata")
+_QUEUE_TABLE: Final = (
+    "CREATE TABLE messages (seq INTEGER PRIMARY KEY, id TEXT NOT NULL, format INTEGER NOT NULL, body BLOB NOT NULL, "
+    "size INTEGER NOT NULL, timestamp REAL NOT NULL, visible_at REAL NOT NULL, attempts INTEGER NOT NULL DEFAULT 0, "
+    "dead INTEGER NOT NULL DEFAULT 0, lease INTEGER, leased_until REAL)"
+)
+_MESSAGE: Final = ("seq", "id", "format", "body", "size", "timestamp", "visible_at", "attempts")
+_FORMATS: Final = ("v8", "text", "json", "bytes")
+
+
+@attrs.frozen
+class Contents:
+    """An object's storage: its values by key, in the form that workerd stores, its tables, and its alarm in ms.
+
+    `counts` are the rows of each of the tables and the number of values, for the comparison at the end. `files` are
+    written to the bucket before the object names them.
+    """
+
+    values: Iterable[tuple[str, bytes]]
+    statements: Iterable[Statement]
+    alarm: int | None
+    tables: Mapping[str, int]
+    count: int
+    files: Iterable[tuple[str, Path]] = ()
+
+
+@attrs.frozen
+class Source:
+    """An object to be: its namespace's unique key, its id, or its name where it is known.
+
+    `binding` names it to people, and `unit` and `table` the things that are counted: none counts objects. `contents`
+    opens it, in the thread that reads it.
+    """
+
+    binding: str
+    namespace: str
+    id: str
+    name: str | None
+    unit: str
+    table: str
+    contents: Callable[[], contextlib.AbstractContextManager[Contents]]
+
+
+@attrs.frozen
+class Found:
+    """The objects of a backup, and in sentences what of it cannot be moved, or is not asked for."""
+
+    objects: Sequence[Source]
+    impossible: Sequence[str]
+    left: Sequence[str]
+
+
+def namespaces_of(plan: Plan) -> Sequence[str]:
+    """The unique keys of the namespaces that an application's objects can be of."""
+    return [_KV, _D1, _QUEUE, *(f"{plan.name}-{cls}" for cls in plan.classes)]
+
+
+def find_objects(state: Path, plan: Plan, skip: Collection[str] = ()) -> Found:
+    """The objects of the bindings of `plan` that are in the unpacked backup `state`, but for those of `skip`.
+
+    Raises UsageError for a name in `skip` that is no binding's.
+    """
+    unknown = {*skip} - {*plan.kv, *plan.d1, *_queues(plan), *plan.durable_objects}
+    if unknown:
+        raise UsageError(f"--skip {min(unknown)}: the bundle has no such binding of KV, D1, queues or objects")
+    objects: list[Source] = []
+    impossible: list[str] = []
+    left = [f"{name}: a cluster has no R2, so its objects stay in the backup" for name in plan.r2]
+    for namespace, name in _asked(plan.kv, skip).items():
+        objects += _kv(state, name, namespace)
+    for database, name in _asked(plan.d1, skip).items():
+        objects += _d1(state, name, database)
+    for queue, name in _asked(_queues(plan), skip).items():
+        objects += _messages(state, name, queue)
+    for cls, name in _asked(plan.durable_objects, skip).items():
+        found, nameless = _class(state, plan, cls, name)
+        objects += found
+        if nameless:
+            impossible.append(
+                f"{name}: {nameless} of its objects have no name in the backup, and their ids mean nothing in a cluster. "
+                "An object's name is noted when it is called by it, so call them so and make another backup; those of "
+                f"new_unique_id() cannot be moved. --skip {name} leaves all of them behind"
+            )
+    left += _unknown(state, plan)
+    return Found(objects, impossible, left)
+
+
+def _asked(bindings: Mapping[str, str], skip: Collection[str]) -> Mapping[str, str]:
+    """Each thing that bindings name, with the first of its bindings, but for those of which one is to be skipped."""
+    left = {bindings[name] for name in skip if name in bindings}
+    names: dict[str, str] = {}
+    for name, thing in bindings.items():
+        if thing not in left:
+            names.setdefault(thing, name)
+    return names
+
+
+def _queues(plan: Plan) -> Mapping[str, str]:
+    """The queues that the application sends to, consumes or dead-letters to; those without a binding by their names."""
+    dead = [str(consumer.settings.get("deadLetterQueue", consumer.queue)) for consumer in plan.consumers]
+    return {**plan.queues, **{queue: queue for queue in (*(consumer.queue for consumer in plan.consumers), *dead)}}
+
+
+def _unknown(state: Path, plan: Plan) -> list[str]:
+    """What a backup of workerd has for classes that the bundle does not have."""
+    known = {*namespaces_of(plan)}
+    return [
+        f"{folder.name}: the bundle has no such class, so its objects stay in the backup"
+        for folder in sorted(state.glob("do/*"))
+        if folder.is_dir() and folder.name not in known
+    ]
+
+
+# Both kinds -----------------------------------------------------------------------------------------------------------
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)
+    connection.text_factory = read_text
+    return connection
+
+
+def _object_of_workerd(path: Path, binding: str, unit: str, table: str, **given: Any) -> Source:
+    """An object of workerd's own state, as it is."""
+    wake, files, name = given.get("wake", False), given.get("files"), given.get("name")
+
+    @contextlib.contextmanager
+    def contents() -> Generator[Contents]:
+        with closing(_open(path)) as connection:
+            there = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+            alarm = _alarm(connection) if "_cf_METADATA" in there else None
+            values: Iterable[tuple[str, bytes]] = ()
+            count = 0
+            if "_cf_KV" in there:
+                (count,) = connection.execute("SELECT count(*) FROM _cf_KV").fetchone()
+                values = connection.execute("SELECT key, value FROM _cf_KV ORDER BY key")
+            yield Contents(
+                values,
+                statements_of(connection),
+                _soon() if wake else alarm,
+                counts_of(connection),
+                count,
+                () if files is None else files(connection),
+            )
+
+    return Source(binding, path.parent.name, path.stem, name, unit, table, contents)
+
+
+def _alarm(connection: sqlite3.Connection) -> int | None:
+    found = connection.execute("SELECT value FROM _cf_METADATA WHERE key = 1").fetchone()
+    return None if found is None or not isinstance(found[0], int) else found[0] // 1_000_000
+
+
+def _soon() -> int:
+    """A time for which the object's alarm is set, so that its node looks what there is to do."""
+    return int(time.time() * 1000) + 10_000
+
+
+# KV, databases, queues ------------------------------------------------------------------------------------------------
+
+
+def _kv(state: Path, binding: str, namespace: str) -> Iterator[Source]:
+    id = str(id_from_name(_KV, None, namespace))
+    path = state / "kv" / _KV / f"{id}.sqlite"
+    if path.is_file():
+
+        def files(connection: sqlite3.Connection) -> Iterator[tuple[str, Path]]:
+            for (blob,) in connection.execute("SELECT blob FROM entries WHERE blob IS NOT NULL"):
+                yield blob, state / "kv-blobs" / blob
+
+        yield _object_of_workerd(path, binding, "keys", "entries", files=files, name=namespace)
+    embedded = Store(state).file("kv", namespace)
+    assert embedded is not None
+    if embedded.is_file():
+        yield Source(binding, _KV, id, namespace, "keys", "entries", lambda: _embedded_kv(embedded, id))
+
+
+@contextlib.contextmanager
+def _embedded_kv(path: Path, id: str) -> Generator[Contents]:
+    values = path.with_suffix(".files")
+
+    def blob_of(file: str) -> str:
+        return f"{id}/b/{hashlib.sha256(file.encode()).hexdigest()}"
+
+    with closing(_open(path)) as connection:
+        live = "FROM kv WHERE (expiration IS NULL OR expiration > ?)"
+        now = time.time()
+        (count,) = connection.execute(f"SELECT count(*) {live}", (now,)).fetchone()
+        (first,) = connection.execute(f"SELECT min(expiration) {live}", (now,)).fetchone()
+        files = [
+            (blob_of(file), values / file)
+            for (file,) in connection.execute(f"SELECT file {live} AND file IS NOT NULL", (now,))
+        ]
+
+        def rows() -> Iterator[Sequence[Any]]:
+            for key, value, expiration, metadata, file in connection.execute(
+                f"SELECT CAST(key AS TEXT), value, expiration, metadata, file {live}", (now,)
+            ):
+                blob = None if file is None else blob_of(file)
+                yield key, value, blob, None if expiration is None else int(expiration * 1000), metadata
+
+        statements = (*map(Statement, _KV_TABLES),)
+        tables = {"schema": 1, "entries": count, "garbage": 0, "clock": 1}
+        alarm = None if first is None else int(first * 1000)
+        yield Contents((), _chained(statements, insert("entries", _ENTRY, rows())), alarm, tables, 0, files)
+
+
+def _chained(first: Iterable[Statement], then: Iterable[Statement]) -> Iterator[Statement]:
+    yield from first
+    yield from then
+
+
+def _d1(state: Path, binding: str, database: str) -> Iterator[Source]:
+    path = state / "d1" / _D1 / f"{id_from_name(_D1, None, database)}.sqlite"
+    embedded = Store(state).file("d1", database)
+    assert embedded is not None
+    for place in (path, embedded):
+        if place.is_file():
+            found = _object_of_workerd(place, binding, "rows", "", name=database)
+            yield attrs.evolve(found, namespace=_D1, id=path.stem)
+
+
+def _messages(state: Path, binding: str, queue: str) -> Iterator[Source]:
+    for shard in range(_SHARDS) if (state / "queues" / _QUEUE).is_dir() else ():
+        name = f"{queue}#{shard}"
+        path = state / "queues" / _QUEUE / f"{id_from_name(_QUEUE, None, name)}.sqlite"
+        if path.is_file():
+            yield _object_of_workerd(path, binding, "messages", "messages", wake=True, name=name)
+    embedded = state / "queues" / "messages.sqlite"
+    if embedded.is_file():
+        id = str(id_from_name(_QUEUE, None, f"{queue}#0"))
+        yield Source(
+            binding, _QUEUE, id, f"{queue}#0", "messages", "messages", lambda: _embedded_messages(embedded, queue)
+        )
+
+
+@contextlib.contextmanager
+def _embedded_messages(path: Path, queue: str) -> Generator[Contents]:
+    with closing(_open(path)) as connection:
+        (count,) = connection.execute("SELECT count(*) FROM queue_messages WHERE queue = ?", (queue,)).fetchone()
+
+        def rows() -> Iterator[Sequence[Any]]:
+            for at, (id, kind, body, sent, due, failures) in enumerate(
+                connection.execute(
+                    "SELECT id, content_type, body, sent, due, failures FROM queue_messages WHERE queue = ? ORDER BY seq",
+                    (queue,),
+                ),
+                1,
+            ):
+                raw = dump(load(body)) if kind == "v8" else body
+                yield at, id, _FORMATS.index(kind), raw, len(raw), float(sent), float(due), failures
+
+        statements = _chained([Statement(_QUEUE_TABLE)], insert("messages", _MESSAGE, rows()))
+        yield Contents([("queue", dump(queue))], statements, _soon(), {"messages": count}, 1)
+
+
+# The application's objects --------------------------------------------------------------------------------------------
+
+
+def _class(state: Path, plan: Plan, cls: str, binding: str) -> tuple[list[Source], int]:
+    """The objects of a class, and how many there are that have no name and cannot be moved without one."""
+    key = f"{plan.name}-{cls}"
+    folder = state / "do" / key
+    names = _names(folder)
+    found = [
+        _object_of_workerd(path, binding, "objects", "", name=names.get(path.stem))
+        for path in sorted(folder.glob("*.sqlite"))
+        if path.stem != "metadata"
+    ]
+    nameless = 0
+    for path in sorted((state / "durable_objects" / quote(cls, safe="")).glob("*.sqlite")):
+        name = _name_of(path, cls)
+        if name is None:
+            nameless += 1
+        else:
+            id = str(id_from_name(key, None, name))
+            found.append(Source(binding, key, id, name, "objects", "", _embedded_object(path)))
+    return found, nameless
+
+
+def _names(folder: Path) -> Mapping[str, str]:
+    """The names of objects of workerd that have an alarm, by their ids."""
+    path = folder / "metadata.sqlite"
+    if not path.is_file():
+        return {}
+    with closing(_open(path)) as connection:
+        return dict(connection.execute("SELECT actor_id, actor_name FROM _cf_ALARM WHERE actor_name IS NOT NULL"))
+
+
+def _name_of(path: Path, cls: str) -> str | None:
+    """The name of an object of the embedded state, where it was noted and makes its id."""
+    with closing(_open(path)) as connection, contextlib.suppress(sqlite3.OperationalError):
+        for (raw,) in connection.execute("SELECT name FROM _cf_NAME"):
+            name: str = raw.decode("utf-8", "surrogatepass")
+            if str(id_from_name(cls, None, name)) == path.stem:
+                return name
+    return None
+
+
+def _embedded_object(path: Path) -> Callable[[], contextlib.AbstractContextManager[Contents]]:
+    @contextlib.contextmanager
+    def contents() -> Generator[Contents]:
+        with closing(_open(path)) as connection:
+            (count,) = connection.execute("SELECT count(*) FROM _cf_KV").fetchone()
+            found = connection.execute("SELECT time FROM _cf_ALARM").fetchone()
+            values = (
+                (key, dump(load(value)))
+                for key, value in connection.execute("SELECT CAST(key AS TEXT), value FROM _cf_KV ORDER BY key")
+            )
+            yield Contents(values, statements_of(connection), found and found[0], counts_of(connection), count)
+
+    return contents
