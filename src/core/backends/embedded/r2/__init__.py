@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.backends.embedded.r2.bucket import EmbeddedR2Bucket
+from core.backends.embedded.r2.bucket import EmbeddedR2Bucket, StoredR2Bucket
 from core.backends.embedded.r2.multipart import EmbeddedR2MultipartUpload
 
-__all__ = ["EmbeddedR2Bucket", "EmbeddedR2MultipartUpload"]
+__all__ = ["EmbeddedR2Bucket", "EmbeddedR2MultipartUpload", "StoredR2Bucket"]

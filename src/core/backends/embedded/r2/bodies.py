@@ -25,7 +25,7 @@ from core.backends.embedded.store import Database
 from core.bindings.r2 import KnownLengthStream
 from core.errors import R2TypeError
 
-__all__ = ["Bodies", "Incoming", "Piece"]
+__all__ = ["Bodies", "Incoming", "Piece", "check_length", "chunks_of"]
 
 T = TypeVar("T")
 
@@ -196,7 +196,7 @@ async def _read_to_memory(source: bytes | KnownLengthStream, size: int, hashes: 
         _update(hashes, data)
     else:
         await asyncio.to_thread(_update, hashes, data)
-    _check_length(len(data), size)
+    check_length(len(data), size)
     return data
 
 
@@ -210,18 +210,18 @@ async def _read_to_file(files: Files, source: bytes | KnownLengthStream, size: i
                 _update(hashes, chunk)
                 file.write(chunk)
 
-            async for chunk in _chunks(source):
+            async for chunk in chunks_of(source):
                 seen += len(chunk)
                 await _in_thread("put", files.folder, write, chunk)
             await _in_thread("put", files.folder, _flush, file)
-        _check_length(seen, size)
+        check_length(seen, size)
     except BaseException:
         files.discard(staged)
         raise
     return staged
 
 
-def _check_length(seen: int, promised: int) -> None:
+def check_length(seen: int, promised: int) -> None:
     if seen > promised:
         raise R2TypeError("Attempt to write too many bytes through a FixedLengthStream.")
     if seen < promised:
@@ -256,7 +256,7 @@ def _flush(file: BufferedRandom) -> None:
     os.fsync(file.fileno())
 
 
-async def _chunks(source: bytes | KnownLengthStream) -> AsyncIterator[bytes]:
+async def chunks_of(source: bytes | KnownLengthStream) -> AsyncIterator[bytes]:
     if isinstance(source, bytes):
         for start in range(0, len(source), 8 * _CHUNK):
             yield source[start : start + 8 * _CHUNK]

@@ -12,6 +12,7 @@ from core.bindings.r2 import R2Conditional, R2ConditionalDict
 from core.errors import R2Error, R2TypeError
 
 if TYPE_CHECKING:
+    from core.backends.embedded.r2.rows import Row
     from core.http import Headers
 
 __all__ = ["Conditions", "Preconditions"]
@@ -64,12 +65,11 @@ class Preconditions:
             in_seconds=True,
         )
 
-    def hold_without_object(self) -> bool:
-        """True if they hold where there is no object."""
-        return self.match is None and self.after is None
-
-    def hold(self, etag: str, uploaded: int) -> bool:
-        """True if they hold for an object."""
+    def hold_for(self, found: Row | None) -> bool:
+        """True if they hold for an object, or for its absence."""
+        if found is None:
+            return self.match is None and self.after is None
+        etag, uploaded = found.etag, found.uploaded
         unit = 1000 if self.in_seconds else 1
         matches = self.match is None or any(
             kind == "wildcard" or (kind == "strong" and value == etag) for kind, value in self.match

@@ -10,7 +10,7 @@ from core.backends.embedded.r2.arguments import to_datetime
 from core.backends.embedded.r2.metadata import load_http_metadata
 from core.bindings.r2 import R2Checksums
 
-__all__ = ["COLUMNS", "Row", "SCHEMA", "fields", "insert", "select"]
+__all__ = ["COLUMNS", "Described", "Row", "SCHEMA", "fields", "insert", "select"]
 
 # An object's body is its pieces, in order: one, or the parts of its multipart upload. They belong to the object's
 # version, or to the upload while it lasts. A piece that goes leaves the name of its file in r2_garbage, in the same
@@ -68,6 +68,15 @@ version = excluded.version, size = excluded.size, etag = excluded.etag, uploaded
 checksums = excluded.checksums, http_metadata = excluded.http_metadata, custom_metadata = excluded.custom_metadata,
 storage_class = excluded.storage_class, ssec_key_md5 = excluded.ssec_key_md5
 """
+
+
+class Described(NamedTuple):
+    """What an object is given beside its bytes. Metadata is JSON."""
+
+    http_metadata: str
+    custom_metadata: str
+    storage_class: str
+    ssec_key_md5: str | None
 
 
 class Row(NamedTuple):
