@@ -9,9 +9,6 @@ import asyncio
 import http.client
 import json
 import os
-import socket
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator
@@ -20,6 +17,7 @@ from typing import Any, TypeVar
 
 import pytest
 from tests.support.commands import Answer
+from tests.support.moto import s3_service
 
 from core.runtime.bundle import Bundle
 from core.runtime.capnp import Cluster, Consumer, Plan, Socket
@@ -45,9 +43,6 @@ PLAN = Plan(
     durable_objects={"COUNTER": "Counter"},
     crons=["*/5 * * * *"],
 )
-
-# moto only looks for the service and the region in it.
-CREDENTIALS = "AWS4-HMAC-SHA256 Credential=a/20260101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=0"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -197,29 +192,8 @@ def worker(
 @pytest.fixture(scope="session")
 def bucket(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of an S3 service with the bucket `cluster` in it."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    log = (tmp_path_factory.mktemp("moto") / "log").open("wb")
-    server = subprocess.Popen(
-        [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)], stdout=log, stderr=log
-    )
-    try:
-        end = time.monotonic() + 60
-        while True:
-            try:
-                connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
-                connection.request("PUT", "/cluster", headers={"Authorization": CREDENTIALS})
-                assert connection.getresponse().status == 200
-                break
-            except OSError:
-                assert time.monotonic() < end, "moto did not start"
-                time.sleep(0.1)
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        server.terminate()
-        server.wait(10)
-        log.close()
+    with s3_service(tmp_path_factory.mktemp("moto")) as service:
+        yield service.url
 
 
 def member_of(bucket: str, prefix: str) -> Cluster:

@@ -17,7 +17,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import attrs
 import pytest
 from tests.runtime.conftest import Background, Running, member_of, start_running
 from tests.runtime.contracts.queues import QUEUES
@@ -38,7 +37,7 @@ KINDS = ("kv", "d1", "r2", "durable_object", "queue")
 PLACES: Mapping[str, Sequence[str]] = {
     "CPython served": ("kv", "d1", "r2", "durable_object"),
     "workerd": KINDS,
-    "cluster": ("kv", "d1", "durable_object", "queue"),
+    "cluster": KINDS,
     "miniflare": ("r2",),
 }
 # By place, kind and case: whether it passed in this run.
@@ -110,9 +109,9 @@ def cases(place: str) -> Iterator[Any]:
 
 
 def difference(place: str, kind: str, name: str) -> str | None:
-    """The reason why a case fails in a place. CPython and workerd have the embedded buckets."""
-    embedded = place == "CPython served" or (place, kind) == ("workerd", "r2")
-    return None if embedded else DIFFERENCES.get((kind, name))
+    """The reason why a case fails in a place. The buckets of CPython, workerd and the cluster are this project's."""
+    ours = place == "CPython served" or (kind == "r2" and place != "miniflare")
+    return None if ours else DIFFERENCES.get((kind, name))
 
 
 @pytest.fixture(scope="module")
@@ -157,8 +156,7 @@ def members(
     started: list[Running] = []
     for _ in range(2):
         cluster = member_of(bucket, "contracts")
-        plan = attrs.evolve(PLAN, r2={})
-        given: dict[str, Any] = {"plan": plan, "bindings": [CLOCK, QUEUE_CLOCK], "test_clock": True, "cluster": cluster}
+        given: dict[str, Any] = {"plan": PLAN, "bindings": [CLOCK, QUEUE_CLOCK], "test_clock": True, "cluster": cluster}
         started.append(start_running(tools, contracts, background, tmp_path_factory.mktemp("member"), **given))
         assert started[-1].get("/").status == 404
     yield started
@@ -286,7 +284,8 @@ def table(seen: Mapping[tuple[str, str, str], bool]) -> str:
         "One text of promises for each kind of binding holds every place. The fakes and the embedded bindings keep all of",
         "them (`tests/contracts/`). The other columns are written by a run of `tests/runtime/test_contracts.py`, from what",
         "passed in it: `core serve --python` with two processes, CPython in workerd, two nodes of a cluster, and for R2 the",
-        "same under miniflare. In workerd R2 is the embedded buckets, which `core serve` and `core dev` serve to it. Rooms,",
+        "same under miniflare. `core serve` and `core dev` answer workerd's R2: with the embedded buckets, or with buckets inside",
+        "that of the cluster (in the table two nodes over `moto`). Rooms,",
         "which are Durable Objects with WebSockets, are tried with 200 members as well (`test_rooms.py`, `test_cluster.py`).",
         "",
         f"| Kind | Fakes | Embedded | {' | '.join(PLACES)} |",

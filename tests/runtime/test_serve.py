@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import http.client
 import json
@@ -18,9 +19,12 @@ from textwrap import dedent
 from typing import Any
 
 import pytest
-from tests.runtime.conftest import Background, Running, start_running
+from tests.runtime.conftest import Background, Running, member_of, start_running
 from tests.support.commands import PATIENCE, Answer, Command, ask, until
+from tests.support.moto import s3_service
 
+from core.backends.s3.objects import SharedObjects
+from core.backends.s3.r2 import PIECE
 from core.runtime.bundle import Bundle, Migrations
 from core.runtime.capnp import Plan
 from core.runtime.make import make_bundle
@@ -341,6 +345,50 @@ def test_two_of_a_cluster_share_what_they_keep(serve: Callable[..., Command], bu
         "name": "shared",
     }
     assert nodes[1].finish() == 0
+
+
+def test_a_node_killed_in_the_middle_of_a_put_shows_no_half_object(
+    serve: Callable[..., Command], bucket: str, tmp_path: Path
+) -> None:
+    options = ["--cluster", f"s3://cluster/{tmp_path.name}", "--cluster-endpoint", bucket]
+    options += ["--cluster-region", "us-east-1", "--cluster-address", "127.0.0.1:0"]
+    nodes = [serve(*options, "--state", str(tmp_path / f"state{index}"), env=CLUSTER) for index in range(2)]
+    first, second = (node.ports()[0] for node in nodes)
+    data = "x" * 20_000
+    for name in ("kept", "large"):
+        assert ask(first, f"/files/{name}", "PUT", data).status == 200
+
+    shared = SharedObjects(f"s3://cluster/{tmp_path.name}", member_of(bucket, "").options)
+    connection = http.client.HTTPConnection("127.0.0.1", first, timeout=PATIENCE)
+    connection.putrequest("PUT", "/files/large")
+    connection.putheader("Content-Length", str(4 * PIECE))
+    connection.endheaders()
+    connection.send(bytes(2 * PIECE + 1))
+    # Two pieces of it are in the bucket, beside the two objects' own.
+    until(lambda: len(asyncio.run(shared.names("core-r2/files/bodies"))), lambda count: count == 4)
+    nodes[0].process.kill()
+    nodes[0].finish(by_itself=True)
+    connection.close()
+
+    for name in ("kept", "large"):
+        assert ask(second, f"/files/{name}").text == data
+    assert ask(second, "/files/large", "PUT", "new").status == 200
+    assert ask(second, "/files/large").text == "new"
+    assert nodes[1].finish() == 0
+
+
+def test_a_bucket_that_goes_away_is_an_answer_of_503_and_a_line(serve: Callable[..., Command], tmp_path: Path) -> None:
+    with s3_service(tmp_path) as s3:
+        options = ["--cluster", "s3://cluster/away", "--cluster-endpoint", s3.url]
+        served = serve(*options, "--cluster-region", "us-east-1", "--cluster-address", "127.0.0.1:0", env=CLUSTER)
+        port, _ = served.ports()
+        assert ask(port, "/files/kept", "PUT", "text").status == 200
+        s3.process.kill()
+        answer = ask(port, "/files/kept")
+        assert (answer.status, dict(answer.headers)["Retry-After"]) == (503, "1")
+        served.until("R2: Generic S3 error: Error performing GET")
+        served.process.kill()
+        served.finish(by_itself=True)
 
 
 def test_a_node_with_another_key_is_refused_before_it_joins(

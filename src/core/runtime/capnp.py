@@ -22,7 +22,6 @@ __all__ = [
     "Consumer",
     "External",
     "Module",
-    "NO_BUCKETS",
     "Plan",
     "Raw",
     "Socket",
@@ -173,7 +172,7 @@ def worker_config(
     bundled services a clock that a test can move (POST /clock?advance=<milliseconds> to the service).
     """
     if buckets is None:
-        plan = attrs.evolve(plan, r2={}, absent={**plan.absent, **dict.fromkeys(plan.r2, NO_BUCKETS)})
+        plan = attrs.evolve(plan, r2={}, absent={**plan.absent, **dict.fromkeys(plan.r2, _NO_BUCKETS)})
     services: list[Mapping[str, Any]] = [_application(plan, modules, storage, extra_bindings)]
     if plan.classes:
         services.append(_disk(_OBJECTS, storage, "do"))
@@ -274,9 +273,8 @@ def new_cluster_key() -> str:
     return secrets.token_hex(32)
 
 
-NO_BUCKETS = (
-    "the buckets of `core serve` and `core dev` are a folder of one machine, so a cluster has none, nor has workerd without "
-    "them. Keep objects outside of the application there, or serve it on one machine"
+_NO_BUCKETS = (
+    "`core serve` and `core dev` answer R2 beside workerd, which has no buckets of its own. Serve it with them"
 )
 
 

@@ -19,7 +19,7 @@ import attrs
 
 from core.hosts.workers.isolate import IP_HEADER_BINDING, ORIGIN_BINDING, RETRY_DELAYS_BINDING
 from core.runtime.bundle import Bundle
-from core.runtime.capnp import Cluster, Module, Plan, Socket, Storage, storage_folders, worker_config
+from core.runtime.capnp import Cluster, External, Module, Plan, Socket, Storage, storage_folders, worker_config
 from core.runtime.ending import memory_of
 from core.runtime.process import Workerd, WorkerdError
 from core.runtime.toolchain import Toolchain
@@ -112,11 +112,16 @@ async def start_node(
     if closed:
         extra.append({"name": CLOSED_BINDING, "text": "1"})
     async with AsyncExitStack() as opened:
-        buckets = None
-        if plan.r2 and cluster is None:
+        buckets: Mapping[str, External] = {}
+        if plan.r2:
             from core.runtime.r2 import R2Service
 
-            service = await R2Service(state, plan.r2.values()).start()
+            names = set(plan.r2.values())
+            if cluster is None:
+                service = R2Service.of_folder(state, names)
+            else:
+                service = await R2Service.of_cluster(cluster, names, lambda line: on_line("stderr", line))
+            await service.start()
             opened.push_async_callback(service.close)
             buckets = service.externals
         config = _prepare(

@@ -1,4 +1,6 @@
-"""R2 for workerd: embedded buckets behind the HTTP that an `r2Bucket` binding of it speaks.
+"""R2 for workerd: buckets behind the HTTP that an `r2Bucket` binding of it speaks.
+
+They are the embedded ones in the state folder, or, for a node of a cluster, inside the bucket that its nodes share.
 
 A call is JSON, in a header of a GET or before the bytes of a PUT; the answer is JSON, and after it an object's bytes.
 The schema is https://github.com/cloudflare/workerd/blob/main/src/workerd/api/r2-api.capnp. The node's supervisor runs
@@ -13,19 +15,22 @@ import re
 import secrets
 from base64 import b64decode
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, Final, Self
 
 import attrs
 
-from core.backends.embedded.r2 import EmbeddedR2Bucket
+from core.backends.embedded.r2 import EmbeddedR2Bucket, StoredR2Bucket
 from core.backends.embedded.r2.arguments import to_datetime, to_milliseconds
 from core.backends.embedded.r2.conditions import Preconditions
 from core.backends.embedded.store import Store
+from core.backends.s3.objects import BucketError, SharedObjects
+from core.backends.s3.r2 import SharedBucketStorage
 from core.bindings.r2 import R2Body, R2HTTPMetadata, R2Object, R2ObjectBody, R2UploadedPart
-from core.errors import BindingError
+from core.errors import BindingError, DeveloperError
 from core.http import Headers
-from core.runtime.capnp import External
+from core.runtime.capnp import Cluster, External
 
 __all__ = ["R2Service"]
 
@@ -47,15 +52,52 @@ class _Answer:
 
 
 class R2Service:
-    """The buckets `names` in the folder `folder`, from `start` to `close`. `externals` are their addresses, by name,
-    and `conversations` the connections that are open.
+    """Buckets by their names, from `start` to `close`. `externals` are their addresses, by name, and `conversations`
+    the connections that are open. `closing` is what is to be done at the end.
     """
 
-    def __init__(self, folder: Path, names: Iterable[str]) -> None:
-        self._store = Store(folder)
-        self._tokens = {secrets.token_urlsafe(32): name for name in dict.fromkeys(names)}
-        self._buckets = {token: EmbeddedR2Bucket(self._store, name) for token, name in self._tokens.items()}
+    def __init__(
+        self,
+        buckets: Mapping[str, StoredR2Bucket],
+        closing: AsyncExitStack,
+        say: Callable[[str], None] = lambda line: None,
+    ) -> None:
+        self._tokens = {secrets.token_urlsafe(32): name for name in buckets}
+        self._buckets = {token: buckets[name] for token, name in self._tokens.items()}
+        self._closing = closing
+        self._say = say
         self.conversations: set[asyncio.Task[Any]] = set()
+
+    @classmethod
+    def of_folder(cls, folder: Path, names: Iterable[str]) -> R2Service:
+        """The buckets `names` in a folder."""
+        store = Store(folder)
+        closing = AsyncExitStack()
+        closing.callback(store.close)
+        return cls({name: EmbeddedR2Bucket(store, name) for name in names}, closing)
+
+    @classmethod
+    async def of_cluster(cls, cluster: Cluster, names: Iterable[str], say: Callable[[str], None]) -> R2Service:
+        """The buckets `names` inside a cluster's bucket. Raises DeveloperError where it cannot be used."""
+        shared = SharedObjects(cluster.bucket, cluster.options)
+        try:
+            await shared.try_conditions()
+        except BucketError as error:
+            raise DeveloperError(
+                f"R2: the bucket {cluster.bucket} cannot be used. Its credentials have to allow reading, writing, listing "
+                f"and deleting: {error}"
+            ) from error
+        if not shared.checks_conditions:
+            say(
+                f"note: {cluster.bucket} does not check If-Match and If-None-Match, so a put with a condition is not atomic: "
+                "of two at once both may be stored"
+            )
+        storages = {name: SharedBucketStorage(shared, name) for name in names}
+        closing = AsyncExitStack()
+        for storage in storages.values():
+            closing.push_async_callback(storage.close)
+            storage.sweep_daily()
+        return cls({name: StoredR2Bucket(storage) for name, storage in storages.items()}, closing, say)
 
     async def start(self) -> Self:
         """Listen."""
@@ -72,7 +114,7 @@ class R2Service:
         for connection in self.conversations:
             connection.cancel()
         await asyncio.gather(*self.conversations, return_exceptions=True)
-        self._store.close()
+        await self._closing.aclose()
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         conversation = asyncio.create_task(self._converse(reader, writer))
@@ -93,14 +135,25 @@ class R2Service:
                 size = int(headers.get("cf-r2-metadata-size", 0))
                 body = _Incoming(reader, int(headers.get("content-length", 0)) - size)
                 asked = json.loads(headers.get("cf-r2-request") or await reader.readexactly(size))
-                await _send(writer, await _answer(bucket, asked, body))
+                await _send(writer, await self._answer(bucket, asked, body))
                 # The binding reads an answer only once it has sent everything.
                 async for _ in body:
                     pass
-        except (OSError, EOFError, asyncio.LimitOverrunError):
-            pass  # workerd is gone, or has no more to ask
+        except (OSError, EOFError, asyncio.LimitOverrunError, BindingError):
+            pass  # workerd is gone or has no more to ask, or the rest of an object could not be read
         finally:
             writer.close()
+
+    async def _answer(self, bucket: StoredR2Bucket, asked: Mapping[str, Any], body: _Incoming) -> _Answer:
+        try:
+            return await _METHODS[asked["method"]](bucket, asked, body)
+        except BindingError as error:
+            if isinstance(error.__cause__, BucketError):
+                # For the operator: the application is not told where the bucket is.
+                self._say(f"R2: {error.__cause__}")
+            found = _ERROR.fullmatch(str(error))
+            assert found is not None
+            return _Answer(refused=(400, int(found[2] or 10001), found[1]))
 
 
 @attrs.define
@@ -142,21 +195,12 @@ async def _send(writer: asyncio.StreamWriter, answer: _Answer) -> None:
     await writer.drain()
 
 
-async def _answer(bucket: EmbeddedR2Bucket, asked: Mapping[str, Any], body: _Incoming) -> _Answer:
-    try:
-        return await _METHODS[asked["method"]](bucket, asked, body)
-    except BindingError as error:
-        found = _ERROR.fullmatch(str(error))
-        assert found is not None
-        return _Answer(refused=(400, int(found[2] or 10001), found[1]))
-
-
-async def _head(bucket: EmbeddedR2Bucket, asked: Mapping[str, Any], body: _Incoming) -> _Answer:
+async def _head(bucket: StoredR2Bucket, asked: Mapping[str, Any], body: _Incoming) -> _Answer:
     found = await bucket.head(asked["object"])
     return _Answer(refused=_NOT_FOUND) if found is None else _Answer(_described(found))
 
 
-async def _get(bucket: EmbeddedR2Bucket, asked: Mapping[str, Any], body: _Incoming) -> _Answer:
+async def _get(bucket: StoredR2Bucket, asked: Mapping[str, Any], body: _Incoming) -> _Answer:
     header, range = asked.get("rangeHeader"), asked.get("range")
     span: Any = {name: int(value) for name, value in range.items()} if range is not None else None
     found = await bucket.get(
@@ -174,7 +218,7 @@ async def _get(bucket: EmbeddedR2Bucket, asked: Mapping[str, Any], body: _Incomi
             return _Answer(_described(found), refused=_PRECONDITION)
 
 
-async def _put(bucket: EmbeddedR2Bucket, asked: Mapping[str, Any], body: _Incoming) -> _Answer:
+async def _put(bucket: StoredR2Bucket, asked: Mapping[str, Any], body: _Incoming) -> _Answer:
     digests: dict[str, Any] = {name: bytes.fromhex(asked[name]) for name in _DIGESTS[1:] if name in asked}
     stored = await bucket.put(
         asked["object"],
@@ -187,7 +231,7 @@ async def _put(bucket: EmbeddedR2Bucket, asked: Mapping[str, Any], body: _Incomi
     return _Answer(refused=_PRECONDITION) if stored is None else _Answer(_described(stored))
 
 
-async def _list(bucket: EmbeddedR2Bucket, asked: Mapping[str, Any], body: _Incoming) -> _Answer:
+async def _list(bucket: StoredR2Bucket, asked: Mapping[str, Any], body: _Incoming) -> _Answer:
     include: Any = [_INCLUDED[number] for number in asked.get("include", ())]
     page = await bucket.list(
         prefix=asked.get("prefix"),
@@ -205,34 +249,34 @@ async def _list(bucket: EmbeddedR2Bucket, asked: Mapping[str, Any], body: _Incom
     return _Answer(said if page.cursor is None else {**said, "cursor": page.cursor})
 
 
-async def _delete(bucket: EmbeddedR2Bucket, asked: Mapping[str, Any], body: _Incoming) -> _Answer:
+async def _delete(bucket: StoredR2Bucket, asked: Mapping[str, Any], body: _Incoming) -> _Answer:
     await bucket.delete(asked["objects"] if "objects" in asked else asked["object"])
     return _Answer({})
 
 
-async def _create(bucket: EmbeddedR2Bucket, asked: Mapping[str, Any], body: _Incoming) -> _Answer:
+async def _create(bucket: StoredR2Bucket, asked: Mapping[str, Any], body: _Incoming) -> _Answer:
     upload = await bucket.create_multipart_upload(asked["object"], **_metadata(asked))
     return _Answer({"uploadId": upload.upload_id})
 
 
-async def _upload_part(bucket: EmbeddedR2Bucket, asked: Mapping[str, Any], body: _Incoming) -> _Answer:
+async def _upload_part(bucket: StoredR2Bucket, asked: Mapping[str, Any], body: _Incoming) -> _Answer:
     upload = bucket.resume_multipart_upload(asked["object"], asked["uploadId"])
     part = await upload.upload_part(asked["partNumber"], body, ssec_key=_ssec_key(asked))
     return _Answer({"etag": part.etag})
 
 
-async def _complete(bucket: EmbeddedR2Bucket, asked: Mapping[str, Any], body: _Incoming) -> _Answer:
+async def _complete(bucket: StoredR2Bucket, asked: Mapping[str, Any], body: _Incoming) -> _Answer:
     upload = bucket.resume_multipart_upload(asked["object"], asked["uploadId"])
     parts = [R2UploadedPart(part["part"], part["etag"]) for part in asked.get("parts", ())]
     return _Answer(_described(await upload.complete(parts)))
 
 
-async def _abort(bucket: EmbeddedR2Bucket, asked: Mapping[str, Any], body: _Incoming) -> _Answer:
+async def _abort(bucket: StoredR2Bucket, asked: Mapping[str, Any], body: _Incoming) -> _Answer:
     await bucket.resume_multipart_upload(asked["object"], asked["uploadId"]).abort()
     return _Answer({})
 
 
-_METHODS: Final[Mapping[str, Callable[[EmbeddedR2Bucket, Mapping[str, Any], _Incoming], Awaitable[_Answer]]]] = {
+_METHODS: Final[Mapping[str, Callable[[StoredR2Bucket, Mapping[str, Any], _Incoming], Awaitable[_Answer]]]] = {
     "head": _head,
     "get": _get,
     "put": _put,

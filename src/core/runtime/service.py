@@ -21,7 +21,7 @@ import attrs
 from core.errors import DeveloperError
 from core.hosts.workers.isolate import LOG_FORMAT_BINDING, METRICS_BINDING, SPANS_BINDING
 from core.runtime.bundle import Bundle
-from core.runtime.capnp import NO_BUCKETS, Plan
+from core.runtime.capnp import Plan
 from core.runtime.cluster_key import prove_key
 from core.runtime.health import start_health
 from core.runtime.listening import accept_with_request, open_listener, turn_away
@@ -65,8 +65,6 @@ async def serve(toolchain: Toolchain, bundle: Bundle, options: ServeOptions) -> 
         cluster = options.cluster.cluster(0, options.stop_seconds)
         if await prove_key(toolchain, cluster, replace=options.cluster.new_key):
             _say(f"CORE_CLUSTER_KEY is the key of {cluster.bucket} from now on")
-        for name in bundle.plan.r2:
-            _say(f"note: {name}: {NO_BUCKETS}")
     shutil.rmtree(options.state / BUILDS, ignore_errors=True)
     service = _Service(toolchain, bundle, options, listener, lock)
     loop = asyncio.get_running_loop()

@@ -96,7 +96,7 @@ def test_a_bucket_is_asked_for_with_its_token_and_is_absent_without_a_service() 
     assert 'address = "127.0.0.1:1234"' in text
     assert 'injectRequestHeaders = [ ( name = "Authorization", value = "secret" ) ]' in text
     assert "r2Bucket" not in config(plan)
-    assert "a cluster has none" in config(plan)
+    assert "workerd, which has no buckets of its own" in config(plan)
 
 
 def test_a_plan_without_state_may_run_side_by_side() -> None:

@@ -17,7 +17,7 @@ LARGE = 3 * 1024 * 1024
 
 @pytest.fixture
 async def service(tmp_path: Path) -> AsyncIterator[R2Service]:
-    service = await R2Service(tmp_path, ["files", "others"]).start()
+    service = await R2Service.of_folder(tmp_path, ["files", "others"]).start()
     yield service
     await service.close()
 
@@ -103,7 +103,7 @@ async def test_objects_are_there_for_the_next_service(service: R2Service, tmp_pa
             assert (await client.answer())[0] == 200
     await service.close()
 
-    again = await R2Service(tmp_path, ["files"]).start()
+    again = await R2Service.of_folder(tmp_path, ["files"]).start()
     async with Client(again) as client:
         assert (await client.get("small"))[3] == b"text"
         assert (await client.get("large"))[3] == bytes(LARGE)
