@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from core.analysis.kept import Kept
+from core.analysis.results import Results
 from core.analysis.settings import Project
 
 LATER = 10**10
@@ -35,7 +36,8 @@ def _made(shop: Path, started: int) -> Kept:
     assert found is not None
     kept = Kept(str(shop / ".mypy_cache"), "shop")
     kept.data, files, folders = found
-    kept.write("1", files, folders, started)
+    kept.version = "1"
+    kept.write(files, folders, started)
     return kept
 
 
@@ -105,6 +107,82 @@ def test_what_was_asked_otherwise_is_not_the_same(tmp_path: Path, monkeypatch: p
     assert _read(shop) is not None
     (package / "entry_points.txt").write_text("[core.extensions]\n")
     assert _read(shop) is None
+
+
+def test_the_version_is_known_until_a_file_of_the_plugin_changes(tmp_path: Path) -> None:
+    shop = _project(tmp_path)
+    own = tmp_path / "rule.py"
+    own.write_text("A = 1\n")
+    kept = Kept(str(shop / ".mypy_cache"), "shop")
+    kept.version, kept.made_of = "1", [str(own)]
+    kept.write([str(shop / "app.py")], {}, _settled())
+    (shop / "app.py").write_text("from core import create_app\n")
+    read = Kept(str(shop / ".mypy_cache"), "shop")
+    assert (read.read(), read.version, read.made_of) == (False, "1", [str(own)])
+    own.write_text("A = 10\n")
+    read = Kept(str(shop / ".mypy_cache"), "shop")
+    assert (read.read(), read.version, read.made_of) == (False, "", ())
+
+
+LINKS = """\
+from core import Request
+from inner.routes import show
+
+
+def home(req: Request) -> str:
+    return req.url_for(show, id=7)
+"""
+ROUTES = """\
+from core import App, Router
+
+router = Router()
+
+
+@router.get("/:id")
+def show(req: object, res: object) -> None: ...
+
+
+def mounted(app: App) -> None:
+    app.use(prefix(), router)
+"""
+EDITS: dict[str, Callable[[Path], object]] = {
+    **CHANGES,
+    "nothing": lambda shop: None,
+    "a route": lambda shop: (shop / "inner" / "routes.py").write_text(ROUTES.replace("/:id", "/:name")),
+    "a prefix": lambda shop: (shop / "more.py").write_text('def prefix() -> str:\n    return "/:tenant"\n'),
+    "a table": lambda shop: (shop / "more.py").write_text('SQL = "CREATE TABLE users (id)"\n'),
+    "no route": lambda shop: (shop / "inner" / "routes.py").write_text("def show() -> None: ...\n"),
+}
+
+
+def _results(shop: Path) -> Results:
+    return Results(str(shop / ".mypy_cache"), "1")
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_the_data_after_an_edit_is_that_of_a_run_that_keeps_nothing(tmp_path: Path, name: str) -> None:
+    shop = _project(tmp_path)
+    (shop / "links.py").write_text(LINKS)
+    (shop / "inner" / "routes.py").write_text(ROUTES)
+    first = Project(str(shop / "mypy.ini"), (), _results(shop))
+    first.all_data()
+    first.keep_sources(_settled())
+    _made(shop, _settled())
+    kept = _results(shop).read("sources", "")
+    assert {*kept} == {str(shop / name) for name in ("app.py", "links.py", "inner/routes.py")}
+    EDITS[name](shop)
+    again = Project(str(shop / "mypy.ini"), (), _results(shop))
+    fresh = Project(str(shop / "mypy.ini"))
+    assert again.all_data() == fresh.all_data()
+    assert again.sources == fresh.sources
+
+
+def test_facts_of_a_source_that_may_change_within_its_last_time_are_not_kept(tmp_path: Path) -> None:
+    shop = _project(tmp_path)
+    project = Project(str(shop / "mypy.ini"), (), _results(shop))
+    project.all_data()
+    project.keep_sources(time.time_ns())
+    assert _results(shop).read("sources", "") is None
 
 
 def test_a_folder_that_cannot_be_written_keeps_nothing(tmp_path: Path) -> None:

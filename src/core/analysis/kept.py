@@ -12,12 +12,12 @@ import json
 import os
 import stat
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from core.cache_file import write_cache
 
-__all__ = ["Kept", "is_foreign", "stamp", "stamp_of_names"]
+__all__ = ["Kept", "is_foreign", "is_settled", "stamp", "stamp_of_names"]
 
 _SETTLED: Final = 2_000_000_000
 """Nanoseconds without an edit after which a file's times tell of the next: some file systems count in steps of 2 s."""
@@ -37,30 +37,49 @@ class Kept:
         self._file = os.path.join(folder, "core-plugin.json")
         self._key: object = json.loads(json.dumps([asked, os.getcwd(), sys.path, sys.version, _OWN]))
         self.version: str = ""
-        """The version of the plugin that made it; "" where there is nothing."""
+        """The version of the plugin; "" where its own files are not those that the data was made with."""
+        self.made_of: Sequence[str] = ()
+        """The files and folders of the plugin that `version` tells of."""
         self.data: Mapping[str, str | None] = {}
+        self._stamps: dict[str, str] = {}
 
     def read(self) -> bool:
         """Read what is there. Return False where that is nothing, or was made from other files."""
         try:
             with open(self._file, "rb") as file:
                 found: dict[str, Any] = json.loads(file.read())
-            if found["key"] != self._key or any(stamp(path) != was for path, was in found["stamps"].items()):
+            if found["key"] != self._key or not self._are_same(found["made of"]):
                 return False
-            self.version, self.data = found["version"], found["data"]
+            self.version, self.made_of = found["version"], [*found["made of"]]
+            if not self._are_same(found["stamps"]):
+                return False
+            self.data = found["data"]
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return False
         return True
 
-    def write(self, version: str, paths: Iterable[str], folders: Mapping[str, str], started: int) -> None:
+    def _are_same(self, stamps: Mapping[str, str]) -> bool:
+        now = {path: stamp(path) for path in stamps}
+        self._stamps |= now
+        return now == stamps
+
+    def write(self, paths: Iterable[str], folders: Mapping[str, str], started: int) -> None:
         """Keep the data, which was made since `started` from the files in `paths` and the folders with these stamps.
 
         Nothing is kept where one of the files may have changed since then.
         """
-        stamps = {path: stamp(path) for path in (*paths, *_packages())}
-        if any(" " in one and int(one.split()[1]) > started - _SETTLED for one in stamps.values()):
+        # One that was looked at before the data was made has the stamp it had then, which is none of a later edit.
+        made_of = {path: self._stamps.get(path) or stamp(path) for path in self.made_of}
+        stamps = {path: self._stamps.get(path) or stamp(path) for path in (*paths, *_packages())}
+        if not all(is_settled(one, started) for one in (*made_of.values(), *stamps.values())):
             return
-        kept = {"key": self._key, "version": version, "data": self.data, "stamps": {**stamps, **folders}}
+        kept = {
+            "key": self._key,
+            "version": self.version,
+            "made of": made_of,
+            "data": self.data,
+            "stamps": {**stamps, **folders},
+        }
         write_cache(self._file, json.dumps(kept).encode())
 
 
@@ -73,6 +92,11 @@ def stamp(path: str) -> str:
     except OSError:
         return ""
     return f"{found.st_mtime_ns} {max(found.st_mtime_ns, found.st_ctime_ns)} {found.st_size} {found.st_ino}"
+
+
+def is_settled(stamped: str, started: int) -> bool:
+    """Return True if a file with this stamp has another one after its next edit, which is later than `started`."""
+    return " " not in stamped or int(stamped.split()[1]) <= started - _SETTLED
 
 
 def stamp_of_names(names: Iterable[str]) -> str:

@@ -17,7 +17,9 @@ from core.cache_file import write_cache
 
 __all__ = ["Results"]
 
-_MODULES: Final = frozenset(["core.analysis.settings", "core.config.model", "core.sql.statement"])
+_MODULES: Final = frozenset(
+    ["core.analysis.settings", "core.analysis.sources", "core.config.model", "core.sql.statement"]
+)
 
 
 class _Reader(pickle.Unpickler):

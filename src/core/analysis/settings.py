@@ -22,9 +22,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, cast
 
 from core.analysis.extensions import declared
-from core.analysis.kept import is_foreign, stamp, stamp_of_names
+from core.analysis.kept import is_foreign, is_settled, stamp, stamp_of_names
 from core.analysis.route_texts import linked_names, registered_names, route_parts
-from core.analysis.sources import CLASSES, FILES_AT_MOST, Sources, defined_names, named_nowhere, read_sources
+from core.analysis.sources import (
+    CLASSES,
+    FILES_AT_MOST,
+    Sources,
+    TextFacts,
+    defined_names,
+    named_nowhere,
+    read_sources,
+    text_facts,
+)
 from core.config.nearest import FILE_NAMES
 
 if TYPE_CHECKING:
@@ -177,6 +186,18 @@ class Facts(NamedTuple):
     links: frozenset[bytes] = frozenset()
 
 
+class _Source(NamedTuple):
+    """The facts of a source that the next run may take, by the stamp of the file. `routes` are a digest of the parts of
+    its text that make routes and the names in them, where some module has asked.
+    """
+
+    stamp: str
+    facts: Facts
+    found: TextFacts
+    routes: tuple[str, frozenset[bytes]] | None = None
+
+
+_SOURCES: Final = "sources"
 _MAKERS: Final = (b"frozen", b"define", b"dataclass", b"mutable", b"attrs", b"attributes", b"@attr.s", b"@s")
 _MAIN: Final = re.compile(r"^\s*[\"']?main[\"']?\s*[=:]\s*[\"']([^\"']+)[\"']", re.MULTILINE)
 _FOLDER: Final = re.compile(r"migrations_dir[\"']?\s*[=:]\s*[\"']([^\"']+)[\"']")
@@ -221,6 +242,8 @@ class Project:
         self._levels: dict[Path | None, list[str]] = {}
         self._digests: dict[Path | None, str] = {}
         self._facts: dict[str, Facts] = {}
+        self._texts: dict[str, _Source] = {}
+        self._known: Mapping[str, _Source] = {}
         self._outside: dict[str, Facts] = {}
         self._sources: Sources | None = None
         self._handlers_text: str | None = None
@@ -236,7 +259,8 @@ class Project:
     def sources(self) -> Sources:
         """The sources of the project as texts."""
         if self._sources is None:
-            self._sources = read_sources(self.settings.root, FILE_NAMES, self._look, self._walked)
+            self._known = (self._results.read(_SOURCES, "") if self._results is not None else None) or {}
+            self._sources = read_sources(self.settings.root, FILE_NAMES, walked=self._walked, read=self._look)
         return self._sources
 
     @property
@@ -252,9 +276,18 @@ class Project:
         handler that no route is given, the files that mention it.
         """
         if self._routes is None:
-            routed = {path: _bytes(Path(path)) for path in sorted(self._facts) if self._facts[path].core}
-            parts = [part for path, text in routed.items() for part in (path.encode(), *route_parts(text))]
-            self._routes = _hash(b"\0".join(parts)), registered_names(parts)
+            digests: list[str] = []
+            registered: frozenset[bytes] = frozenset()
+            for path in sorted(path for path, facts in self._facts.items() if facts.core):
+                source = self._texts[path]
+                if source.routes is None:
+                    parts = [*route_parts(_bytes(Path(path)))]
+                    source = source._replace(routes=(_hash(b"\0".join(parts)), registered_names(parts)))
+                    self._texts[path] = source
+                digest, names = source.routes or ("", frozenset())
+                digests += [path, digest]
+                registered |= names
+            self._routes = _hash("\0".join(digests).encode()), registered
         digest, registered = self._routes
         lost = links - registered
         mentions = (
@@ -271,8 +304,25 @@ class Project:
             self._elsewhere = Elsewhere(self.settings.root, self._search, self.sources)
         return self._elsewhere
 
-    def _look(self, path: str, text: bytes) -> None:
-        self._facts[path] = facts_of(text)
+    def _look(self, path: str) -> TextFacts | None:
+        """The facts of a source: those of the last run, where the file has the stamp that it had then."""
+        now = stamp(path)
+        source = self._known.get(path)
+        if source is None or source.stamp != now:
+            try:
+                with open(path, "rb", buffering=0) as file:
+                    text = file.read()
+            except OSError:
+                return None
+            source = _Source(now, facts_of(text), text_facts(text))
+        self._texts[path], self._facts[path] = source, source.facts
+        return source.found
+
+    def keep_sources(self, started: int) -> None:
+        """Keep the facts of the sources for the next run, but for those that may change within their last time."""
+        kept = {path: source for path, source in self._texts.items() if is_settled(source.stamp, started)}
+        if self._results is not None and any(self._known.get(path) != source for path, source in kept.items()):
+            self._results.write(_SOURCES, "", kept)
 
     def _walked(self, folder: str, names: Sequence[str]) -> None:
         self._folders[folder] = stamp_of_names(names)

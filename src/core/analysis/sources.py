@@ -13,7 +13,15 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final, NamedTuple
 
-__all__ = ["Sources", "defined_names", "dotted_names", "named_nowhere", "read_sources"]
+__all__ = [
+    "Sources",
+    "TextFacts",
+    "defined_names",
+    "dotted_names",
+    "named_nowhere",
+    "read_sources",
+    "text_facts",
+]
 
 FILES_AT_MOST: Final = 4_000
 CLASSES: Final = re.compile(rb"class\s+(\w+)")
@@ -78,27 +86,79 @@ class Sources(NamedTuple):
         return frozenset(file for file, _ in self.handlers.get(name, ()) if file != own)
 
 
-# One function: every text is read once, and asked for everything there is to know.
+class TextFacts(NamedTuple):
+    """The facts found in one source, of which `Sources` are made. `handlers` are pairs of a name and the call.
+
+    `made` are the functions that a prefix comes from, `strings` those that may return one.
+    """
+
+    bases: frozenset[str] = frozenset()
+    prefixes: frozenset[str] = frozenset()
+    handlers: tuple[tuple[str, str], ...] = ()
+    tables: frozenset[str] = frozenset()
+    mounts: bool = False
+    computed: bool = False
+    made: frozenset[bytes] = frozenset()
+    strings: frozenset[bytes] = frozenset()
+
+
+def text_facts(text: bytes) -> TextFacts:
+    """Return the facts found in one source."""
+    bases: set[str] = set()
+    prefixes: set[str] = set()
+    handlers: list[tuple[str, str]] = []
+    computed = False
+    if b"class " in text:
+        for match in _CLASS.finditer(text):
+            bases.update(_NAME.findall(match[1].decode("utf-8", "replace")))
+    if b"':" in text or b'":' in text:
+        prefixes.update(name.decode("utf-8", "replace") for name in _BEGINS.findall(text))
+        computed = _JOINED.search(text) is not None
+    if b"/:" in text:
+        for match in _IN_PATH.finditer(text):
+            line = text[text.rfind(b"\n", 0, match.start()) + 1 : match.start()]
+            quote = _QUOTED.search(line)
+            before = match.start() - len(line) + (quote.start() if quote is not None else 0)
+            if _OF_ROUTE.search(text, max(0, before - 80), before) is None:
+                if match[1]:
+                    prefixes.add(match[1].decode("utf-8", "replace"))
+                # f"/:{name}" and "/:" + name may be any parameter.
+                if quote is not None and (not match[1] or (match[2] and quote[1])):
+                    computed = True
+        called: dict[bytes, list[str]] = {
+            match[0]: _NAME.findall(match[1].decode("utf-8", "replace")) for match in _HANDLERS.finditer(text)
+        }
+        renamed: dict[str, str] = dict(_renamed(text)) if called and b" as " in text else {}
+        for call, names in called.items():
+            handlers += ((renamed.get(name, name), call.decode("utf-8", "replace")) for name in names)
+    creates = b"reate " in text or b"REATE " in text
+    mounts = b".use(" in text
+    return TextFacts(
+        frozenset(bases),
+        frozenset(prefixes),
+        tuple(handlers),
+        frozenset(name.decode("utf-8", "replace").lower() for name in (_TABLES.findall(text) if creates else ())),
+        mounts,
+        computed or (mounts and _FORMATTED.search(text) is not None),
+        frozenset(_MADE.findall(text) if mounts else ()),
+        frozenset(_STRINGS.findall(text) if b"def " in text and b":" in text else ()),
+    )
+
+
 def read_sources(
     root: Path,
     others: Sequence[str] = (),
     each: Callable[[str, bytes], object] | None = None,
     walked: Callable[[str, Sequence[str]], object] | None = None,
+    read: Callable[[str], TextFacts | None] | None = None,
 ) -> Sources:
     """Read the `.py` files below `root`, without environments, packages of others and hidden folders.
 
     `others` are names of files that are to be found on the way. `each` is given every source with its path, and
-    `walked` every folder with the names in it.
+    `walked` every folder with the names in it. `read` returns the facts of a source in place of reading it here.
     """
-    bases: set[str] = set()
-    prefixes: set[str] = set()
-    handlers: dict[str, set[tuple[str, str]]] = {}
-    tables: set[str] = set()
-    mounting: set[str] = set()
+    facts: dict[str, TextFacts] = {}
     found: list[Path] = []
-    made: set[bytes] = set()
-    strings: set[bytes] = set()
-    computed = False
     complete = True
     left = FILES_AT_MOST
     for path in _files(root, others, walked):
@@ -109,57 +169,36 @@ def read_sources(
         if left < 0:
             complete = False
             continue
-        try:
-            with open(path, "rb", buffering=0) as file:
-                text = file.read()
-        except OSError:
-            continue
-        if each is not None:
-            each(path, text)
-        if b"class " in text:
-            for match in _CLASS.finditer(text):
-                bases.update(_NAME.findall(match[1].decode("utf-8", "replace")))
-        if b"':" in text or b'":' in text:
-            prefixes.update(name.decode("utf-8", "replace") for name in _BEGINS.findall(text))
-            computed = computed or _JOINED.search(text) is not None
-        if b"/:" in text:
-            for match in _IN_PATH.finditer(text):
-                line = text[text.rfind(b"\n", 0, match.start()) + 1 : match.start()]
-                quote = _QUOTED.search(line)
-                before = match.start() - len(line) + (quote.start() if quote is not None else 0)
-                if _OF_ROUTE.search(text, max(0, before - 80), before) is None:
-                    if match[1]:
-                        prefixes.add(match[1].decode("utf-8", "replace"))
-                    # f"/:{name}" and "/:" + name may be any parameter.
-                    if quote is not None and (not match[1] or (match[2] and quote[1])):
-                        computed = True
-            own = os.path.abspath(path)
-            called: dict[bytes, list[str]] = {
-                match[0]: _NAME.findall(match[1].decode("utf-8", "replace")) for match in _HANDLERS.finditer(text)
-            }
-            renamed: dict[str, str] = dict(_renamed(text)) if called and b" as " in text else {}
-            for call, names in called.items():
-                for name in names:
-                    handlers.setdefault(renamed.get(name, name), set()).add((own, call.decode("utf-8", "replace")))
-        if b"reate " in text or b"REATE " in text:
-            tables.update(name.decode("utf-8", "replace").lower() for name in _TABLES.findall(text))
-        if b".use(" in text:
-            mounting.add(os.path.abspath(path))
-            if _FORMATTED.search(text):
-                computed = True
-            made.update(_MADE.findall(text))
-        if b"def " in text and b":" in text:
-            strings.update(_STRINGS.findall(text))
+        known = read(path) if read is not None else _read(path, each)
+        if known is not None:
+            facts[os.path.abspath(path)] = known
+    handlers: dict[str, set[tuple[str, str]]] = {}
+    for path, one in facts.items():
+        for name, call in one.handlers:
+            handlers.setdefault(name, set()).add((path, call))
+    every = facts.values()
+    made = frozenset[bytes]().union(*(one.made for one in every))
     return Sources(
-        frozenset(bases),
-        frozenset(prefixes),
+        frozenset[str]().union(*(one.bases for one in every)),
+        frozenset[str]().union(*(one.prefixes for one in every)),
         complete,
         tuple(sorted(found)),
         {name: frozenset(files) for name, files in handlers.items()},
-        frozenset(tables),
-        frozenset(mounting),
-        computed or not made.isdisjoint(strings),
+        frozenset[str]().union(*(one.tables for one in every)),
+        frozenset(path for path, one in facts.items() if one.mounts),
+        any(one.computed or not made.isdisjoint(one.strings) for one in every),
     )
+
+
+def _read(path: str, each: Callable[[str, bytes], object] | None) -> TextFacts | None:
+    try:
+        with open(path, "rb", buffering=0) as file:
+            text = file.read()
+    except OSError:
+        return None
+    if each is not None:
+        each(path, text)
+    return text_facts(text)
 
 
 def _renamed(text: bytes) -> Iterator[tuple[str, str]]:

@@ -488,6 +488,7 @@ class CoreSettings:
 class Worker:
     """The configuration of one environment, with the keys it inherits."""
 
+    # Made by factories: a default would have attrs finish its class whenever this module is imported.
     name: str | None = None
     main: str | None = None
     base_dir: str | None = None
@@ -498,23 +499,23 @@ class Worker:
     preview_urls: bool | None = None
     routes: Sequence[str | Route] = ()
     route: str | Route | None = None
-    triggers: Triggers = Triggers()
+    triggers: Triggers = attrs.field(factory=Triggers)
     migrations: Sequence[DurableObjectMigration] = ()
-    limits: Limits = Limits()
+    limits: Limits = attrs.field(factory=Limits)
     placement: Placement | None = None
     observability: Observability | None = None
     assets: Assets | None = None
-    build: Build = Build()
-    core: CoreSettings = CoreSettings()
+    build: Build = attrs.field(factory=Build)
+    core: CoreSettings = attrs.field(factory=CoreSettings)
 
     vars: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
     secrets: Secrets | None = None
     kv_namespaces: Sequence[KVTable] = ()
     d1_databases: Sequence[D1Table] = ()
     r2_buckets: Sequence[R2Table] = ()
-    queues: Queues = Queues()
+    queues: Queues = attrs.field(factory=Queues)
     ai: AiTable | None = None
-    durable_objects: DurableObjects = DurableObjects()
+    durable_objects: DurableObjects = attrs.field(factory=DurableObjects)
     services: Sequence[ServiceTable] = ()
     ratelimits: Sequence[RateLimitTable] = ()
     vectorize: Sequence[VectorizeTable] = ()
@@ -529,9 +530,9 @@ class Worker:
     dispatch_namespaces: Sequence[DispatchNamespaceTable] = ()
     secrets_store_secrets: Sequence[SecretsStoreTable] = ()
     tail_consumers: Sequence[TailConsumer] = ()
-    unsafe: Unsafe = Unsafe()
+    unsafe: Unsafe = attrs.field(factory=Unsafe)
 
-    dev: Dev = Dev()
+    dev: Dev = attrs.field(factory=Dev)
     unchecked: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
 
 

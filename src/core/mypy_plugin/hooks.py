@@ -142,15 +142,21 @@ class CorePlugin(Plugin):
 
     def _read_anew(self) -> None:
         """Find out the data of all modules, and keep it for the next run."""
-        from core.mypy_plugin import version
+        version = self._kept.version if self._kept is not None else ""
+        if not version:
+            from core.mypy_plugin.version import MADE_OF, OWN_VERSION
 
-        sys.modules["core.mypy_plugin"].__version__ = version.OWN_VERSION  # type: ignore[attr-defined]  # a module's own
+            version = OWN_VERSION
+            if self._kept is not None:
+                self._kept.version, self._kept.made_of = OWN_VERSION, MADE_OF
+        sys.modules["core.mypy_plugin"].__version__ = version  # type: ignore[attr-defined]  # a module's own
         found = self.project.all_data() if self._kept is not None else None
         if self._kept is None or found is None:
             self._kept = None
             return
         self._kept.data, files, folders = found
-        self._kept.write(version.OWN_VERSION, [*files, *version.MADE_OF], folders, self._started)
+        self._kept.write(files, folders, self._started)
+        self.project.keep_sources(self._started)
 
     # -- hooks
 
