@@ -33,7 +33,7 @@ def test_every_option_that_is_declared_is_one() -> None:
 
 
 def test_every_option_that_names_a_binding_is_declared() -> None:
-    """An option is called `kv_binding`, `binding` and the like, and takes a `str`."""
+    """An option is called `kv_binding`, `bucket` and the like, and takes a `str`."""
     known = {(declared.function, option) for declared in EXTENSION.middleware for option in declared.bindings}
     assert set(options()) == known, "write its row in core/middleware/declared.py"
 
@@ -55,7 +55,7 @@ def options() -> Iterator[tuple[str, str]]:
                     continue
             for argument in (*arguments.args, *arguments.kwonlyargs):
                 if (
-                    argument.arg.endswith("binding")
+                    argument.arg.endswith(("binding", "bucket"))
                     and argument.annotation
                     and "str" in ast.unparse(argument.annotation)
                 ):

@@ -71,6 +71,11 @@ def handler(*lines: str, head: str = "async def show(req, res):") -> str:
         ("router: Router[Env] = Router()\napp.include_router(router)\n", 2),
         ("def register(app):\n    app.run()\napp.run(port=1)\n", 3),
         ("from core import HTTPException\n", 1),
+        (handler("res.json(req.env.VK)", head="async def show(req: Request[Env], res):"), 3),
+        ("@app.on_error\nasync def failed(err, req, res): ...\n", 2),
+        ("@app.on_error(ValueError)\ndef failed(err, req, res, next): ...\n", 2),
+        (handler("if req.path:", "    CoreError(404, 'Not found')", "res.json({})"), 4),
+        ("class Gone(CoreError): ...\n" + handler("Gone(410, 'a')", "res.json({})"), 4),
     ],
 )
 def test_a_shape_that_does_not_work_is_found(tmp_path: Path, text: str, line: int) -> None:
@@ -81,6 +86,10 @@ def test_a_shape_that_does_not_work_is_found(tmp_path: Path, text: str, line: in
     "text",
     [
         handler("res.json({})", "return {}"),
+        handler("res.json(req.env.KV)", head="async def show(req: Request[Env], res):"),
+        "@app.on_error\nasync def failed(err, req, res, next): ...\n",
+        "def on_error(f): return f\n@on_error\ndef failed(err): ...\n",
+        handler("error = CoreError(404, 'a')", "raise error"),
         handler("if req.path:", "    res.json({})", "return {}"),
         handler("other(res)", "return {}") + "def other(res): res.json({})\n",
         handler("def inner(): res.json({})", "inner()", "return {}"),

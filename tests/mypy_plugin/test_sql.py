@@ -571,11 +571,14 @@ async def show(req: Request[Env], res: Response) -> None:
         #^ core-sql: DB: no such column: nmae. Did you mean name?
     async with again(req.env) as some:
         some.prepare("SELECT nmae FROM users")
-    async with Session(req.env) as session, Opened(req.env) as opened:
-        session.env.DB.prepare("SELECT nmae FROM users")
+    async with Session(req.env) as within, Opened(req.env) as opened:
+        within.env.DB.prepare("SELECT nmae FROM users")
         #^ core-sql: DB: no such column: nmae. Did you mean name?
         opened.env.DB.prepare("SELECT nmae FROM users")
         #^ core-sql: DB: no such column: nmae. Did you mean name?
+    session = Session(req.env)
+    session.env.DB.prepare("SELECT nmae FROM users")
+    #^ core-sql: DB: no such column: nmae. Did you mean name?
     with Base(req.env) as base:
         base.prepare("SELECT nmae FROM users")
         #^ core-sql: DB: no such column: nmae. Did you mean name?

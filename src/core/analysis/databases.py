@@ -220,10 +220,13 @@ class Databases:
         return self.reader.annotation(*declared).kind == "D1Database", None
 
     def _object(self, expression: ast.expr, scope: Scope) -> ClassRef | None:
-        """The class of the program that an expression is an object of: `self`, or what a `with` gives."""
+        """The class of the program that an expression is an object of: `self`, one made here, or given by a `with`."""
         resolved = self.modules.resolve(expression, scope)
         if isinstance(resolved, Local):
-            return own_class(resolved)
+            made = resolved.definition.value
+            return (
+                self.reader.class_of(made.func, resolved.scope) if isinstance(made, ast.Call) else own_class(resolved)
+            )
         given = entered(self.reader, expression, scope)
         return given.class_ if given is not None else None
 
@@ -253,10 +256,10 @@ class Databases:
             return given.class_ or (self.env_class(*given.value) if given.value is not None else None)
         if isinstance(value, ast.Attribute) and value.attr == "env":
             resolved = self.modules.resolve(value.value, scope)
-            own = self._object(value.value, scope) if resolved is None else None
-            if own is not None:
-                return self._kept_env(own)
-            if not isinstance(resolved, Local) or not isinstance(resolved.definition.node, ast.arg):
+            if not isinstance(resolved, Local) or resolved.definition.value is not None:
+                own = self._object(value.value, scope)
+                return self._kept_env(own) if own is not None else None
+            if not isinstance(resolved.definition.node, ast.arg):
                 return None
             annotation = resolved.definition.annotation
             if annotation is None:

@@ -21,7 +21,15 @@ from core.analysis.problems import binding_problem, queue_problem, wrong_env
 from core.analysis.receivers import Receivers
 from core.analysis.registrations import bindings_of, misplaced, path_of, registration_problems, unknown_read
 from core.analysis.rows import row_fields
-from core.analysis.shapes import call_problem, class_problems, import_problems, name_problem, shape_problems
+from core.analysis.shapes import (
+    call_problem,
+    class_problems,
+    error_handler_problem,
+    import_problems,
+    name_problem,
+    shape_problems,
+    unraised_problem,
+)
 from core.analysis.sources import Sources
 from core.analysis.stubs import stub_problem
 from core.analysis.syntax import Node, Registered, SyntaxTrees
@@ -72,6 +80,7 @@ class ModuleRules:
         for scope in scopes_in(module.scope):
             if isinstance(scope.node, ast.FunctionDef | ast.AsyncFunctionDef):
                 self._check_parameters(scope)
+                self._report(error_handler_problem(self.receivers, scope))
                 for node in _checked_in(scope):
                     self._check_node(Node(node, scope))
             elif isinstance(scope.node, ast.ClassDef) and scope.parent is not None:
@@ -96,6 +105,8 @@ class ModuleRules:
             self._report(awaits_problem(self.receivers, node))
         elif isinstance(node.node, ast.Subscript):
             self._report(awaits_problem(self.receivers, node))
+        elif isinstance(node.node, ast.Expr):
+            self._report(unraised_problem(self.receivers, node))
         elif isinstance(node.node, ast.AnnAssign | ast.Return):
             self._report(self.databases.value_problem(node))
 
@@ -242,6 +253,6 @@ def _checked_in(scope: Scope) -> Sequence[ast.expr | ast.stmt]:
         found = scope.module.checked[scope.node] = [
             node
             for node in parents_of(scope)
-            if isinstance(node, ast.Call | ast.Attribute | ast.AnnAssign | ast.Return | ast.Subscript)
+            if isinstance(node, ast.Call | ast.Attribute | ast.AnnAssign | ast.Return | ast.Subscript | ast.Expr)
         ]
     return found

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from typing import Final
 
 from core.analysis.classes import ClassRef
 from core.analysis.front_end import Problem
 from core.analysis.modules import External, FunctionNode, Module, Scope, blocks_of
-from core.analysis.nodes import own_arguments, parents_of
+from core.analysis.nodes import demanded_by, own_arguments, parents_of
 from core.analysis.receivers import CONTEXT, REQUEST, RESPONSE, Receivers
 from core.analysis.registrations import path_of
 from core.analysis.syntax import Node, Registered
@@ -39,13 +40,16 @@ __all__ = [
     "SENDERS",
     "call_problem",
     "class_problems",
+    "error_handler_problem",
     "import_problems",
     "name_problem",
     "shape_problems",
+    "unraised_problem",
 ]
 
 SENDERS: Final = frozenset(["json", "text", "html", "send", "redirect", "stream", "sse", "file"])
 """The methods of a response that answer."""
+_BINDINGS: Final = frozenset(["core.Bindings", "core.env.Bindings"])
 _ONE_VALUE: Final = frozenset(["json", "text", "html", "send"])
 _ERRORS: Final = frozenset(["core.CoreError", "core.errors.CoreError"])
 _KINDS: Final[Mapping[type[ast.expr], str]] = {
@@ -187,6 +191,45 @@ def _leaves(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> ast.stmt | Non
     return next((each for each in following if isinstance(each, ast.Return | ast.Raise)), None)
 
 
+def error_handler_problem(receivers: Receivers, scope: Scope) -> Problem[Node] | None:
+    """`@app.on_error` over a function that does not take `(err, req, res, next)`, or is not async."""
+    node = scope.node
+    if (
+        not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        or scope.parent is None
+        or len(node.decorator_list) != 1
+    ):
+        return None
+    decorator = node.decorator_list[0]
+    register = decorator.func if isinstance(decorator, ast.Call) else decorator
+    if not isinstance(register, ast.Attribute) or register.attr != "on_error":
+        return None
+    demanded = demanded_by(node)
+    if demanded is None or receivers.trees.router(register.value, scope.parent) is None:
+        return None
+    if demanded != 4:
+        message = f"{node.name} takes {demanded} arguments, and on_error gives 4. Write `(err, req, res, next)`"
+        return Problem("core-handler", message, Node(node, scope.parent))
+    if not isinstance(node, ast.AsyncFunctionDef):
+        return Problem("core-handler", not_async(node.name), Node(node, scope.parent))
+    return None
+
+
+def unraised_problem(receivers: Receivers, node: Node) -> Problem[Node] | None:
+    """`CoreError(404, "Not found")` as a statement by itself, which is made and answers nothing."""
+    match node.node:
+        case ast.Expr(value=ast.Call(func=func) as call):
+            made = receivers.trees.modules.resolve(func, node.scope)
+            class_ = receivers.reader.class_of(func, node.scope)
+            names = receivers.reader.outside(class_) if class_ is not None else {getattr(made, "name", "")}
+            if names & _ERRORS:
+                text = "is made and not raised, so nobody is told. Write `raise` before it"
+                return Problem("core-handler", f"{ast.unparse(func)} {text}", Node(call, node.scope))
+        case _:
+            pass
+    return None
+
+
 # -- calls and names
 
 
@@ -222,11 +265,11 @@ def call_problem(receivers: Receivers, node: Node) -> Problem[Node] | None:
 
 
 def name_problem(receivers: Receivers, node: Node) -> Problem[Node] | None:
-    """`req.body`, `app.route` and other names that peers have and the framework has not."""
+    """`req.body`, `app.route` and other names that peers have and the framework has not, and `req.env.NMAE`."""
     if not isinstance(node.node, ast.Attribute) or not isinstance(node.node.ctx, ast.Load):
         return None
     name, owner = node.node.attr, node.node.value
-    found: str | None = None
+    found = _unknown_on_env(receivers, owner, name, node.scope)
     if name in REQUEST_NAMES and receivers.kind(owner, node.scope) == REQUEST:
         found = f"Request has no {name}. In core this is {REQUEST_NAMES[name]}"
     elif name in RESPONSE_NAMES and receivers.kind(owner, node.scope) == RESPONSE:
@@ -236,6 +279,24 @@ def name_problem(receivers: Receivers, node: Node) -> Problem[Node] | None:
         if router is not None and not _is_set(node.scope.module, name):
             found = f"{'App' if router.app else 'Router'} has no {name}. In core this is {APP[name]}"
     return Problem("core-handler", found, node) if found is not None else None
+
+
+def _unknown_on_env(receivers: Receivers, owner: ast.expr, name: str, scope: Scope) -> str | None:
+    """A name that an Env does not have, where all of its classes are known and nothing gives it other attributes."""
+    if not isinstance(owner, ast.Attribute) or owner.attr != "env" or name.startswith("_"):
+        return None
+    env = receivers.databases.env_class(owner, scope)
+    if env is None or not receivers.reader.is_marked(env):
+        return None
+    classes = list(receivers.reader.ancestors(env))
+    if receivers.reader.outside(env) - _BINDINGS or any("__getattr__" in each.body.names for each in classes):
+        return None
+    if any(None in receivers.reader.bases(each) or name in each.body.names for each in classes):
+        return None
+    known = [field.name for field in receivers.reader.fields(env)]
+    near = get_close_matches(name, known, n=1)
+    hint = f"Did you mean {near[0]}?" if near else "Write it in the class, and the binding in the configuration file"
+    return f"{env.node.name} has no {name}. {hint}"
 
 
 def _is_set(module: Module, name: str) -> bool:

@@ -285,7 +285,7 @@ class SyntaxTrees:
         if read.class_ is not None:
             return read.class_.node.name
         resolved = self.modules.resolve(expression, scope)
-        known = isinstance(resolved, External) and resolved.name.startswith("builtins.")
+        known = isinstance(resolved, External) and resolved.name.startswith(("builtins.", "core.middleware."))
         return read.shown if known and read.kind not in ("object", "Any") else None
 
     def _env(self, expression: ast.expr | None, scope: Scope) -> ClassRef | None:

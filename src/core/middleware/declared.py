@@ -25,5 +25,6 @@ EXTENSION: Final = Extension(
         DeclaredMiddleware(f"{_STORES}.PlatformStore", bindings={"binding": "RateLimit"}, first="binding"),
         DeclaredMiddleware("core.middleware.request_id.request_id", provides=("req.id",)),
         DeclaredMiddleware("core.middleware.sessions.sessions", bindings=_KV),
+        DeclaredMiddleware("core.middleware.static.static", bindings={"bucket": "R2Bucket"}),
     )
 )
