@@ -96,7 +96,7 @@ def test_an_object_without_a_name_is_refused_unless_it_is_skipped(tmp_path: Path
     assert sorted(str(source.name) for source in found.objects) == ["later", "tea"]
     assert len(found.impossible) == 1
     assert "ROOMS: 1 of its objects have no name in the backup" in found.impossible[0]
-    assert found.left == ["FILES: a cluster has no R2, so its objects stay in the backup"]
+    assert found.left == ["FILES: the objects of R2 are not moved, and stay in the backup"]
     assert not find_objects(tmp_path, PLAN, ["ROOMS"]).objects
     with pytest.raises(UsageError, match="--skip ROOM: the bundle has no such binding"):
         find_objects(tmp_path, PLAN, ["ROOM"])

@@ -112,7 +112,7 @@ def find_objects(state: Path, plan: Plan, skip: Collection[str] = ()) -> Found:
         raise UsageError(f"--skip {min(unknown)}: the bundle has no such binding of KV, D1, queues or objects")
     objects: list[Source] = []
     impossible: list[str] = []
-    left = [f"{name}: a cluster has no R2, so its objects stay in the backup" for name in plan.r2]
+    left = [f"{name}: the objects of R2 are not moved, and stay in the backup" for name in plan.r2]
     for namespace, name in _asked(plan.kv, skip).items():
         objects += _kv(state, name, namespace)
     for database, name in _asked(plan.d1, skip).items():
