@@ -33,6 +33,12 @@ def test_every_command_has_help_and_documents_its_exit_codes(name: str, capsys: 
     assert "Exit codes" in shown
 
 
+def test_a_heading_of_the_help_keeps_its_capitals(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["serve", "--help"])
+    assert "\nCPython:\n" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_an_unknown_option_is_a_usage_error(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:

@@ -95,7 +95,7 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
         super().__init__(prog, **options)
 
     def start_section(self, heading: str | None) -> None:
-        super().start_section(heading.capitalize() if heading else heading)
+        super().start_section(heading and heading[0].upper() + heading[1:])
 
 
 def main(argv: Sequence[str] | None = None) -> int:

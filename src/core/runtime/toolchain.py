@@ -111,7 +111,7 @@ def toolchain(progress: Callable[[str], None] = lambda line: print(line, file=sy
 
 def _how_far(size: float, seconds: float) -> str:
     """The bytes that are there, and the time that the rest takes at the speed until now."""
-    if not 0 < size < _SIZE:
+    if not 1e6 <= size < _SIZE:
         return f"{size / 1e6:.0f} MB after {seconds:.0f} s"
     return f"{size / 1e6:.0f} of {_SIZE / 1e6:.0f} MB, about {seconds / size * (_SIZE - size):.0f} s left"
 

@@ -45,6 +45,7 @@ def test_a_download_says_how_long_it_still_takes() -> None:
     whole = toolchain._SIZE
     assert toolchain._how_far(whole / 4, 5.0) == f"{whole / 4e6:.0f} of {whole / 1e6:.0f} MB, about 15 s left"
     assert toolchain._how_far(0, 5.0) == "0 MB after 5 s"
+    assert toolchain._how_far(2_600, 5.0) == "0 MB after 5 s"  # npm's own files, before the first package comes
     assert toolchain._how_far(200_000_000, 50.0) == "200 MB after 50 s"
 
 
