@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 from tests.runtime.conftest import Background, Running, member_of, start_running
 from tests.support.commands import PATIENCE, Answer, Command, ask, until
+from tests.support.load import SteadyLoad
 from tests.support.moto import s3_service
 
 from core.backends.s3.objects import SharedObjects
@@ -237,9 +238,16 @@ def test_workerd_ends_with_its_supervisor_and_two_never_share_a_state_folder(ser
     assert ask(port, "/kv/kept").json() == "yes"
 
 
-def test_a_process_that_takes_too_much_memory_is_replaced(serve: Callable[..., Command], stateless: Bundle) -> None:
+def test_a_process_that_takes_too_much_memory_is_replaced_and_no_request_is_lost(
+    serve: Callable[..., Command], stateless: Bundle
+) -> None:
     served = serve("--memory", "50M", of=stateless)  # less than any pyodide takes
-    served.until(r"process 0 takes \d+ MiB, more than --memory allows; starting it again")
+    port, _ = served.ports()
+    with SteadyLoad(port, rate=20.0, connections=5) as load:
+        served.until(r"process 0 takes \d+ MiB, more than --memory allows; starting it again")
+        since = len(load.answers)
+        until(lambda: len(load.answers), lambda count: count > since + 20)
+    assert load.failed == []
 
 
 ADDRESSED = dedent("""
