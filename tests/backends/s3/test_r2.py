@@ -30,7 +30,7 @@ def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Service]:
 
 
 class Node:
-    """What one machine of a cluster has."""
+    """The R2 service of one machine of a cluster."""
 
     def __init__(self, s3: S3Service, place: str, *, seconds: float = 20.0) -> None:
         self.clock = FakeClock(time.time())  # the bucket's own dates are of now

@@ -122,7 +122,7 @@ async def _attempt(
 
 
 class _Moved:
-    """What was written, and what was not."""
+    """The report of a move: what was written, and what was not."""
 
     def __init__(self, objects: Sequence[Source]) -> None:
         self.counts: dict[str, Counter[str]] = {source.binding: Counter() for source in objects}

@@ -149,7 +149,7 @@ def _queues(plan: Plan) -> Mapping[str, str]:
 
 
 def _unknown(state: Path, plan: Plan) -> list[str]:
-    """What a backup of workerd has for classes that the bundle does not have."""
+    """The objects in a backup of workerd whose classes the bundle does not have."""
     known = {*namespaces_of(plan)}
     return [
         f"{folder.name}: the bundle has no such class, so its objects stay in the backup"

@@ -222,6 +222,7 @@ async def _read_to_file(files: Files, source: bytes | KnownLengthStream, size: i
 
 
 def check_length(seen: int, promised: int) -> None:
+    """Raise R2TypeError unless a stream had as many bytes as it said."""
     if seen > promised:
         raise R2TypeError("Attempt to write too many bytes through a FixedLengthStream.")
     if seen < promised:
@@ -257,6 +258,7 @@ def _flush(file: BufferedRandom) -> None:
 
 
 async def chunks_of(source: bytes | KnownLengthStream) -> AsyncIterator[bytes]:
+    """The bytes of a body in pieces."""
     if isinstance(source, bytes):
         for start in range(0, len(source), 8 * _CHUNK):
             yield source[start : start + 8 * _CHUNK]

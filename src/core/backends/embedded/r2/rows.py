@@ -71,7 +71,7 @@ storage_class = excluded.storage_class, ssec_key_md5 = excluded.ssec_key_md5
 
 
 class Described(NamedTuple):
-    """What an object is given beside its bytes. Metadata is JSON."""
+    """The values that an object is given beside its bytes. Metadata is JSON."""
 
     http_metadata: str
     custom_metadata: str

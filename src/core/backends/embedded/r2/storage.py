@@ -1,4 +1,4 @@
-"""Where the objects of a bucket are: the steps that a bucket asks of its storage, and the storage of one machine.
+"""The storage of a bucket's objects: the steps that a bucket asks of it, and the storage of one machine.
 
 A bucket checks arguments and conditions; a storage keeps rows and bodies. This one has SQLite rows, and files beside
 them.
