@@ -61,6 +61,18 @@ $(STAMP)/postgres:
 	fi
 	@touch $@
 
+# The settings of docs/how-to/ for a proxy in front are tried with the proxies themselves. With RUNLEVEL=1 their packages
+# start no service.
+$(STAMP)/proxies:
+	@mkdir -p $(STAMP)
+	@if ! { PATH="$$PATH:/usr/sbin" command -v nginx && command -v caddy; } >/dev/null; then \
+		if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+			echo 'Installing nginx and Caddy …'; \
+			apt-get update -qq >/dev/null && RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends nginx-light caddy >/dev/null; \
+		fi || echo 'nginx and Caddy cannot be installed: their tests will be skipped'; \
+	fi
+	@touch $@
+
 # The generators of docs/how-to/typescript.md, whose clients are compiled and used in a test.
 $(STAMP)/typescript: tests/openapi/typescript/package-lock.json
 	@mkdir -p $(STAMP)
@@ -114,7 +126,7 @@ types-public: $(STAMP)/dev-tools
 typing: $(STAMP)/dev-tools  ## What type checkers must accept and refuse
 	$(BIN)/pytest -q tests/typing
 
-unit: $(STAMP)/dev-tools $(STAMP)/browser $(STAMP)/postgres $(STAMP)/typescript $(STAMP)/config-schema.json  ## pytest with coverage, without the tests inside workerd
+unit: $(STAMP)/dev-tools $(STAMP)/browser $(STAMP)/postgres $(STAMP)/proxies $(STAMP)/typescript $(STAMP)/config-schema.json  ## pytest with coverage, without the tests inside workerd
 	PYTEST_DEBUG_TEMPROOT=$$(mktemp -d) $(BIN)/pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m 'not runtime' --ignore tests/typing --cov --cov-report=term
 
 mypy-range: $(STAMP)/dev-tools  ## The plugin's tests under the oldest mypy that is supported

@@ -15,6 +15,7 @@ import json
 import os
 import secrets
 import tempfile
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -129,6 +130,7 @@ class _Moved:
         self.problems: list[str] = []
         self.left = {(source.namespace, source.id): source for source in objects}
         self._all = len(objects)
+        self._lock = threading.Lock()
 
     @property
     def progress(self) -> str:
@@ -138,17 +140,19 @@ class _Moved:
         )
 
     def add(self, source: Source, contents: Contents) -> None:
-        del self.left[source.namespace, source.id]
-        counts = self.counts[source.binding]
+        """Note an object that is written whole. Called by several threads."""
+        here = Counter[str]()
         if source.unit == "objects":
-            counts["objects"] += 1
-            counts["values"] += contents.count
-            counts["alarms"] += contents.alarm is not None
+            here.update(objects=1, values=contents.count, alarms=contents.alarm is not None)
         elif source.unit == "rows":
-            counts["tables"] += len(contents.tables)
-        counts["rows" if not source.table else source.unit] += (
-            contents.tables.get(source.table, 0) if source.table else sum(contents.tables.values())
-        )
+            here.update(tables=len(contents.tables))
+        if source.table:
+            here[source.unit] += contents.tables.get(source.table, 0)
+        else:
+            here["rows"] += sum(contents.tables.values())
+        with self._lock:
+            del self.left[source.namespace, source.id]
+            self.counts[source.binding].update(here)
 
     def lines(self) -> Iterator[str]:
         for binding, counts in self.counts.items():
