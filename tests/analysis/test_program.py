@@ -163,6 +163,38 @@ def test_a_handler_of_another_module_is_checked_against_its_path(root: Path) -> 
     ]
 
 
+def test_what_a_class_of_another_module_gives_its_objects_is_followed(root: Path) -> None:
+    project(
+        root,
+        app="""
+        from texts import Kept, PATH
+
+        class Users(Kept):
+            async def show(self, req: Request[Env], res: Response) -> None:
+                await self.db.prepare(self.SQL).all()
+
+        app = create_app(Env)
+        app.get(PATH + "/:id{")
+        """,
+        src__texts="""
+        from core import D1Database
+
+        PATH = "/users"
+
+        class Kept:
+            SQL = "SELECT nmae FROM users"
+
+            def __init__(self, db: D1Database) -> None:
+                self.db = db
+        """,
+    )
+    statement, path = check(root)
+    assert statement.startswith(
+        f"src/app.py:{line_of(root, 'src/app.py', 'self.SQL')} core-sql: DB: no such column: nmae"
+    )
+    assert path.startswith(f"src/app.py:{line_of(root, 'src/app.py', 'PATH +')} core-params: ")
+
+
 def test_a_limiter_of_another_module_is_checked_where_it_lands(root: Path) -> None:
     project(
         root,

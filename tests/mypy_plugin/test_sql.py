@@ -477,6 +477,47 @@ class Made:
     project.check()
 
 
+def test_a_statement_that_a_class_of_another_module_has_is_followed(project: Project) -> None:
+    project.usual().write(
+        "base.py",
+        """
+from typing import Final
+
+class Base:
+    ALL: Final = "SELECT nmae FROM users"
+    ONE: Final[str] = "SELECT x FROM users"
+""",
+    )
+    project.write(
+        "app.py",
+        HEAD
+        + """
+from base import Base
+from core import D1Database
+
+class Users(Base):
+    def __init__(self, db: D1Database) -> None:
+        self.db = db
+
+    async def read(self) -> None:
+        await self.db.prepare(self.ALL).all()
+        #^ core-sql: DB: no such column: nmae. Did you mean name?
+        await self.db.prepare(f"{self.ONE} LIMIT 1").all()
+        #^ core-sql: DB: no such column: x. users has id, name, email, score
+        await self.db.prepare(Base.ALL).all()
+        #^ core-sql: DB: no such column: nmae. Did you mean name?
+
+class Names(Users):
+    async def more(self) -> None:
+        await self.db.prepare(self.ALL).all()
+        #^ core-sql: DB: no such column: nmae. Did you mean name?
+""",
+    )
+    project.check()
+    project.edit("app.py", "class Names", "\nclass Names")
+    project.check()  # with base.py out of the cache, which has no values but those of Final
+
+
 def test_a_database_or_an_env_that_a_with_gives_is_known(project: Project) -> None:
     project.usual().write(
         "app.py",

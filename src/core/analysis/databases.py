@@ -15,11 +15,7 @@ from core.analysis.entered import entered
 from core.analysis.findings import is_wanted
 from core.analysis.front_end import MethodCall, Problem
 from core.analysis.modules import External, Local, Modules, Scope
-from core.analysis.nodes import (
-    first_parameter,
-    own_class,
-    request_parameter,
-)
+from core.analysis.nodes import own_class, request_parameter
 from core.analysis.queries import RUNS, batch_problems, bind_problems, prepare_problems, run_problems, value_of_row
 from core.analysis.reader import Reader
 from core.analysis.rows import given_value, row_fields, row_kinds
@@ -235,11 +231,11 @@ class Databases:
         for owner in self.reader.ancestors(class_):
             for definition in owner.body.names.get(name, ()):
                 return (definition.annotation, owner.body) if definition.annotation is not None else None
-            for scope in owner.body.children.values():
-                if isinstance(scope.node, ast.FunctionDef) and scope.node.name == "__init__":
-                    given = _given(scope, name)
-                    if given is not None:
-                        return given, scope
+            for value, annotation, scope in self.modules.given_to_self(owner.body, name):
+                given = scope.names.get(value.id, ()) if isinstance(value, ast.Name) else ()
+                annotation = annotation or (given[0].annotation if len(given) == 1 else None)
+                if annotation is not None:
+                    return annotation, scope
         return None
 
     def env_class(self, expression: ast.expr, scope: Scope) -> ClassRef | None:
@@ -299,22 +295,3 @@ class Databases:
                     if isinstance(resolved, External) and resolved.name in _OBJECTS:
                         return reader.class_of(base.slice, owner.scope)
         return None
-
-
-def _given(scope: Scope, name: str) -> ast.expr | None:
-    """The annotation of the parameter that a method keeps as it is: `self.name = parameter`."""
-    own = first_parameter(scope)
-    for node in ast.walk(scope.node):
-        match node:
-            case ast.Assign(
-                targets=[ast.Attribute(value=ast.Name(id=target), attr=attribute)], value=ast.Name(id=parameter)
-            ) if target == own and attribute == name:
-                found = scope.names.get(parameter, ())
-                return found[0].annotation if len(found) == 1 else None
-            case ast.AnnAssign(target=ast.Attribute(value=ast.Name(id=target), attr=attribute), annotation=given) if (
-                target == own and attribute == name
-            ):
-                return given
-            case _:
-                pass
-    return None

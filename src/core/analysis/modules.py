@@ -11,13 +11,14 @@ import ast
 import builtins
 from collections.abc import Callable, Container, Iterator, Sequence
 from pathlib import Path
-from typing import Final, TypeAlias, cast
+from typing import Final, NamedTuple, TypeAlias, cast
 
 import attrs
 
 __all__ = [
     "Definition",
     "External",
+    "Given",
     "Local",
     "Module",
     "ModuleReference",
@@ -27,6 +28,7 @@ __all__ = [
     "Scope",
     "blocks_of",
     "children_of",
+    "self_of",
 ]
 
 FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
@@ -120,6 +122,14 @@ class ModuleReference:
     module: Module = attrs.field(eq=id)
 
 
+class Given(NamedTuple):
+    """An attribute that a method gives its object: its value and annotation there, where the method is `__init__`."""
+
+    value: ast.expr | None
+    annotation: ast.expr | None
+    scope: Scope
+
+
 Resolved: TypeAlias = External | Local | ModuleReference
 Problems: TypeAlias = list[tuple[Path, int, str]]
 """Files that cannot be read, with the line and the mistake."""
@@ -142,7 +152,7 @@ class Modules:
         self._by_name: dict[str, Module | None] = {}
         self._files: dict[str, Path | None] = {}
         self._resolved: dict[tuple[ast.expr, Scope], Resolved | None] = {}
-        self._instances: dict[ast.AST, dict[str, list[tuple[ast.expr | None, Scope]]]] = {}
+        self._instances: dict[ast.AST, dict[str, list[Given]]] = {}
 
     # -- files
 
@@ -367,22 +377,21 @@ class Modules:
         class_ = owner.scope.parent if isinstance(owner, Local) else None
         if class_ is None or not isinstance(class_.node, ast.ClassDef) or not isinstance(owner, Local):
             return None
-        if owner.definition.node is not _self_of(owner.scope.node):
-            return None
-        if self.derived is None or class_.node.name in self.derived:
+        if owner.definition.node is not self_of(owner.scope.node):
             return None
         classes = self._classes(class_, 0)
         if classes is None:
             return None
-        kept = [given for each in classes for given in self._kept_by(each).get(name, ())]
+        derived = self.derived is None or class_.node.name in self.derived
+        kept = [given for each in classes for given in self.given_to_self(each, name)]
         bodies = [(each, given) for each in classes if (given := [d for d in each.names.get(name, ()) if not _bare(d)])]
         if kept:
-            value, where = kept[0]
-            return (value, where) if len(kept) == 1 and value is not None and not bodies else None
+            value = kept[0].value
+            return (value, kept[0].scope) if value is not None and not (kept[1:] or bodies or derived) else None
         body, given = bodies[0] if bodies else (class_, [])
         if len(given) != 1 or given[0].value is None or not self._is_constant(given[0], body):
             return None
-        return given[0].value, body
+        return (given[0].value, body) if not derived or self._is(given[0], ".Final", body) else None
 
     def _classes(self, class_: Scope, steps: int) -> list[Scope] | None:
         """A class and those of the program that it derives from; None where another may give it attributes."""
@@ -402,21 +411,24 @@ class Modules:
         """Return True unless a value is a field's default, which an object may be made without."""
         if definition.annotation is None or not getattr(body.node, "decorator_list", ()):
             return True
-        annotation = definition.annotation
-        resolved = self.resolve(annotation.value if isinstance(annotation, ast.Subscript) else annotation, body)
-        return isinstance(resolved, External) and resolved.name.endswith(".ClassVar")
+        return self._is(definition, ".ClassVar", body)
 
-    def _kept_by(self, class_: Scope) -> dict[str, list[tuple[ast.expr | None, Scope]]]:
-        """The values that the methods of a class give attributes of their object; None for all but those of
-        `__init__`.
-        """
+    def _is(self, definition: Definition, form: str, body: Scope) -> bool:
+        """Return True if a name is annotated with `ClassVar` or `Final`."""
+        annotation = definition.annotation
+        annotation = annotation.value if isinstance(annotation, ast.Subscript) else annotation
+        resolved = self.resolve(annotation, body) if annotation is not None else None
+        return isinstance(resolved, External) and resolved.name.endswith(form)
+
+    def given_to_self(self, class_: Scope, name: str) -> Sequence[Given]:
+        """The places where the methods of a class give an attribute to their object."""
         found = self._instances.get(class_.node)
         if found is None:
             found = self._instances[class_.node] = {}
             for method in class_.children.values():
-                for name, value in _given_to_self(method.node):
-                    found.setdefault(name, []).append((value, method))
-        return found
+                for attribute, given in _given_in(method):
+                    found.setdefault(attribute, []).append(given)
+        return found.get(name, ())
 
     def _part(self, part: ast.expr, scope: Scope) -> str | None:
         """The text of one part of an f-string: between braces, or around them."""
@@ -425,7 +437,7 @@ class Modules:
         return self.string(part, scope)
 
 
-def _self_of(method: ast.AST) -> ast.arg | None:
+def self_of(method: ast.AST) -> ast.arg | None:
     """The first parameter of a method, which is its object or its class."""
     if not isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef):
         return None
@@ -434,18 +446,21 @@ def _self_of(method: ast.AST) -> ast.arg | None:
     return next(iter([*method.args.posonlyargs, *method.args.args]), None)
 
 
-def _given_to_self(method: ast.AST) -> Iterator[tuple[str, ast.expr | None]]:
-    """The attributes that a method gives its object, with their values, as far as `__init__` gives them one by one."""
-    own = _self_of(method)
-    values: dict[ast.expr, ast.expr] = {}
-    for node in ast.walk(method) if own is not None else ():
+def _given_in(method: Scope) -> Iterator[tuple[str, Given]]:
+    """The attributes that a method gives its object, with their values as far as `__init__` gives them one by one."""
+    own = self_of(method.node)
+    makes = getattr(method.node, "name", "") == "__init__"
+    values: dict[ast.expr, tuple[ast.expr | None, ast.expr | None]] = {}
+    for node in ast.walk(method.node) if own is not None else ():
         match node:
-            case ast.Assign(targets=[target], value=value) | ast.AnnAssign(target=target, value=ast.expr() as value):
-                values[target] = value
+            case ast.Assign(targets=[target], value=value) if makes:
+                values[target] = value, None
+            case ast.AnnAssign(target=target, value=value, annotation=annotation) if makes:
+                values[target] = value, annotation
             case ast.Attribute(value=ast.Name(id=name), attr=attr) if (
                 own is not None and name == own.arg and not isinstance(node.ctx, ast.Load)
             ):
-                yield attr, values.get(node) if getattr(method, "name", "") == "__init__" else None
+                yield attr, Given(*values.get(node, (None, None)), method)
             case _:
                 pass
 

@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from core.analysis.classes import ClassRef
-from core.analysis.modules import FunctionNode, Local, Scope, children_of
+from core.analysis.modules import FunctionNode, Local, Scope, children_of, self_of
 
 __all__ = [
     "annotation_at",
     "demanded_by",
-    "first_parameter",
     "own_arguments",
     "own_class",
     "parents_in",
@@ -57,11 +56,7 @@ def own_class(parameter: Local) -> ClassRef | None:
     method, around = parameter.scope.node, parameter.scope.parent
     if around is None or around.parent is None or not isinstance(around.node, ast.ClassDef):
         return None
-    if not isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef) or method.decorator_list:
-        return None
-    first = first_parameter(parameter.scope)
-    named = isinstance(parameter.definition.node, ast.arg) and parameter.definition.node.arg == first
-    return ClassRef(around.node, around.parent) if named else None
+    return ClassRef(around.node, around.parent) if parameter.definition.node is self_of(method) else None
 
 
 def request_parameter(scope: Scope) -> str | None:
@@ -72,17 +67,6 @@ def request_parameter(scope: Scope) -> str | None:
     at = own_arguments(scope.parent)
     arguments = [*node.args.posonlyargs, *node.args.args][at : at + 1]
     return arguments[0].arg if arguments and len(scope.names.get(arguments[0].arg, ())) == 1 else None
-
-
-def first_parameter(scope: Scope) -> str | None:
-    """The name of a function's first parameter, if nothing else in it has that name."""
-    node = scope.node
-    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-        return None
-    arguments = [*node.args.posonlyargs, *node.args.args]
-    if not arguments or len(scope.names.get(arguments[0].arg, ())) != 1:
-        return None
-    return arguments[0].arg
 
 
 def own_arguments(scope: Scope | None) -> int:

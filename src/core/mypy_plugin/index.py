@@ -380,10 +380,17 @@ class Index:
         return self.string_of(value) if value is not None and not isinstance(value, NameExpr) else None
 
     def _constant(self, expression: MemberExpr) -> str | None:
-        """`Queries.ALL`: the value that the body of a class here assigns to a name, once."""
+        """`Queries.ALL`: the value that the body of a class here assigns to a name, once; and, of any module, the text
+        of one that is Final, of `self` too.
+        """
         owner = expression.expr.node if isinstance(expression.expr, RefExpr) else None
-        symbol = owner.names.get(expression.name) if isinstance(owner, TypeInfo) else None
-        value = self._assigned.get(symbol.node) if symbol is not None and symbol.node is not None else None
+        own = self._selves.get(owner) if owner is not None else None
+        info = own or (owner if isinstance(owner, TypeInfo) else None)
+        base = next((each for each in info.mro if expression.name in each.names), None) if info is not None else None
+        node = base.names[expression.name].node if base is not None else None
+        if isinstance(node, Var) and base is not None and isinstance(node.final_value, str):
+            return node.final_value if node.is_classvar or not (own and base.metadata) else None
+        value = self._assigned.get(node) if node is not None and own is None and base is info else None
         return self.string_of(value) if value is not None and not isinstance(value, RefExpr) else None
 
     def _formatted(self, call: CallExpr) -> str | None:
