@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.mypy_plugin.conftest import WRANGLER, Project
 
-from core.analysis.extensions import declared
+from core.analysis.extensions import declared, unchecked_in
 from core.analysis.program import Options, check_program
 from core.config.load import load_all
 
@@ -145,6 +145,14 @@ def test_its_middleware_and_its_binding_are_checked(
         """,
     )
     project.check()
+
+
+def test_a_kind_that_a_package_has_a_type_for_is_not_said_to_be_unchecked(tmp_path: Path, acme: Path) -> None:
+    project = Project(tmp_path.resolve(), tmp_path / "cache").usual()
+    tables = '\n[[{0}pipelines]]\nbinding = "EVENTS"\npipeline = "events"\n\n[[{0}vpc_services]]\nbinding = "OFFICE"\n'
+    project.write("wrangler.toml", WRANGLER + tables.format("") + tables.format("env.staging."))
+    configurations = load_all(project.root / "wrangler.toml")
+    assert [part.key for part in unchecked_in(configurations)] == ["vpc_services", "env.staging.vpc_services"]
 
 
 @pytest.mark.parametrize("front_end", [Project, Checked])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -16,9 +16,9 @@ from core.extensions import DeclaredMiddleware, Extension
 from core.middleware.declared import EXTENSION
 
 if TYPE_CHECKING:
-    from core.config.model import Binding
+    from core.config.model import Binding, Configuration, Unchecked
 
-__all__ = ["Declared", "declared", "protocol_of"]
+__all__ = ["Declared", "declared", "protocol_of", "unchecked_in"]
 
 _GROUP: Final = "core.extensions"
 
@@ -77,6 +77,20 @@ def protocol_of(binding: Binding) -> str | None:
     None where there is none.
     """
     return binding.protocol or declared().kinds.get(binding.kind)
+
+
+def unchecked_in(configurations: Sequence[Configuration]) -> list[Unchecked]:
+    """The parts of a configuration file that nothing checks: neither the framework nor by a package's declaration."""
+    from core.config.model import KINDS
+    from core.config.words import dotted
+
+    sections = [KINDS[kind].section for kind in declared().kinds if kind in KINDS]
+    found: dict[str, Unchecked] = {}
+    for configuration in configurations:
+        levels = [(), ("env", configuration.environment)] if configuration.environment else [()]
+        checked = {dotted((*level, *key)) for level in levels for section in sections for key in (section, section[:1])}
+        found |= {part.key: part for part in configuration.unchecked if part.key not in checked}
+    return list(found.values())
 
 
 def _entry_points() -> Iterator[tuple[str, str]]:

@@ -170,6 +170,7 @@ def _read(path: Path, environment: str | None, settings: Settings | None) -> lis
 
 def _text(proof: Proof, path: Path, configurations: Sequence[Configuration]) -> str:
     from core.analysis.envs import declares_bindings
+    from core.analysis.extensions import unchecked_in
     from core.cli.style import Style
 
     paint = Style(sys.stdout)
@@ -189,8 +190,7 @@ def _text(proof: Proof, path: Path, configurations: Sequence[Configuration]) -> 
         lines.append(f"Found {' and '.join(counted)} in {_count(files, 'file')}.")
     else:
         names = [c.environment or "the top level" for c in configurations]
-        unchecked = {entry.key: entry.reason for c in configurations for entry in c.unchecked}
-        lines += [f"{shown_path(path)}: {key}: {reason}" for key, reason in unchecked.items()]
+        lines += [f"{shown_path(path)}: {part.key}: {part.reason}" for part in unchecked_in(configurations)]
         compared = [
             _count(number, noun)
             for number, noun in ((proof.names, "name"), (proof.routes, "route"), (proof.statements, "statement"))

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import attrs
 
+from core.analysis.extensions import unchecked_in
 from core.app import App
 from core.assembly.project import Loaded, consumers_of
 from core.dev.background import Background
@@ -193,7 +194,7 @@ class Explorer:
                 if loaded is None
                 else [
                     {"key": part.key, "line": part.line, "reason": part.reason}
-                    for part in loaded.configuration.unchecked
+                    for part in unchecked_in([loaded.configuration])
                 ],
             }
         )
