@@ -43,6 +43,11 @@ MAIN = dedent("""
     @app.get("/kept")
     async def kept(req: Request[Env], res: Response) -> None:
         res.text(await req.env.KV.get("kept") or "")
+
+    @app.put("/busy")
+    async def busy(req: Request[Env], res: Response) -> None:
+        sum(range(400_000))  # no other request is read meanwhile
+        res.text(VERSION)
 """)
 STATELESS = MAIN.replace("    KV: KVNamespace\n", "    pass\n").replace("req.env.KV.", "req.env.")
 
@@ -81,6 +86,26 @@ def run(tmp_path: Path) -> Iterator[Callable[..., Command]]:
 def put(build: Path, place: Path) -> None:
     """Put a build where another one was, file by file, as a copy over it does."""
     shutil.copytree(build, place, dirs_exist_ok=True)
+
+
+def test_no_write_on_a_kept_connection_is_lost_to_a_new_build(
+    run: Callable[..., Command], builds: tuple[Path, Path, bool], tmp_path: Path
+) -> None:
+    """One that got no answer may have been done or not: no client sends it again."""
+    put(builds[0], tmp_path / "dist")
+    served = run()
+    port, _ = served.ports()
+    with SteadyLoad(port, connections=8, request="PUT /busy") as load:
+        until(lambda: len(load.answers), lambda count: count > 100)
+        served.process.send_signal(signal.SIGHUP)
+        served.until("replaced the processes")
+        since = len(load.answers)
+        until(lambda: len(load.answers), lambda count: count > since + 100)
+    print(
+        f"{len(load.answers)} answers, {load.announced} connections ended with one, the longest took {load.longest:.2f} s"
+    )
+    assert load.failed == []
+    assert load.announced > 0
 
 
 def test_a_build_is_replaced_when_it_is_asked_for_and_under_load(

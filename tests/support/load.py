@@ -79,6 +79,10 @@ class SteadyLoad:
     async def _ask(
         self, connection: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None
     ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | None:
+        if connection is not None and connection[0].at_eof():
+            # Its end has arrived: nothing is sent there, as by every client that keeps connections.
+            connection[1].close()
+            connection = None
         reader, writer = connection or await asyncio.open_connection("127.0.0.1", self._port)
         number = next(self._numbers)
         try:

@@ -159,7 +159,8 @@ class _Service:
         """
         options = self._options
         deadline = time.monotonic() + options.stop_seconds
-        await asyncio.gather(*(ask_to_leave(node, seconds=min(2.0, options.stop_seconds / 2)) for node in nodes))
+        asked = min(2.0, options.stop_seconds / 2)
+        await asyncio.gather(*(ask_to_leave(node, hold=True, seconds=asked) for node in nodes))
         if self._traced:
             await send_spans(*nodes)
         left = max(0.1, deadline - time.monotonic())

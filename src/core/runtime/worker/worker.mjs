@@ -25,23 +25,47 @@ function event(...given) {
   return closed ? opened().then(() => call(...given)) : call(...given);
 }
 
+// When workerd is told to stop, it cuts off every connection that is kept and has no request, as far as it knows: one that
+// arrived while Python was busy is lost, unread. A request that it is answering then is answered, and the answer says
+// `Connection: close`. So those that arrive shortly before are held until workerd has been told: this long at most.
+const HELD_BEFORE = 250;
+const HELD_FOR_EARLIER = 1000;
+const HELD_AFTER = 500;
+let heldUntil = 0;
+
+async function released() {
+  while (Date.now() < heldUntil) await scheduler.wait(10);
+}
+
+/** Hold the requests that arrive from now on, and return once Python has answered the earlier ones. */
+async function hold() {
+  const last = Date.now() + HELD_FOR_EARLIER;
+  heldUntil = Infinity;
+  await scheduler.wait(HELD_BEFORE);
+  while (waiting > 0 && Date.now() < last) await scheduler.wait(10);
+  heldUntil = Date.now() + HELD_AFTER;
+}
+
 /** Call into Python, let JSPI suspend it, and give back what it answers; the proxy of a task is destroyed. */
 async function call(ctx, name, ...args) {
   const { py, host } = ready ?? (await boot(ctx));
   const handler = handlers[name] ?? (handlers[name] = host[name]);
   const result = handler(...args);
   if (!(result instanceof py.ffi.PyAwaitable)) return result;
+  waiting += 1;
   // The handler is waiting for something. It runs to its end even if its client goes away meanwhile.
   const done = finish(result);
   ctx.waitUntil(done.catch(() => {}));
   return done;
 }
 const handlers = {};
+let waiting = 0; // calls that Python has not answered
 
 async function finish(task) {
   try {
     return await task;
   } finally {
+    waiting -= 1;
     task.destroy();
   }
 }
@@ -59,6 +83,7 @@ function fetch(request, env, ctx) {
   if (!SCHEME.test(request.url)) {
     return Response.json({ error: 'Malformed forwarded scheme' }, { status: 400 });
   }
+  if (heldUntil > 0) return released().then(() => event(ctx, 'fetch', request, env, ctx));
   return event(ctx, 'fetch', request, env, ctx);
 }
 
@@ -83,6 +108,7 @@ export class Health extends WorkerEntrypoint {
         }
         if (pathname === '/leave') {
           await leave(this.ctx, this.env);
+          if ((await request.json()).hold) await hold();
           return Response.json({});
         }
         if (pathname === '/spans') return new Response(await call(this.ctx, 'spans'));
