@@ -13,7 +13,17 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import wraps
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
-__all__ = ["BindingCall", "BoundHook", "CallHook", "Hookable", "Proceed", "add_hook", "binding_call", "has_hook"]
+__all__ = [
+    "BindingCall",
+    "BoundHook",
+    "CallHook",
+    "Hookable",
+    "Proceed",
+    "add_hook",
+    "binding_call",
+    "declared",
+    "has_hook",
+]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -122,6 +132,14 @@ def binding_call(method: F, /) -> F:
         )
 
     return cast("F", call)
+
+
+def declared(method: F, /) -> Callable[[Callable[..., Any]], F]:
+    """Give a method of an implementation the type that its Protocol declares: `@declared(KVNamespace.get)`.
+
+    So the overloads of a binding's method are written once, in the Protocol.
+    """
+    return lambda implementation: cast("F", implementation)
 
 
 def add_hook(binding: object, hook: CallHook, *, name: str, kind: str) -> None:

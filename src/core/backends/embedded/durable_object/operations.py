@@ -14,6 +14,8 @@ from core.backends.embedded.durable_object.arguments import (
     to_milliseconds,
 )
 from core.backends.embedded.durable_object.records import ObjectRecords
+from core.bindings.durable_object import DurableObjectStorage
+from core.calls import declared
 from core.errors import DurableObjectError, DurableObjectTypeError, DurableObjectValueError
 
 __all__ = ["Operations", "Transaction"]
@@ -39,21 +41,11 @@ class Operations:
         values = [(raw, self._storage.read(raw, _MISSING)) for raw in raws]
         return {raw.decode(): value for raw, value in values if value is not _MISSING}
 
-    async def list(
-        self,
-        *,
-        start: str | None = None,
-        start_after: str | None = None,
-        end: str | None = None,
-        prefix: str | None = None,
-        reverse: bool = False,
-        limit: int | None = None,
-        allow_concurrency: bool = False,
-        no_cache: bool = False,
-    ) -> dict[str, Any]:
+    @declared(DurableObjectStorage.list)
+    async def list(self, *, allow_concurrency: bool = False, no_cache: bool = False, **keys: Any) -> dict[str, Any]:
         """Return a range of values. See `DurableObjectStorage.list`."""
         await self._check("list()")
-        return dict(self._storage.scan(start, start_after, end, prefix, reverse, limit))
+        return dict(self._storage.scan(**keys))
 
     async def put(
         self,

@@ -51,12 +51,13 @@ class ObjectRecords(ObjectDatabase):
 
     def scan(
         self,
-        start: str | None,
-        start_after: str | None,
-        end: str | None,
-        prefix: str | None,
-        reverse: bool,
-        limit: int | None,
+        *,
+        start: str | None = None,
+        start_after: str | None = None,
+        end: str | None = None,
+        prefix: str | None = None,
+        reverse: bool = False,
+        limit: int | None = None,
     ) -> Iterator[tuple[str, Any]]:
         """Keys and values of a range, in the order of the keys' bytes."""
         if start is not None and start_after is not None:

@@ -9,7 +9,8 @@ from typing import Any
 from core.backends.embedded.d1 import Refused
 from core.backends.embedded.durable_object.arguments import encode_key, encode_value
 from core.backends.embedded.durable_object.records import ObjectRecords
-from core.bindings.durable_object import SqlStorageValue, sql_binding
+from core.bindings.durable_object import SqlStorageValue, SyncKvStorage, sql_binding
+from core.calls import declared
 from core.errors import DurableObjectError
 
 __all__ = ["Sql", "SyncKv"]
@@ -25,18 +26,10 @@ class SyncKv:
         """Return a value, or None. See `SyncKvStorage.get`."""
         return self._storage.read(encode_key(key))
 
-    def list(
-        self,
-        *,
-        start: str | None = None,
-        start_after: str | None = None,
-        end: str | None = None,
-        prefix: str | None = None,
-        reverse: bool = False,
-        limit: int | None = None,
-    ) -> Iterator[tuple[str, Any]]:
+    @declared(SyncKvStorage.list)
+    def list(self, **keys: Any) -> Iterator[tuple[str, Any]]:
         """Return a range of keys and values. See `SyncKvStorage.list`."""
-        return self._storage.scan(start, start_after, end, prefix, reverse, limit)
+        return self._storage.scan(**keys)
 
     def put(self, key: str, value: Any, /) -> None:
         """Store a value. See `SyncKvStorage.put`."""

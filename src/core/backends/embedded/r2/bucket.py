@@ -12,7 +12,7 @@ import json
 import secrets
 from base64 import b64encode
 from collections.abc import Iterable, Mapping
-from typing import Any, overload
+from typing import Any
 
 from core.backends.embedded.r2.arguments import check_size, encode_key, source_of
 from core.backends.embedded.r2.bodies import Incoming
@@ -33,6 +33,7 @@ from core.backends.embedded.r2.storage import BucketStorage, R2Storage
 from core.backends.embedded.store import Store
 from core.bindings.r2 import (
     R2Body,
+    R2Bucket,
     R2Hash,
     R2Include,
     R2Object,
@@ -41,7 +42,7 @@ from core.bindings.r2 import (
     R2Range,
     R2Value,
 )
-from core.calls import Hookable, binding_call
+from core.calls import Hookable, binding_call, declared
 from core.http.streams import encode
 
 __all__ = ["EmbeddedR2Bucket", "StoredR2Bucket"]
@@ -64,14 +65,7 @@ class StoredR2Bucket(Hookable):
         row = await self._storage.head(encode_key("head", key))
         return None if row is None else R2Object(**fields(row), range=R2Range(0, row.size))
 
-    @overload
-    async def get(
-        self, key: str, *, only_if: None = None, range: Ranges | None = None, ssec_key: R2Hash | None = None
-    ) -> R2ObjectBody | None: ...
-    @overload
-    async def get(
-        self, key: str, *, only_if: Conditions, range: Ranges | None = None, ssec_key: R2Hash | None = None
-    ) -> R2ObjectBody | R2Object | None: ...
+    @declared(R2Bucket.get)
     @binding_call
     async def get(
         self,
@@ -121,40 +115,7 @@ class StoredR2Bucket(Hookable):
 
     # ------------------------------------------------------------------ writing
 
-    @overload
-    async def put(
-        self,
-        key: str,
-        value: R2Value,
-        *,
-        only_if: None = None,
-        http_metadata: HTTPMetadata | None = None,
-        custom_metadata: Mapping[str, str] | None = None,
-        md5: R2Hash | None = None,
-        sha1: R2Hash | None = None,
-        sha256: R2Hash | None = None,
-        sha384: R2Hash | None = None,
-        sha512: R2Hash | None = None,
-        storage_class: str | None = None,
-        ssec_key: R2Hash | None = None,
-    ) -> R2Object: ...
-    @overload
-    async def put(
-        self,
-        key: str,
-        value: R2Value,
-        *,
-        only_if: Conditions,
-        http_metadata: HTTPMetadata | None = None,
-        custom_metadata: Mapping[str, str] | None = None,
-        md5: R2Hash | None = None,
-        sha1: R2Hash | None = None,
-        sha256: R2Hash | None = None,
-        sha384: R2Hash | None = None,
-        sha512: R2Hash | None = None,
-        storage_class: str | None = None,
-        ssec_key: R2Hash | None = None,
-    ) -> R2Object | None: ...
+    @declared(R2Bucket.put)
     @binding_call
     async def put(
         self,
