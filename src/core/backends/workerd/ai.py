@@ -13,8 +13,12 @@ from core.backends.workerd.conversion import (
     chunks_of,
     constructor_name,
     from_js,
+    js_bytes,
+    js_fields,
     js_value,
     none_of,
+    options,
+    translator,
     unwrap,
 )
 from core.backends.workerd.fetch import response_of
@@ -30,10 +34,12 @@ from core.bindings.ai import (
     answer_as,
 )
 from core.calls import BoundHook, Hookable, binding_call
-from core.errors import AiError, BindingError
+from core.errors import AiError
 from core.http import Response
 
 __all__ = ["WorkerdAi", "WorkerdAiGateway"]
+
+_error = translator(AiError)
 
 
 class WorkerdAi(Hookable):
@@ -64,19 +70,15 @@ class WorkerdAi(Hookable):
         extra_headers: Mapping[str, str] | None = None,
     ) -> Any:
         """Run a model. See `Ai.run`."""
-        given: dict[str, Any] = {}
         if stream:
             inputs = {**inputs, "stream": True}
-        if return_raw_response:
-            given["returnRawResponse"] = True
-        if queue_request:
-            given["queueRequest"] = True
-        if gateway is not None:
-            given["gateway"] = js_value(_camel(gateway))
-        if tags is not None:
-            given["tags"] = js_value(list(tags))
-        if extra_headers is not None:
-            given["extraHeaders"] = js_value(dict(extra_headers))
+        given = options(
+            returnRawResponse=return_raw_response or None,
+            queueRequest=queue_request or None,
+            gateway=None if gateway is None else js_fields(gateway),
+            tags=None if tags is None else list(tags),
+            extraHeaders=extra_headers,
+        )
         answer = await call_js(_error, self._ai.run, model, js_value(dict(inputs)), **given)
         if stream:
             return AiStream(chunks_of(unwrap(answer)))
@@ -103,16 +105,15 @@ class WorkerdAi(Hookable):
         task: str | None = None,
     ) -> list[AiModel]:
         """The models there are."""
-        named = {
-            "author": author,
-            "hide_experimental": hide_experimental,
-            "page": page,
-            "per_page": per_page,
-            "search": search,
-            "source": source,
-            "task": task,
-        }
-        given = {name: value for name, value in named.items() if value is not None}
+        given = options(
+            author=author,
+            hide_experimental=hide_experimental,
+            page=page,
+            per_page=per_page,
+            search=search,
+            source=source,
+            task=task,
+        )
         found: list[dict[str, Any]] = from_js(await call_js(_error, self._ai.models, js_value(given)))
         return [
             AiModel(
@@ -132,19 +133,13 @@ class WorkerdAi(Hookable):
         """Documents as Markdown."""
         across = bridge()
         documents = [
-            across.to_js(
-                {
-                    "name": file.name,
-                    "blob": across.js.Blob.new(
-                        across.to_js([across.to_js(file.content)]),
-                        **({} if file.content_type is None else {"type": file.content_type}),
-                    ),
-                },
-                dict_converter=across.from_entries,
-            )
+            {
+                "name": file.name,
+                "blob": across.js.Blob.new(across.to_js([js_bytes(file.content)]), **options(type=file.content_type)),
+            }
             for file in files
         ]
-        found: Any = from_js(await call_js(_error, self._ai.toMarkdown, across.to_js(documents)))
+        found: Any = from_js(await call_js(_error, self._ai.toMarkdown, js_value(documents)))
         results = cast("list[dict[str, Any]]", found if isinstance(found, list) else [found])
         return [
             MarkdownResult(
@@ -186,7 +181,7 @@ class WorkerdAiGateway(Hookable):
         """Send a request."""
         requests = [data] if isinstance(data, AiGatewayUniversalRequest) else list(data)
         outgoing = [attrs.asdict(request) for request in requests]
-        given = {} if gateway is None else {"gateway": js_value(_camel(gateway))}
+        given = options(gateway=None if gateway is None else js_fields(gateway))
         return response_of(await call_js(_error, self._gateway.run, js_value(outgoing), **given))
 
     @binding_call
@@ -213,40 +208,10 @@ class WorkerdAiGateway(Hookable):
         metadata: Mapping[str, Any] | None = None,
     ) -> None:
         """Add a judgement to a log."""
-        named = {"score": score, "feedback": feedback, "metadata": None if metadata is None else dict(metadata)}
-        given = {name: value for name, value in named.items() if value is not None}
+        given = options(score=score, feedback=feedback, metadata=metadata)
         await call_js(_error, self._gateway.patchLog, log_id, js_value(given))
 
     @binding_call
     async def get_url(self, provider: str | None = None) -> str:
         """The gateway's address."""
         return str(await call_js(_error, self._gateway.getUrl, *(() if provider is None else (provider,))))
-
-
-_NAMES = {
-    "id": "id",
-    "cache_key": "cacheKey",
-    "cache_ttl": "cacheTtl",
-    "skip_cache": "skipCache",
-    "metadata": "metadata",
-    "collect_log": "collectLog",
-    "event_id": "eventId",
-    "request_timeout_ms": "requestTimeoutMs",
-    "retries": "retries",
-    "max_attempts": "maxAttempts",
-    "retry_delay_ms": "retryDelayMs",
-    "backoff": "backoff",
-}
-
-
-def _camel(value: attrs.AttrsInstance) -> dict[str, Any]:
-    """Options by the names that the platform has for them, without those that were not given."""
-    return {
-        _NAMES[field.name]: _camel(given) if attrs.has(cast("type[object]", type(given))) else given
-        for field in attrs.fields(type(value))
-        if (given := getattr(value, field.name)) is not None
-    }
-
-
-def _error(name: str, message: str) -> BindingError:
-    return AiError(message)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from core.backends.workerd.conversion import bridge, js_value, translated, unwrap
+from core.backends.workerd.conversion import call_now, options, translator, unwrap
 from core.errors import BindingError, BindingTypeError
 
 __all__ = ["WorkerdAnalyticsEngineDataset"]
+
+_error = translator(BindingError, TypeError=BindingTypeError)
 
 
 class WorkerdAnalyticsEngineDataset:
@@ -27,13 +29,5 @@ class WorkerdAnalyticsEngineDataset:
         doubles: Sequence[float] = (),
     ) -> None:
         """Write one point. See `AnalyticsEngineDataset.write_data_point`."""
-        try:
-            self._dataset.writeDataPoint(
-                indexes=js_value(list(indexes)), blobs=js_value(list(blobs)), doubles=js_value(list(doubles))
-            )
-        except bridge().JsException as error:
-            raise translated(error, _error) from None
-
-
-def _error(name: str, message: str) -> BindingError:
-    return BindingTypeError(message) if name == "TypeError" else BindingError(message)
+        given = options(indexes=list(indexes), blobs=list(blobs), doubles=list(doubles))
+        call_now(_error, self._dataset.writeDataPoint, **given)

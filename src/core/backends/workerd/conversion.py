@@ -32,8 +32,10 @@ if TYPE_CHECKING:
 __all__ = [
     "Bridge",
     "bridge",
+    "attribute",
     "bytes_of",
     "call_js",
+    "call_now",
     "chunks_of",
     "constructor_name",
     "date_of",
@@ -41,7 +43,9 @@ __all__ = [
     "is_null",
     "js_bytes",
     "js_date",
+    "js_fields",
     "js_json",
+    "js_name",
     "js_number",
     "js_stream",
     "js_value",
@@ -49,6 +53,8 @@ __all__ = [
     "options",
     "rows_of",
     "structured",
+    "translated",
+    "translator",
     "unwrap",
 ]
 
@@ -126,6 +132,11 @@ def is_null(value: Any) -> bool:
 def none_of(value: T) -> T | None:
     """`value`, with both of JavaScript's nothings as None."""
     return None if value is None or value is bridge().jsnull else value
+
+
+def attribute(value: Any, name: str) -> Any:
+    """An attribute of a JavaScript object; None where it has none of that name, or a nothing."""
+    return none_of(getattr(value, name, None))
 
 
 def constructor_name(value: Any) -> str:
@@ -404,6 +415,21 @@ def options(**given: Any) -> dict[str, Any]:
     return {name: js_value(value) for name, value in given.items() if value is not None}
 
 
+def js_fields(value: attrs.AttrsInstance) -> dict[str, Any]:
+    """The fields of an attrs instance that are not None, by the names that JavaScript has for them; to any depth."""
+    return {
+        js_name(field.name): js_fields(item) if attrs.has(cast("type[object]", type(item))) else item
+        for field in attrs.fields(type(value))
+        if (item := getattr(value, field.name)) is not None
+    }
+
+
+def js_name(name: str) -> str:
+    """The name that JavaScript has for `name`: `request_timeout_ms` is `requestTimeoutMs`."""
+    head, *words = name.split("_")
+    return head + "".join(word.capitalize() for word in words)
+
+
 def js_stream(chunks: AsyncIterable[bytes], *, on_end: Callable[[], None] | None = None) -> ReadableStream:
     """A ReadableStream that asks `chunks` for the next one when its reader wants more.
 
@@ -518,6 +544,19 @@ async def call_js(translate: Callable[[str, str], BindingError], method: Any, /,
         return await method(*args, **given)
     except bridge().JsException as error:
         raise translated(error, translate) from None
+
+
+def call_now(translate: Callable[[str, str], BindingError], method: Any, /, *args: Any, **given: Any) -> Any:
+    """`call_js` for a method that answers at once."""
+    try:
+        return method(*args, **given)
+    except bridge().JsException as error:
+        raise translated(error, translate) from None
+
+
+def translator(other: type[BindingError], **named: type[BindingError]) -> Callable[[str, str], BindingError]:
+    """A `translate` for `call_js`: the class for JavaScript's errors of each name, and that for all others."""
+    return lambda name, message: named.get(name, other)(message)
 
 
 def translated(error: BaseException, translate: Callable[[str, str], BindingError]) -> BindingError:

@@ -14,12 +14,12 @@ from typing_extensions import TypeVar
 from core.backends.workerd.conversion import (
     bridge,
     call_js,
+    call_now,
     is_null,
     js_bytes,
     js_number,
     none_of,
     rows_of,
-    translated,
     unwrap,
 )
 from core.bindings.d1 import D1ExecResult, D1Meta, D1PreparedStatement, D1Result, D1Row, D1Value
@@ -55,11 +55,7 @@ class WorkerdD1PreparedStatement(Hookable, Generic[R]):
 
     def bind(self, *values: D1Value) -> WorkerdD1PreparedStatement[R]:
         """Return a new statement with `values`. See `D1PreparedStatement.bind`."""
-        outgoing = [_bindable(value) for value in values]
-        try:
-            bound = self._statement.bind(*outgoing)
-        except bridge().JsException as error:
-            raise translated(error, _error) from None
+        bound = call_now(_error, self._statement.bind, *[_bindable(value) for value in values])
         return WorkerdD1PreparedStatement(bound, self.sql, values, self._hook, self.type)
 
     def as_(self, type_: TypeForm[T], /) -> D1PreparedStatement[T]:

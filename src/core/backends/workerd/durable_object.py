@@ -15,9 +15,11 @@ from datetime import datetime
 from typing import Any, Final, TypeVar
 
 from core.backends.workerd.conversion import (
+    attribute,
     bridge,
     bytes_of,
     call_js,
+    call_now,
     date_of,
     from_js,
     is_null,
@@ -26,16 +28,22 @@ from core.backends.workerd.conversion import (
     none_of,
     options,
     translated,
+    translator,
     unwrap,
 )
 from core.backends.workerd.rpc import rpc_method
 from core.backends.workerd.spans import parent_to_send
-from core.bindings.durable_object import DurableObject, DurableObjectId, sql_binding
+from core.bindings.durable_object import (
+    DurableObject,
+    DurableObjectId,
+    DurableObjectStorage,
+    SyncKvStorage,
+    sql_binding,
+)
 from core.bindings.object_socket import DurableObjectWebSocket, WebSocketRequestResponsePair
-from core.calls import BoundHook, Hookable, binding_call
+from core.calls import BoundHook, Hookable, binding_call, declared
 from core.context import require_awaitable
 from core.errors import (
-    BindingError,
     BindingTypeError,
     DurableObjectError,
     DurableObjectTypeError,
@@ -53,6 +61,8 @@ __all__ = [
 ]
 
 T = TypeVar("T")
+
+_error = translator(DurableObjectError, TypeError=DurableObjectTypeError, RangeError=DurableObjectValueError)
 
 _GIVEN_NOTHING: Final = object()
 
@@ -74,13 +84,13 @@ class WorkerdDurableObjectId:
     @property
     def name(self) -> str | None:
         """The name it was made from."""
-        name: str | None = none_of(getattr(self._id, "name", None))
+        name: str | None = attribute(self._id, "name")
         return name
 
     @property
     def jurisdiction(self) -> Any:
         """The jurisdiction it was made for."""
-        return none_of(getattr(self._id, "jurisdiction", None))
+        return attribute(self._id, "jurisdiction")
 
     def equals(self, other: DurableObjectId, /) -> bool:
         """Return True if both name the same object."""
@@ -161,7 +171,7 @@ class WorkerdDurableObjectStub(Hookable):
     @property
     def name(self) -> str | None:
         """The object's name, when the stub was got by one."""
-        name: str | None = none_of(getattr(self._stub(), "name", None))
+        name: str | None = attribute(self._stub(), "name")
         return name
 
     def _stub(self) -> Any:
@@ -350,21 +360,10 @@ class _Operations:
         given = _given(allow_concurrency, no_cache=no_cache)
         return from_js(await call_js(_error, self._storage.get, _keys(keys), **given))
 
-    async def list(
-        self,
-        *,
-        start: str | None = None,
-        start_after: str | None = None,
-        end: str | None = None,
-        prefix: str | None = None,
-        reverse: bool = False,
-        limit: int | None = None,
-        allow_concurrency: bool = False,
-        no_cache: bool = False,
-    ) -> dict[str, Any]:
+    @declared(DurableObjectStorage.list)
+    async def list(self, *, allow_concurrency: bool = False, no_cache: bool = False, **keys: Any) -> dict[str, Any]:
         """The values of a range of keys."""
-        given = _range(start, start_after, end, prefix, reverse, limit)
-        given.update(_given(allow_concurrency, no_cache=no_cache))
+        given = _range(**keys) | _given(allow_concurrency, no_cache=no_cache)
         found: dict[str, Any] = from_js(await call_js(_error, self._storage.list, **given))
         return found
 
@@ -536,18 +535,10 @@ class WorkerdSyncKv:
         """The value under `key`, or None."""
         return from_js(_call(self._kv.get, key))
 
-    def list(
-        self,
-        *,
-        start: str | None = None,
-        start_after: str | None = None,
-        end: str | None = None,
-        prefix: str | None = None,
-        reverse: bool = False,
-        limit: int | None = None,
-    ) -> Iterator[tuple[str, Any]]:
+    @declared(SyncKvStorage.list)
+    def list(self, **keys: Any) -> Iterator[tuple[str, Any]]:
         """Keys and values of a range of keys."""
-        for entry in _call(self._kv.list, **_range(start, start_after, end, prefix, reverse, limit)):
+        for entry in _call(self._kv.list, **_range(**keys)):
             yield str(entry[0]), from_js(entry[1])
 
     def put(self, key: str, value: Any, /) -> None:
@@ -656,12 +647,13 @@ def _given(allow_concurrency: bool = False, allow_unconfirmed: bool = False, no_
 
 
 def _range(
-    start: str | None,
-    start_after: str | None,
-    end: str | None,
-    prefix: str | None,
-    reverse: bool,
-    limit: int | None,
+    *,
+    start: str | None = None,
+    start_after: str | None = None,
+    end: str | None = None,
+    prefix: str | None = None,
+    reverse: bool = False,
+    limit: int | None = None,
 ) -> dict[str, Any]:
     return options(start=start, startAfter=start_after, end=end, prefix=prefix, reverse=reverse or None, limit=limit)
 
@@ -679,18 +671,4 @@ def _time(time: datetime | float) -> float:
 
 
 def _call(method: Any, *args: Any, **given: Any) -> Any:
-    """Call something that answers at once, with its errors as ours."""
-    try:
-        return method(*args, **given)
-    except bridge().JsException as error:
-        raise translated(error, _error) from None
-
-
-def _error(name: str, message: str) -> BindingError:
-    match name:
-        case "TypeError":
-            return DurableObjectTypeError(message)
-        case "RangeError":
-            return DurableObjectValueError(message)
-        case _:
-            return DurableObjectError(message)
+    return call_now(_error, method, *args, **given)

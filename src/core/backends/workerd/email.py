@@ -7,12 +7,23 @@ from typing import Any
 
 import attrs
 
-from core.backends.workerd.conversion import call_js, js_bytes, js_stream, js_value, unwrap
+from core.backends.workerd.conversion import (
+    call_js,
+    js_bytes,
+    js_fields,
+    js_stream,
+    js_value,
+    options,
+    translator,
+    unwrap,
+)
 from core.bindings.email import EmailAddress, EmailBuilder, EmailMessage, EmailSendResult
 from core.calls import Hookable, binding_call
 from core.errors import BindingError, BindingTypeError
 
 __all__ = ["WorkerdSendEmail"]
+
+_error = translator(BindingError, TypeError=BindingTypeError)
 
 
 class WorkerdSendEmail(Hookable):
@@ -43,40 +54,21 @@ async def _message(message: EmailMessage) -> Any:
 
 
 def _built(message: EmailBuilder) -> dict[str, Any]:
-    named = {
-        "from": _address(message.from_),
-        "subject": message.subject,
-        "to": _addresses(message.to),
-        "cc": _addresses(message.cc),
-        "bcc": _addresses(message.bcc),
-        "replyTo": None if message.reply_to is None else _address(message.reply_to),
-        "headers": None if message.headers is None else dict(message.headers),
-        "text": message.text,
-        "html": message.html,
-        "attachments": [
-            {
-                "filename": file.filename,
-                "type": file.type,
-                "content": file.content,
-                "disposition": file.disposition,
-                **({} if file.content_id is None else {"contentId": file.content_id}),
-            }
-            for file in message.attachments
-        ]
-        or None,
-    }
-    return {name: value for name, value in named.items() if value is not None}
-
-
-def _address(address: str | EmailAddress) -> Any:
-    return address if isinstance(address, str) else attrs.asdict(address)
+    return options(
+        **{"from": _addresses(message.from_)},
+        subject=message.subject,
+        to=_addresses(message.to),
+        cc=_addresses(message.cc),
+        bcc=_addresses(message.bcc),
+        replyTo=_addresses(message.reply_to),
+        headers=message.headers,
+        text=message.text,
+        html=message.html,
+        attachments=[js_fields(file) for file in message.attachments] or None,
+    )
 
 
 def _addresses(addresses: str | EmailAddress | Sequence[str | EmailAddress] | None) -> Any:
-    if addresses is None or isinstance(addresses, (str, EmailAddress)):
-        return None if addresses is None else _address(addresses)
-    return [_address(address) for address in addresses]
-
-
-def _error(name: str, message: str) -> BindingError:
-    return BindingTypeError(message) if name == "TypeError" else BindingError(message)
+    if addresses is None or isinstance(addresses, str):
+        return addresses
+    return attrs.asdict(addresses) if isinstance(addresses, EmailAddress) else [_addresses(each) for each in addresses]

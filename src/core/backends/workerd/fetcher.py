@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from core.backends.workerd.conversion import unwrap
+from core.backends.workerd.conversion import translator, unwrap
 from core.backends.workerd.fetch import fetch_through
 from core.backends.workerd.rpc import rpc_method
 from core.calls import Hookable, binding_call
@@ -13,6 +13,8 @@ from core.errors import BindingError, BindingTypeError
 from core.http import Request, Response
 
 __all__ = ["WorkerdFetcher"]
+
+_error = translator(BindingError, TypeError=BindingTypeError)
 
 
 class WorkerdFetcher(Hookable):
@@ -32,7 +34,3 @@ class WorkerdFetcher(Hookable):
             raise AttributeError(name)
         method = rpc_method(self._fetcher, name, self._cls, _error)
         return method if self._hook is None else self._hook.around(name, method)
-
-
-def _error(name: str, message: str) -> BindingError:
-    return BindingTypeError(message) if name == "TypeError" else BindingError(message)

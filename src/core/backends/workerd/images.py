@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
-from core.backends.workerd.conversion import bridge, call_js, chunks_of, from_js, js_bytes, js_stream, js_value, unwrap
+from core.backends.workerd.conversion import (
+    bridge,
+    call_js,
+    chunks_of,
+    from_js,
+    js_bytes,
+    js_stream,
+    js_value,
+    options,
+    translator,
+    unwrap,
+)
 from core.backends.workerd.fetch import response_of
 from core.bindings.images import ImageInfo, ImageSource
 from core.calls import BoundHook, Hookable, binding_call
@@ -13,6 +24,8 @@ from core.errors import BindingError, BindingTypeError
 from core.http import Response
 
 __all__ = ["WorkerdImages"]
+
+_error = translator(BindingError, TypeError=BindingTypeError)
 
 
 class WorkerdImages(Hookable):
@@ -45,19 +58,17 @@ class WorkerdImageTransformer(Hookable):
         """Do this to it."""
         return WorkerdImageTransformer(self._transformer.transform(js_value(dict(transform))), self._hook)
 
-    def draw(self, image: Any, /, **options: Any) -> WorkerdImageTransformer:
+    def draw(self, image: Any, /, **placing: Any) -> WorkerdImageTransformer:
         """Draw another image over it."""
         drawn = image._transformer if isinstance(image, WorkerdImageTransformer) else _stream(image)
-        given = {name: value for name, value in options.items() if value is not None}
-        return WorkerdImageTransformer(self._transformer.draw(drawn, **given), self._hook)
+        return WorkerdImageTransformer(self._transformer.draw(drawn, **options(**placing)), self._hook)
 
     @binding_call
     async def output(
         self, *, format: str, quality: int | None = None, background: str | None = None, anim: bool | None = None
     ) -> WorkerdImageResult:
         """Make it."""
-        named = {"format": format, "quality": quality, "background": background, "anim": anim}
-        given = {name: value for name, value in named.items() if value is not None}
+        given = options(format=format, quality=quality, background=background, anim=anim)
         return WorkerdImageResult(await call_js(_error, self._transformer.output, **given))
 
 
@@ -86,7 +97,3 @@ def _stream(image: ImageSource) -> Any:
     if isinstance(image, bytes):
         return bridge().js.Response.new(js_bytes(image)).body
     return js_stream(image)
-
-
-def _error(name: str, message: str) -> BindingError:
-    return BindingTypeError(message) if name == "TypeError" else BindingError(message)

@@ -13,6 +13,7 @@ from typing import Any, Final, NoReturn, TypeVar, cast
 from typing_extensions import TypeForm
 
 from core.backends.workerd.conversion import (
+    attribute,
     bridge,
     bytes_of,
     call_js,
@@ -23,16 +24,19 @@ from core.backends.workerd.conversion import (
     js_stream,
     none_of,
     options,
+    translator,
     unwrap,
 )
 from core.bindings.kv import KVKey, KVListResult, KVPutValue, KVType, KVValue
 from core.calls import Hookable, binding_call
-from core.errors import BindingError, KVError, KVSyntaxError, KVTypeError
+from core.errors import KVError, KVSyntaxError, KVTypeError
 from core.http.json import check_nesting, loads
 
 __all__ = ["WorkerdKVNamespace"]
 
 T = TypeVar("T")
+
+_error = translator(KVError, TypeError=KVTypeError, SyntaxError=KVSyntaxError)
 
 _TYPES: Final = {
     "text": "text",
@@ -84,7 +88,7 @@ class WorkerdKVNamespace(Hookable):
                 for name, entry in found.items()
             }
         one = await call_js(_error, self._kv.getWithMetadata, key, type=_TYPES.get(type, type), **_cache(cache_ttl))
-        return KVValue(_read_as(one.value, type), from_js(one.metadata), none_of(getattr(one, "cacheStatus", None)))
+        return KVValue(_read_as(one.value, type), from_js(one.metadata), attribute(one, "cacheStatus"))
 
     @binding_call
     async def put(
@@ -114,13 +118,11 @@ class WorkerdKVNamespace(Hookable):
                 f"KV put(): a value is str, bytes or an async iterable of bytes, not {type(value).__name__}. "
                 "Write put(key, str(value)), or put_json(key, value) for JSON"
             )
-        given: dict[str, Any] = {}
-        if expiration is not None:
-            given["expiration"] = _number("expiration", expiration)
-        if expiration_ttl is not None:
-            given["expirationTtl"] = _number("expiration_ttl", expiration_ttl)
-        if metadata is not None:
-            given["metadata"] = _metadata(metadata)
+        given = options(
+            expiration=_number("expiration", expiration),
+            expirationTtl=_number("expiration_ttl", expiration_ttl),
+            metadata=_metadata(metadata),
+        )
         await call_js(_error, self._kv.put, key, outgoing, **given)
 
     @binding_call
@@ -200,6 +202,8 @@ def _parse(text: str) -> Any:
 
 
 def _metadata(metadata: Any) -> Any:
+    if metadata is None:
+        return None
     try:
         check_nesting(metadata)
         text = json.dumps(metadata, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
@@ -209,11 +213,11 @@ def _metadata(metadata: Any) -> Any:
 
 
 def _cache(cache_ttl: int | None) -> dict[str, Any]:
-    return {} if cache_ttl is None else {"cacheTtl": _number("cache_ttl", cache_ttl)}
+    return options(cacheTtl=_number("cache_ttl", cache_ttl))
 
 
-def _number(name: str, value: float) -> float:
-    if not isinstance(value, (int, float)):
+def _number(name: str, value: float | None) -> float | None:
+    if value is not None and not isinstance(value, (int, float)):
         raise KVTypeError(f"{name} must be a number, not {value!r}")
     return value
 
@@ -240,13 +244,3 @@ def _check_whole(key: str) -> None:
 
 def _wrong_key(key: object) -> NoReturn:
     raise KVTypeError(f"A key must be a str, not {type(key).__name__}. Write str(key) if that is what you mean")
-
-
-def _error(name: str, message: str) -> BindingError:
-    match name:
-        case "TypeError":
-            return KVTypeError(message)
-        case "SyntaxError":
-            return KVSyntaxError(message)
-        case _:
-            return KVError(message)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from core.backends.workerd.conversion import bridge, from_js, js_value, translated
+from core.backends.workerd.conversion import bridge, call_now, from_js, js_value, translator
 from core.backends.workerd.leaving import holders
 from core.backends.workerd.web_socket import WorkerdWebSocket, js_message, say_close
 from core.bindings.durable_object import DurableObjectState
 from core.bindings.object_socket import DurableObjectWebSocket
-from core.errors import BindingError, BindingTypeError, DurableObjectError, DurableObjectTypeError
+from core.errors import BindingTypeError, DurableObjectError, DurableObjectTypeError
 from core.http.websocket import WebSocketClosed, check_close
 
 __all__ = ["WorkerdSocketCarrier", "accept", "forget_without_sockets", "socket_of"]
+
+_error = translator(DurableObjectError, TypeError=DurableObjectTypeError)
 
 # The states of a WebSocket that the WHATWG standard numbers.
 _CLOSED = 3
@@ -64,10 +66,7 @@ class WorkerdSocketCarrier:
             outgoing = js_value(value)
         except (BindingTypeError, bridge().ConversionError) as error:
             raise DurableObjectTypeError(f"the attachment cannot be kept: {error}") from None
-        try:
-            self.js_socket.serializeAttachment(outgoing)
-        except bridge().JsException as error:
-            raise translated(error, _error) from None
+        call_now(_error, self.js_socket.serializeAttachment, outgoing)
 
     def deserialize_attachment(self) -> Any:
         """Return the value kept. See `DurableObjectWebSocket.deserialize_attachment`."""
@@ -80,10 +79,7 @@ def accept(state: Any, socket: DurableObjectWebSocket, tags: list[str]) -> None:
     client, server = across.js.WebSocketPair.new().object_values()
     carrier = WorkerdSocketCarrier(server)
     socket.accepted(carrier, WorkerdWebSocket(client, None))
-    try:
-        state.acceptWebSocket(server, across.to_js(tags))
-    except across.JsException as error:
-        raise translated(error, _error) from None
+    call_now(_error, state.acceptWebSocket, server, across.to_js(tags))
     holders.add(str(state.id))
 
 
@@ -96,7 +92,3 @@ def forget_without_sockets(ctx: DurableObjectState) -> None:
 def socket_of(socket: Any) -> DurableObjectWebSocket:
     """The application's form of a socket that was accepted before."""
     return DurableObjectWebSocket(WorkerdSocketCarrier(socket))
-
-
-def _error(name: str, message: str) -> BindingError:
-    return DurableObjectTypeError(message) if name == "TypeError" else DurableObjectError(message)

@@ -18,6 +18,8 @@ from core.backends.workerd.conversion import (
     js_bytes,
     js_json,
     js_value,
+    options,
+    translator,
     unwrap,
 )
 from core.backends.workerd.spans import PARENT, parent_to_send
@@ -30,9 +32,11 @@ from core.bindings.queue import (
     QueueSendResponse,
 )
 from core.calls import Hookable, binding_call
-from core.errors import BindingError, QueueError, QueueTypeError
+from core.errors import QueueError, QueueTypeError
 
 __all__ = ["WorkerdMessage", "WorkerdMessageBatch", "WorkerdQueue"]
+
+_error = translator(QueueError, TypeError=QueueTypeError)
 
 MAX_DELAY: Final = 86_400
 
@@ -48,9 +52,7 @@ class WorkerdQueue(Hookable):
         self, body: Any, *, content_type: QueueContentType = "json", delay_seconds: int | None = None
     ) -> QueueSendResponse:
         """Send one message. See `Queue.send`."""
-        given: dict[str, Any] = {"contentType": content_type}
-        if delay_seconds is not None:
-            given["delaySeconds"] = _delay("send", delay_seconds)
+        given = options(contentType=content_type, delaySeconds=_delay("send", delay_seconds))
         return _response(await call_js(_error, self._queue.send, _outgoing(body, content_type), **given))
 
     @binding_call
@@ -65,12 +67,11 @@ class WorkerdQueue(Hookable):
                 message = MessageSendRequest(**message)
             content_type = "json" if message.content_type is None else message.content_type
             entry = {"body": _outgoing(message.body, content_type), "contentType": content_type}
-            if message.delay_seconds is not None:
-                entry["delaySeconds"] = _delay("sendBatch", message.delay_seconds)
+            entry |= options(delaySeconds=_delay("sendBatch", message.delay_seconds))
             outgoing.append(across.to_js(entry, dict_converter=across.from_entries))
         if not outgoing:
             raise QueueTypeError("sendBatch() requires at least one message")
-        given = {} if delay_seconds is None else {"delaySeconds": _delay("sendBatch", delay_seconds)}
+        given = options(delaySeconds=_delay("sendBatch", delay_seconds))
         return _response(await call_js(_error, self._queue.sendBatch, across.to_js(outgoing), **given))
 
     @binding_call
@@ -124,7 +125,7 @@ class WorkerdMessage:
 
     def retry(self, delay_seconds: int | None = None) -> None:
         """Have it delivered again."""
-        _retry(self._message.retry, delay_seconds)
+        self._message.retry(**options(delaySeconds=delay_seconds))
 
 
 class WorkerdMessageBatch:
@@ -165,14 +166,7 @@ class WorkerdMessageBatch:
 
     def retry_all(self, delay_seconds: int | None = None) -> None:
         """Have all delivered again."""
-        _retry(self._batch.retryAll, delay_seconds)
-
-
-def _retry(method: Any, delay_seconds: int | None) -> None:
-    if delay_seconds is None:
-        method()
-    else:
-        method(delaySeconds=delay_seconds)
+        self._batch.retryAll(**options(delaySeconds=delay_seconds))
 
 
 def _with_parent(body: Any, parent: str) -> Any:
@@ -217,8 +211,10 @@ def _outgoing(body: Any, content_type: str) -> Any:
             raise QueueTypeError(f"Unsupported queue message content type: {content_type}")
 
 
-def _delay(verb: str, seconds: Any) -> int:
+def _delay(verb: str, seconds: Any) -> int | None:
     """A delay that the platform takes. workerd's own queues would take any."""
+    if seconds is None:
+        return None
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or seconds != seconds:
         raise QueueTypeError(f"delay_seconds must be a number of seconds, not {seconds!r}")
     if not 0 <= seconds <= MAX_DELAY:
@@ -256,7 +252,3 @@ def _metrics(found: Any) -> QueueMetrics:
         backlog_bytes=metrics.get("backlogBytes") or 0,
         oldest_message_timestamp=None if oldest is None else date_of(oldest),
     )
-
-
-def _error(name: str, message: str) -> BindingError:
-    return QueueTypeError(message) if name == "TypeError" else QueueError(message)

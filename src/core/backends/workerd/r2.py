@@ -9,23 +9,28 @@ One file, since every function here is one side of a value that another one send
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, cast
 
+import attrs
+
 from core.backends.workerd.conversion import (
+    attribute,
     bridge,
     bytes_of,
     call_js,
+    call_now,
     chunks_of,
     date_of,
     fixed_length,
     from_js,
     is_null,
     js_bytes,
-    js_date,
-    none_of,
-    translated,
+    js_fields,
+    js_name,
+    js_value,
+    options,
+    translator,
     unwrap,
 )
 from core.bindings.r2 import (
@@ -63,13 +68,7 @@ class WorkerdR2Bucket(Hookable):
     @binding_call
     async def get(self, key: str, *, only_if: Any = None, range: Any = None, ssec_key: Any = None) -> Any:
         """The object under `key`, or None. See `R2Bucket.get`."""
-        given: dict[str, Any] = {}
-        if only_if is not None:
-            given["onlyIf"] = _condition(only_if)
-        if range is not None:
-            given["range"] = _range(range)
-        if ssec_key is not None:
-            given["ssecKey"] = _hash(ssec_key)
+        given = options(onlyIf=_stated(R2Conditional, only_if), range=_stated(R2Range, range), ssecKey=ssec_key)
         found = await call_js(_error, self._bucket.get, _key(key), **given)
         if is_null(found):
             return None
@@ -95,11 +94,8 @@ class WorkerdR2Bucket(Hookable):
     ) -> Any:
         """Store `value`. See `R2Bucket.put`."""
         given = _metadata(http_metadata, custom_metadata, storage_class, ssec_key)
-        if only_if is not None:
-            given["onlyIf"] = _condition(only_if)
-        for name, checksum in zip(_HASHES, (md5, sha1, sha256, sha384, sha512), strict=True):
-            if checksum is not None:
-                given[name] = _hash(checksum)
+        conditions = _stated(R2Conditional, only_if)
+        given |= options(onlyIf=conditions, md5=md5, sha1=sha1, sha256=sha256, sha384=sha384, sha512=sha512)
 
         async def store(outgoing: Any) -> Any:
             return await call_js(_error, self._bucket.put, _key(key), outgoing, **given)
@@ -128,22 +124,15 @@ class WorkerdR2Bucket(Hookable):
         if limit is not None and not 1 <= limit <= 1000:
             # A negative number would cross as a large one.
             raise _error("Error", "list: MaxKeys params must be positive integer <= 1000. (10022)")
-        named = {
-            "prefix": prefix,
-            "delimiter": delimiter,
-            "cursor": cursor,
-            "limit": limit,
-            "startAfter": start_after,
-        }
-        given: dict[str, Any] = {name: value for name, value in named.items() if value is not None}
-        if include is not None:
-            given["include"] = bridge().to_js([_INCLUDE.get(name, name) for name in include])
+        wanted = None if include is None else [js_name(name) for name in include]
+        given = options(
+            prefix=prefix, delimiter=delimiter, cursor=cursor, limit=limit, startAfter=start_after, include=wanted
+        )
         page = await call_js(_error, self._bucket.list, **given)
-        wanted = set(() if include is None else (_INCLUDE.get(name, name) for name in include))
         return R2Objects(
-            objects=[_object(found, included=wanted) for found in page.objects],
+            objects=[_object(found, included=wanted or ()) for found in page.objects],
             truncated=bool(page.truncated),
-            cursor=none_of(getattr(page, "cursor", None)),
+            cursor=attribute(page, "cursor"),
             delimited_prefixes=from_js(page.delimitedPrefixes),
         )
 
@@ -164,10 +153,8 @@ class WorkerdR2Bucket(Hookable):
 
     def resume_multipart_upload(self, key: str, upload_id: str) -> WorkerdR2MultipartUpload:
         """An upload that was begun before."""
-        try:
-            return WorkerdR2MultipartUpload(self._bucket.resumeMultipartUpload(_key(key), upload_id), self._hook)
-        except bridge().JsException as error:
-            raise translated(error, _error) from None
+        upload = call_now(_error, self._bucket.resumeMultipartUpload, _key(key), upload_id)
+        return WorkerdR2MultipartUpload(upload, self._hook)
 
 
 class WorkerdR2MultipartUpload(Hookable):
@@ -195,7 +182,7 @@ class WorkerdR2MultipartUpload(Hookable):
     @binding_call
     async def upload_part(self, part_number: int, value: Any, *, ssec_key: Any = None) -> R2UploadedPart:
         """Store one part."""
-        given = {} if ssec_key is None else {"ssecKey": _hash(ssec_key)}
+        given = options(ssecKey=ssec_key)
 
         async def store(outgoing: Any) -> Any:
             return await call_js(_error, self._upload.uploadPart, part_number, outgoing, **given)
@@ -206,15 +193,13 @@ class WorkerdR2MultipartUpload(Hookable):
     @binding_call
     async def complete(self, uploaded_parts: Sequence[R2UploadedPart | Mapping[str, Any]]) -> R2Object:
         """Make the object of these parts."""
-        across = bridge()
         parts = [
             {"partNumber": part["part_number"], "etag": part["etag"]}
             if isinstance(part, Mapping)
             else {"partNumber": part.part_number, "etag": part.etag}
             for part in uploaded_parts
         ]
-        outgoing = across.to_js(parts, dict_converter=across.from_entries)
-        return _object(await call_js(_error, self._upload.complete, outgoing))
+        return _object(await call_js(_error, self._upload.complete, js_value(parts)))
 
     @binding_call
     async def abort(self) -> None:
@@ -223,8 +208,6 @@ class WorkerdR2MultipartUpload(Hookable):
 
 
 # Values out -----------------------------------------------------------------------------------------------------------
-
-_INCLUDE: Final = {"http_metadata": "httpMetadata", "custom_metadata": "customMetadata"}
 
 
 def _key(key: object) -> str:
@@ -260,82 +243,31 @@ async def _with_value(value: Any, store: Any) -> Any:
     )
 
 
-def _hash(value: Any) -> Any:
-    return value if isinstance(value, str) else js_bytes(value)
-
-
-def _js(value: Mapping[str, Any]) -> Any:
+def _stated(cls: Any, value: Any) -> Any:
+    """Conditions, a range or metadata for JavaScript: given as headers, as an instance of `cls`, or as its fields."""
+    if value is None:
+        return None
     across = bridge()
-    return across.to_js(
-        {
-            name: js_date(item) if isinstance(item, datetime) else item
-            for name, item in value.items()
-            if item is not None
-        },
-        dict_converter=across.from_entries,
-    )
-
-
-def _js_headers(headers: Headers) -> Any:
-    across = bridge()
-    return across.js.Headers.new(across.to_js(headers.raw()))
-
-
-def _condition(value: Any) -> Any:
     if isinstance(value, Headers):
-        return _js_headers(value)
-    given = R2Conditional(**cast("Mapping[str, Any]", value)) if isinstance(value, Mapping) else value
-    return _js(
-        {
-            "etagMatches": given.etag_matches,
-            "etagDoesNotMatch": given.etag_does_not_match,
-            "uploadedBefore": given.uploaded_before,
-            "uploadedAfter": given.uploaded_after,
-            "secondsGranularity": given.seconds_granularity or None,
-        }
-    )
-
-
-def _range(value: Any) -> Any:
-    if isinstance(value, Headers):
-        return _js_headers(value)
-    given = R2Range(**cast("Mapping[str, Any]", value)) if isinstance(value, Mapping) else value
-    return _js({"offset": given.offset, "length": given.length, "suffix": given.suffix})
+        return across.js.Headers.new(across.to_js(value.raw()))
+    return js_fields(cls(**value) if isinstance(value, Mapping) else value)
 
 
 def _metadata(
     http_metadata: Any, custom_metadata: Mapping[str, str] | None, storage_class: str | None, ssec_key: Any
 ) -> dict[str, Any]:
-    given: dict[str, Any] = {}
-    if isinstance(http_metadata, Headers):
-        given["httpMetadata"] = _js_headers(http_metadata)
-    elif http_metadata is not None:
-        stated = http_metadata
-        if isinstance(http_metadata, Mapping):
-            stated = R2HTTPMetadata(**cast("Mapping[str, Any]", http_metadata))
-        given["httpMetadata"] = _js(
-            {
-                "contentType": stated.content_type,
-                "contentLanguage": stated.content_language,
-                "contentDisposition": stated.content_disposition,
-                "contentEncoding": stated.content_encoding,
-                "cacheControl": stated.cache_control,
-                "cacheExpiry": stated.cache_expiry,
-            }
-        )
-    if custom_metadata is not None:
-        given["customMetadata"] = _js(dict(custom_metadata))
-    if storage_class is not None:
-        given["storageClass"] = storage_class
-    if ssec_key is not None:
-        given["ssecKey"] = _hash(ssec_key)
-    return given
+    return options(
+        httpMetadata=_stated(R2HTTPMetadata, http_metadata),
+        customMetadata=None if custom_metadata is None else options(**custom_metadata),
+        storageClass=storage_class,
+        ssecKey=ssec_key,
+    )
 
 
 # Values in ------------------------------------------------------------------------------------------------------------
 
 
-def _object(found: Any, included: set[str] | None = None) -> R2Object:
+def _object(found: Any, included: Collection[str] | None = None) -> R2Object:
     return R2Object(**_parts(found, included))
 
 
@@ -358,7 +290,7 @@ class _Chunks:
         return chunks_of(self._found.body)
 
 
-def _parts(found: Any, included: set[str] | None) -> dict[str, Any]:
+def _parts(found: Any, included: Collection[str] | None) -> dict[str, Any]:
     found = unwrap(found)
     http = found.httpMetadata if included is None or "httpMetadata" in included else None
     custom = found.customMetadata if included is None or "customMetadata" in included else None
@@ -372,63 +304,45 @@ def _parts(found: Any, included: set[str] | None) -> dict[str, Any]:
         "uploaded": date_of(found.uploaded),
         "http_metadata": None if is_null(http) else _http_metadata(http),
         "custom_metadata": None if is_null(custom) else from_js(custom),
-        "range": _covered(getattr(found, "range", None)),
-        "storage_class": none_of(getattr(found, "storageClass", None)) or "Standard",
-        "ssec_key_md5": _ssec(getattr(found, "ssecKeyMd5", None)),
+        "range": _covered(attribute(found, "range")),
+        "storage_class": attribute(found, "storageClass") or "Standard",
+        "ssec_key_md5": _ssec(attribute(found, "ssecKeyMd5")),
     }
 
 
 def _ssec(value: Any) -> str | None:
-    if is_null(value):
-        return None
-    return value if isinstance(value, str) else bytes_of(value).hex()
+    return value if value is None or isinstance(value, str) else bytes_of(value).hex()
 
 
 def _checksums(found: Any) -> R2Checksums:
-    given: dict[str, bytes] = {}
-    for name in _HASHES:
-        value = getattr(found, name, None)
-        if not is_null(value):
-            given[name] = bytes_of(value)
-    return R2Checksums(**given)
+    given = {name: attribute(found, name) for name in _HASHES}
+    return R2Checksums(**{name: bytes_of(value) for name, value in given.items() if value is not None})
 
 
 def _http_metadata(found: Any) -> R2HTTPMetadata:
-    expiry = getattr(found, "cacheExpiry", None)
-    return R2HTTPMetadata(
-        content_type=none_of(getattr(found, "contentType", None)),
-        content_language=none_of(getattr(found, "contentLanguage", None)),
-        content_disposition=none_of(getattr(found, "contentDisposition", None)),
-        content_encoding=none_of(getattr(found, "contentEncoding", None)),
-        cache_control=none_of(getattr(found, "cacheControl", None)),
-        cache_expiry=None if is_null(expiry) else date_of(expiry),
-    )
+    given = {field.name: attribute(found, js_name(field.name)) for field in attrs.fields(R2HTTPMetadata)}
+    expiry = given.pop("cache_expiry")
+    return R2HTTPMetadata(**given, cache_expiry=None if expiry is None else date_of(expiry))
 
 
 def _covered(found: Any) -> R2Range | None:
-    if is_null(found):
+    if found is None:
         return None
-    offset, length = none_of(getattr(found, "offset", None)), none_of(getattr(found, "length", None))
+    length = attribute(found, "length")
     return R2Range(
-        offset=0 if offset is None else int(offset),
+        offset=int(attribute(found, "offset") or 0),
         length=None if length is None else int(length),
-        suffix=none_of(getattr(found, "suffix", None)),
+        suffix=attribute(found, "suffix"),
     )
 
 
+_classed = translator(R2Error, TypeError=R2TypeError, RangeError=R2ValueError)
 _CODE: Final = re.compile(r"\((\d+)\)$")
 
 
 def _error(name: str, message: str) -> BindingError:
-    match name:
-        case "TypeError":
-            return R2TypeError(message)
-        case "RangeError":
-            return R2ValueError(message)
-        case _:
-            pass
-    error = R2Error(message)
+    error = _classed(name, message)
     code = _CODE.search(message)
-    if code is not None:
+    if type(error) is R2Error and code is not None:
         error.code = int(code.group(1))
     return error

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from core.backends.workerd.conversion import call_js, from_js, js_value, unwrap
+import attrs
+
+from core.backends.workerd.conversion import call_js, from_js, js_fields, js_value, options, translator, unwrap
 from core.bindings.vectorize import (
     VectorizeAsyncMutation,
     VectorizeIndexInfo,
@@ -17,6 +19,8 @@ from core.calls import Hookable, binding_call
 from core.errors import BindingError, BindingTypeError
 
 __all__ = ["WorkerdVectorize"]
+
+_error = translator(BindingError, TypeError=BindingTypeError)
 
 
 class WorkerdVectorize(Hookable):
@@ -81,21 +85,13 @@ def _query(
     return_metadata: Any = "none",
     filter: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    given: dict[str, Any] = {"topK": top_k, "returnValues": return_values, "returnMetadata": return_metadata}
-    if namespace is not None:
-        given["namespace"] = namespace
-    if filter is not None:
-        given["filter"] = js_value(dict(filter))
-    return given
+    return options(
+        topK=top_k, returnValues=return_values, returnMetadata=return_metadata, namespace=namespace, filter=filter
+    )
 
 
 def _outgoing(vector: VectorizeVector) -> dict[str, Any]:
-    named = {"id": vector.id, "values": list(vector.values)}
-    if vector.namespace is not None:
-        named["namespace"] = vector.namespace
-    if vector.metadata is not None:
-        named["metadata"] = dict(vector.metadata)  # type: ignore[assignment]  # a JSON object beside texts and numbers
-    return named
+    return js_fields(attrs.evolve(vector, values=list(vector.values)))
 
 
 def _matches(found: Mapping[str, Any]) -> VectorizeMatches:
@@ -120,7 +116,3 @@ def _text(value: Any) -> str | None:
     if value is None:
         return None
     return value.isoformat() if hasattr(value, "isoformat") else str(value)
-
-
-def _error(name: str, message: str) -> BindingError:
-    return BindingTypeError(message) if name == "TypeError" else BindingError(message)

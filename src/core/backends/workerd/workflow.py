@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from core.backends.workerd.conversion import call_js, from_js, js_value, unwrap
+import attrs
+
+from core.backends.workerd.conversion import call_js, from_js, js_fields, js_value, translator, unwrap
 from core.bindings.workflow import (
     WorkflowError,
     WorkflowInstance,
@@ -17,6 +19,8 @@ from core.calls import BoundHook, Hookable, binding_call
 from core.errors import BindingError, BindingTypeError
 
 __all__ = ["WorkerdWorkflow", "WorkerdWorkflowInstance"]
+
+_error = translator(BindingError, TypeError=BindingTypeError)
 
 
 class WorkerdWorkflow(Hookable):
@@ -103,19 +107,6 @@ class WorkerdWorkflowInstance(Hookable):
 
 
 def _options(options: WorkflowInstanceCreateOptions[Any]) -> dict[str, Any]:
-    given: dict[str, Any] = {}
-    if options.id is not None:
-        given["id"] = options.id
-    if options.params is not None:
-        given["params"] = options.params
-    if options.retention is not None:
-        named = {
-            "successRetention": options.retention.success_retention,
-            "errorRetention": options.retention.error_retention,
-        }
-        given["retention"] = {name: value for name, value in named.items() if value is not None}
-    return given
-
-
-def _error(name: str, message: str) -> BindingError:
-    return BindingTypeError(message) if name == "TypeError" else BindingError(message)
+    # The parameters are the application's own: their fields keep their names.
+    given = js_fields(attrs.evolve(options, params=None))
+    return given if options.params is None else {**given, "params": options.params}
