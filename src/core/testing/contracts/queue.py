@@ -87,6 +87,13 @@ class Seen:
         return [body for batch in self.batches for body in batch]
 
 
+async def consuming(line: Line, *script: Callable[[MessageBatch[Any]], None], **settings: Any) -> Seen:
+    """Let a new `Seen` consume the queue."""
+    seen = Seen(script)
+    await line.consume(seen, **settings)
+    return seen
+
+
 def boom(batch: MessageBatch[Any]) -> None:
     """Fail."""
     raise RuntimeError("boom")
@@ -97,8 +104,7 @@ def boom(batch: MessageBatch[Any]) -> None:
 
 @contract.case(timed=True)
 async def a_message_comes_as_it_was_sent(line: Line, clock: MovingClock) -> None:
-    seen = Seen()
-    await line.consume(seen)
+    seen = await consuming(line)
     bodies: list[Any] = [{"a": [1, 2.5, None, True, "é😀"]}, "text", 0, 1.5, False, None, [], {}, ""]
     for body in bodies:
         await line.queue.send(body)
@@ -110,8 +116,7 @@ async def a_message_comes_as_it_was_sent(line: Line, clock: MovingClock) -> None
 
 @contract.case(timed=True)
 async def an_attrs_object_is_sent_as_its_json(line: Line, clock: MovingClock) -> None:
-    seen = Seen()
-    await line.consume(seen)
+    seen = await consuming(line)
     await line.queue.send(Job("audit", datetime(2026, 1, 2, tzinfo=UTC)))
     await clock.advance(5)
     assert seen.bodies == [{"kind": "audit", "at": "2026-01-02T00:00:00Z"}]
@@ -119,8 +124,7 @@ async def an_attrs_object_is_sent_as_its_json(line: Line, clock: MovingClock) ->
 
 @contract.case(timed=True)
 async def what_is_changed_after_a_send_is_not_sent(line: Line, clock: MovingClock) -> None:
-    seen = Seen()
-    await line.consume(seen)
+    seen = await consuming(line)
     body = {"n": 1}
     await line.queue.send(body)
     body["n"] = 2
@@ -130,8 +134,7 @@ async def what_is_changed_after_a_send_is_not_sent(line: Line, clock: MovingCloc
 
 @contract.case(timed=True)
 async def whole_numbers_come_as_they_were_sent_or_are_refused(line: Line, clock: MovingClock) -> None:
-    seen = Seen()
-    await line.consume(seen)
+    seen = await consuming(line)
     for number in (2**53, -(2**53), 2**60, 10**30):
         error = await refused(line.queue.send({"a": [number]}), QueueTypeError)
         assert f"{number} is beyond 2**53 - 1" in str(error)
@@ -178,8 +181,7 @@ async def an_unknown_content_type_is_refused(line: Line) -> None:
 
 @contract.case(timed=True)
 async def v8_keeps_what_json_has_no_type_for(line: Line, clock: MovingClock) -> None:
-    seen = Seen()
-    await line.consume(seen)
+    seen = await consuming(line)
     body = {"when": datetime(2026, 1, 2, tzinfo=UTC), "raw": b"\x00\xff", "some": [1, 2.5, None]}
     await line.queue.send(body, content_type="v8")
     await clock.advance(5)
@@ -191,8 +193,7 @@ async def v8_keeps_what_json_has_no_type_for(line: Line, clock: MovingClock) -> 
 
 @contract.case(timed=True)
 async def the_largest_message_has_128000_bytes(line: Line, clock: MovingClock) -> None:
-    seen = Seen()
-    await line.consume(seen, max_batch_size=1)
+    seen = await consuming(line, max_batch_size=1)
     await line.queue.send("x" * 128_000, content_type="text")
     await line.queue.send("x" * 127_998)
     await line.queue.send(b"x" * 128_000, content_type="bytes")
@@ -206,8 +207,7 @@ async def the_largest_message_has_128000_bytes(line: Line, clock: MovingClock) -
 
 @contract.case(timed=True)
 async def a_batch_has_1_to_100_messages(line: Line, clock: MovingClock) -> None:
-    seen = Seen()
-    await line.consume(seen, max_batch_size=100)
+    seen = await consuming(line, max_batch_size=100)
     await line.queue.send_batch([MessageSendRequest(number) for number in range(100)])
     await refused(line.queue.send_batch([MessageSendRequest(0)] * 101), QueueError)
     await refused(line.queue.send_batch([]), QueueTypeError, "sendBatch() requires at least one message")
@@ -217,8 +217,7 @@ async def a_batch_has_1_to_100_messages(line: Line, clock: MovingClock) -> None:
 
 @contract.case(timed=True)
 async def a_bad_message_refuses_its_whole_batch(line: Line, clock: MovingClock) -> None:
-    seen = Seen()
-    await line.consume(seen)
+    seen = await consuming(line)
     bad: list[MessageSendRequest[Any]] = [
         MessageSendRequest("x" * 128_001),
         MessageSendRequest("x", delay_seconds=86_401),
@@ -244,8 +243,7 @@ async def delays_are_0_to_86400_seconds(line: Line) -> None:
 
 @contract.case(timed=True)
 async def a_full_batch_goes_at_once(line: Line, clock: MovingClock) -> None:
-    seen = Seen()
-    await line.consume(seen, max_batch_size=3, max_batch_timeout=60)
+    seen = await consuming(line, max_batch_size=3, max_batch_timeout=60)
     for number in range(7):
         await line.queue.send(number)
     await clock.advance(0)
@@ -258,8 +256,7 @@ async def a_full_batch_goes_at_once(line: Line, clock: MovingClock) -> None:
 
 @contract.case(timed=True)
 async def a_batch_waits_from_its_first_message_on(line: Line, clock: MovingClock) -> None:
-    seen = Seen()
-    await line.consume(seen, max_batch_timeout=2)
+    seen = await consuming(line, max_batch_timeout=2)
     await line.queue.send("a")
     await clock.advance(1)
     await line.queue.send("b")
@@ -278,16 +275,14 @@ async def a_batch_waits_from_its_first_message_on(line: Line, clock: MovingClock
 async def messages_that_waited_for_a_consumer_come_to_it(line: Line, clock: MovingClock) -> None:
     await line.queue.send("early")
     await clock.advance(100)
-    seen = Seen()
-    await line.consume(seen)
+    seen = await consuming(line)
     await clock.advance(5)
     assert seen.bodies == ["early"]
 
 
 @contract.case(timed=True)
 async def a_delay_is_kept_and_a_messages_own_wins(line: Line, clock: MovingClock) -> None:
-    seen = Seen()
-    await line.consume(seen, max_batch_timeout=0)
+    seen = await consuming(line, max_batch_timeout=0)
     await line.queue.send("later", delay_seconds=10)
     await line.queue.send_batch([MessageSendRequest("now", delay_seconds=0), {"body": "soon"}], delay_seconds=5)
     await clock.advance(0)
@@ -302,8 +297,7 @@ async def a_delay_is_kept_and_a_messages_own_wins(line: Line, clock: MovingClock
 
 @contract.case(timed=True)
 async def a_message_has_an_id_a_time_and_attempts(line: Line, clock: MovingClock) -> None:
-    seen = Seen([lambda batch: batch.retry_all()])
-    await line.consume(seen)
+    seen = await consuming(line, lambda batch: batch.retry_all())
     sent = clock.time()
     await line.queue.send_batch([{"body": "a"}, {"body": "b"}])
     await clock.advance(5)
@@ -320,8 +314,7 @@ async def a_message_has_an_id_a_time_and_attempts(line: Line, clock: MovingClock
 
 @contract.case(timed=True)
 async def ending_well_acknowledges_all_that_was_not_retried(line: Line, clock: MovingClock) -> None:
-    seen = Seen([lambda batch: batch.messages[1].retry()])
-    await line.consume(seen)
+    seen = await consuming(line, lambda batch: batch.messages[1].retry())
     await line.queue.send_batch([{"body": "a"}, {"body": "b"}])
     await clock.advance(10)
     assert seen.batches == [["a", "b"], ["b"]]
@@ -333,8 +326,7 @@ async def raising_retries_all_that_was_not_acknowledged(line: Line, clock: Movin
         batch.messages[0].ack()
         boom(batch)
 
-    seen = Seen([ack_one_and_fail])
-    await line.consume(seen)
+    seen = await consuming(line, ack_one_and_fail)
     await line.queue.send_batch([{"body": "a"}, {"body": "b"}])
     await clock.advance(10)
     assert seen.batches == [["a", "b"], ["b"]]
@@ -348,8 +340,7 @@ async def the_first_word_on_a_message_counts(line: Line, clock: MovingClock) -> 
         batch.messages[1].retry()
         batch.messages[1].ack()
 
-    seen = Seen([ack_then_retry])
-    await line.consume(seen)
+    seen = await consuming(line, ack_then_retry)
     await line.queue.send_batch([{"body": "acked"}, {"body": "retried"}])
     await clock.advance(10)
     assert seen.batches == [["acked", "retried"], ["retried"]]
@@ -367,8 +358,7 @@ async def the_first_word_on_a_batch_counts(line: Line, clock: MovingClock) -> No
         batch.ack_all()
         batch.messages[0].ack()
 
-    seen = Seen([ack_all_then_retry, retry_all_then_ack])
-    await line.consume(seen, max_batch_size=1)
+    seen = await consuming(line, ack_all_then_retry, retry_all_then_ack, max_batch_size=1)
     await line.queue.send("a")
     await clock.advance(5)
     await line.queue.send("b")
@@ -382,8 +372,7 @@ async def an_acknowledged_message_stays_so_when_the_rest_is_retried(line: Line, 
         batch.messages[0].ack()
         batch.retry_all()
 
-    seen = Seen([ack_one_retry_rest])
-    await line.consume(seen)
+    seen = await consuming(line, ack_one_retry_rest)
     await line.queue.send_batch([{"body": "a"}, {"body": "b"}])
     await clock.advance(10)
     assert seen.batches == [["a", "b"], ["b"]]
@@ -396,8 +385,7 @@ async def a_retry_waits_for_its_own_delay_the_batchs_or_the_consumers(line: Line
         batch.messages[1].retry()
         batch.messages[2].retry(0)
 
-    seen = Seen([retry])
-    await line.consume(seen, max_batch_size=3, max_batch_timeout=0, retry_delay=5)
+    seen = await consuming(line, retry, max_batch_size=3, max_batch_timeout=0, retry_delay=5)
     await line.queue.send_batch([{"body": "a"}, {"body": "b"}, {"body": "c"}])
     await clock.advance(0)
     assert seen.bodies == ["a", "b", "c", "c"]
@@ -422,8 +410,7 @@ async def of_several_retries_the_last_delay_holds(line: Line, clock: MovingClock
         batch.retry_all()
         after_all.retry(delay_seconds=8)
 
-    seen = Seen([retry])
-    await line.consume(seen, max_batch_size=4, max_batch_timeout=0)
+    seen = await consuming(line, retry, max_batch_size=4, max_batch_timeout=0)
     await line.queue.send_batch([{"body": "4"}, {"body": "2"}, {"body": "6"}, {"body": "8"}])
     await clock.advance(1.5)
     assert len(seen.bodies) == 4
@@ -438,8 +425,7 @@ async def of_several_retries_the_last_delay_holds(line: Line, clock: MovingClock
 @contract.case(timed=True)
 async def a_message_has_one_attempt_more_than_retries(line: Line, clock: MovingClock) -> None:
     for retries in (0, 2):
-        seen = Seen([boom] * 10)
-        await line.consume(seen, max_batch_size=1, max_retries=retries)
+        seen = await consuming(line, *[boom] * 10, max_batch_size=1, max_retries=retries)
         await line.queue.send("a")
         await clock.advance(30)
         assert [m.attempts for m in seen.messages] == [*range(1, retries + 2)]

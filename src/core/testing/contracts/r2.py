@@ -6,9 +6,9 @@ One file, since it is a list: each promise is read alone, and looked for by the 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from datetime import UTC, datetime, timedelta
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import attrs
 
@@ -28,6 +28,8 @@ from core.structure import StructureError
 from core.testing.contracts.contract import Contract, MovingClock, refused
 
 __all__ = ["clean", "contract"]
+
+T = TypeVar("T")
 
 PART = 5 * 1024 * 1024
 
@@ -64,6 +66,13 @@ async def text(bucket: R2Bucket, key: str, **options: Any) -> str | None:
     return None if found is None else cast("str", await found.text())
 
 
+async def there(call: Awaitable[T | None], tried: object = None) -> T:
+    """The object that a call answers with, which has to be there; else `tried` is in the error."""
+    found = await call
+    assert found is not None, tried
+    return found
+
+
 async def pieces(*chunks: bytes) -> AsyncIterator[bytes]:
     """A stream."""
     for chunk in chunks:
@@ -92,8 +101,7 @@ _WEAK = "Weak etags must start with W/ and their value must be quoted"
 
 @contract.case()
 async def the_etags_of_a_header_are_read_one_after_the_other(bucket: R2Bucket) -> None:
-    stored = await bucket.put("k", "hello")
-    assert stored is not None
+    stored = await there(bucket.put("k", "hello"))
     own = stored.http_etag
     for text in (
         "*",
@@ -109,8 +117,7 @@ async def the_etags_of_a_header_are_read_one_after_the_other(bucket: R2Bucket) -
         found = await bucket.get("k", only_if=Headers({"If-Match": text}))
         assert has_body(found), text
     for text in ('"a" x', '"a"x', '"a", x, "b"', f'"x" y {own}', f"W/{own}"):
-        found = await bucket.get("k", only_if=Headers({"If-Match": text}))
-        assert found is not None, text
+        found = await there(bucket.get("k", only_if=Headers({"If-Match": text})), text)
         assert not has_body(found), text
     for text, message in (
         ("W", _WEAK),
@@ -137,23 +144,17 @@ async def the_etags_of_a_header_are_read_one_after_the_other(bucket: R2Bucket) -
 async def an_object_reads_as_text_bytes_json_and_stream(bucket: R2Bucket) -> None:
     await bucket.put("k", '{"x":1,"y":2.5}')
     raw = b'{"x":1,"y":2.5}'
-    found = await bucket.get("k")
-    assert found is not None
+    found = await there(bucket.get("k"))
     assert await found.text() == raw.decode()
-    found = await bucket.get("k")
-    assert found is not None
+    found = await there(bucket.get("k"))
     assert await found.bytes() == raw
-    found = await bucket.get("k")
-    assert found is not None
+    found = await there(bucket.get("k"))
     assert await found.array_buffer() == raw
-    found = await bucket.get("k")
-    assert found is not None
+    found = await there(bucket.get("k"))
     assert await found.json() == {"x": 1, "y": 2.5}
-    found = await bucket.get("k")
-    assert found is not None
+    found = await there(bucket.get("k"))
     assert await found.json(Point) == Point(1, 2.5)
-    found = await bucket.get("k")
-    assert found is not None
+    found = await there(bucket.get("k"))
     assert found.body.length == len(raw)
     assert b"".join([bytes(chunk) async for chunk in found.body]) == raw
 
@@ -176,12 +177,10 @@ async def what_was_put_is_described(bucket: R2Bucket) -> None:
     assert put.http_metadata == R2HTTPMetadata()
     assert not put.custom_metadata
     assert put.uploaded.tzinfo is not None
-    head = await bucket.head("k")
-    assert head is not None
+    head = await there(bucket.head("k"))
     assert not has_body(head)
     assert (head.version, head.range) == (put.version, R2Range(0, 5))
-    found = await bucket.get("k")
-    assert found is not None
+    found = await there(bucket.get("k"))
     assert (found.version, found.range) == (put.version, R2Range(0, 5))
 
 
@@ -208,8 +207,7 @@ async def none_makes_an_empty_object_and_does_not_delete(bucket: R2Bucket) -> No
 async def bytes_of_every_kind_are_taken(bucket: R2Bucket) -> None:
     for value in (b"\x00\xff\n", bytearray(b"\x00\xff\n"), memoryview(b"\x00\xff\n")):
         await bucket.put("k", value)
-        found = await bucket.get("k")
-        assert found is not None
+        found = await there(bucket.get("k"))
         assert await found.bytes() == b"\x00\xff\n"
 
 
@@ -247,8 +245,7 @@ async def a_stream_that_is_longer_or_shorter_than_it_says_stores_nothing(bucket:
 @contract.case()
 async def a_body_can_be_put_under_another_key(bucket: R2Bucket) -> None:
     await bucket.put("a", "copy me")
-    found = await bucket.get("a")
-    assert found is not None
+    found = await there(bucket.get("a"))
     await bucket.put("b", found.body)
     assert await text(bucket, "b") == "copy me"
 
@@ -256,8 +253,7 @@ async def a_body_can_be_put_under_another_key(bucket: R2Bucket) -> None:
 @contract.case()
 async def a_body_is_read_once(bucket: R2Bucket) -> None:
     await bucket.put("k", "once")
-    found = await bucket.get("k")
-    assert found is not None
+    found = await there(bucket.get("k"))
     assert not found.body_used
     body = found.body
     await found.text()
@@ -294,12 +290,10 @@ async def text_drops_a_byte_order_mark_and_replaces_what_is_no_utf_8(bucket: R2B
 async def json_is_strict(bucket: R2Bucket) -> None:
     for bad in ("", "{bad", "NaN", "[1,]", "{} x"):
         await bucket.put("k", bad)
-        found = await bucket.get("k")
-        assert found is not None
+        found = await there(bucket.get("k"))
         await refused(found.json(), R2SyntaxError)
     await bucket.put("k", '{"x": "1", "y": 2}')
-    found = await bucket.get("k")
-    assert found is not None
+    found = await there(bucket.get("k"))
     await refused(found.json(Point), StructureError)
 
 
@@ -359,12 +353,10 @@ async def metadata_is_kept_and_replaced_whole(bucket: R2Bucket) -> None:
     http = R2HTTPMetadata("text/html", "en", "inline", "gzip", "no-store", expiry)
     put = await bucket.put("k", "v", http_metadata=http, custom_metadata={"a": "1", "B c": "é😀"})
     assert (put.http_metadata, put.custom_metadata) == (http, {"a": "1", "B c": "é😀"})
-    head = await bucket.head("k")
-    assert head is not None
+    head = await there(bucket.head("k"))
     assert (head.http_metadata, head.custom_metadata) == (http, {"a": "1", "B c": "é😀"})
     await bucket.put("k", "v", http_metadata={"content_type": "a/b"})
-    head = await bucket.head("k")
-    assert head is not None
+    head = await there(bucket.head("k"))
     assert head.http_metadata == R2HTTPMetadata("a/b")
     assert head.custom_metadata == {}
 
@@ -373,8 +365,7 @@ async def metadata_is_kept_and_replaced_whole(bucket: R2Bucket) -> None:
 async def http_metadata_may_come_from_headers_and_go_onto_headers(bucket: R2Bucket) -> None:
     sent = Headers({"Content-Type": "a/b", "Cache-Control": "max-age=5", "Expires": "Wed, 02 Jan 2030 03:04:05 GMT"})
     await bucket.put("k", "v", http_metadata=sent)
-    head = await bucket.head("k")
-    assert head is not None
+    head = await there(bucket.head("k"))
     headers = Headers({"content-type": "old/old", "x-keep": "1"})
     head.write_http_metadata(headers)
     assert headers["content-type"] == "a/b"
@@ -405,8 +396,7 @@ async def a_right_checksum_is_kept(bucket: R2Bucket) -> None:
             options: dict[str, Any] = {name: checksum}
             put: Any = await bucket.put("k", "hello", **options)
             assert getattr(put.checksums, name) == digest.digest()
-            head = await bucket.head("k")
-            assert head is not None
+            head = await there(bucket.head("k"))
             assert head.checksums.to_json()[name] == digest.hexdigest()
 
 
@@ -448,11 +438,9 @@ async def a_get_whose_condition_fails_comes_without_a_body(bucket: R2Bucket) -> 
         (R2Conditional(etag_does_not_match="*"), False),
         (R2Conditional(), True),
     ):
-        found = await bucket.get("k", only_if=condition)
-        assert found is not None, condition
+        found = await there(bucket.get("k", only_if=condition), condition)
         assert has_body(found) is holds, condition
-    found = await bucket.get("k", only_if={"etag_matches": "x"}, range={"offset": 1})
-    assert found is not None
+    found = await there(bucket.get("k", only_if={"etag_matches": "x"}, range={"offset": 1}))
     assert found.range == R2Range(0, 5)
 
 
@@ -473,8 +461,7 @@ async def conditions_on_time_compare_with_the_upload(bucket: R2Bucket, clock: Mo
         (R2Conditional(etag_does_not_match="x", uploaded_after=after), True),
         (R2Conditional(etag_does_not_match="x", uploaded_before=before), False),
     ):
-        found = await bucket.get("k", only_if=condition)
-        assert found is not None, condition
+        found = await there(bucket.get("k", only_if=condition), condition)
         assert has_body(found) is holds, condition
 
 
@@ -494,8 +481,7 @@ async def conditions_may_come_from_headers(bucket: R2Bucket) -> None:
         ({"If-Unmodified-Since": "Thu, 01 Jan 1970 00:00:00 GMT"}, False),
         ({}, True),
     ):
-        found = await bucket.get("k", only_if=Headers(headers))
-        assert found is not None, headers
+        found = await there(bucket.get("k", only_if=Headers(headers)), headers)
         assert has_body(found) is holds, headers
 
 
@@ -517,11 +503,9 @@ async def malformed_conditions_are_refused(bucket: R2Bucket) -> None:
 async def a_put_whose_condition_fails_stores_nothing(bucket: R2Bucket) -> None:
     assert await bucket.put("k", "first", only_if=R2Conditional(etag_matches="*")) is None
     assert await bucket.head("k") is None
-    first = await bucket.put("k", "first", only_if=R2Conditional(etag_does_not_match="*"))
-    assert first is not None
+    first = await there(bucket.put("k", "first", only_if=R2Conditional(etag_does_not_match="*")))
     assert await bucket.put("k", "second", only_if=R2Conditional(etag_does_not_match="*")) is None
-    second = await bucket.put("k", "second", only_if=R2Conditional(etag_matches=first.etag))
-    assert second is not None
+    await there(bucket.put("k", "second", only_if=R2Conditional(etag_matches=first.etag)))
     assert await bucket.put("k", "third", only_if=R2Conditional(etag_matches=first.etag)) is None
     assert await text(bucket, "k") == "second"
 
@@ -551,8 +535,7 @@ async def a_range_gives_a_part(bucket: R2Bucket) -> None:
         (R2Range(offset=0), 0, "0123456789"),
         (R2Range(), 0, "0123456789"),
     ):
-        found = await bucket.get("k", range=span)
-        assert found is not None, span
+        found = await there(bucket.get("k", range=span), span)
         assert await found.text() == part, span
         assert (found.range, found.size) == (R2Range(offset, len(part)), 10)
 
@@ -562,8 +545,7 @@ async def ranges_of_a_large_object_are_right_at_every_edge(bucket: R2Bucket) -> 
     data = bytes(range(256)) * 2048
     await bucket.put("k", data)
     for offset, length in ((0, 1), (262_143, 2), (262_144, 1), (len(data) - 1, 1), (1, len(data) - 2), (100, 400_000)):
-        found = await bucket.get("k", range=R2Range(offset, length))
-        assert found is not None
+        found = await there(bucket.get("k", range=R2Range(offset, length)))
         assert await found.bytes() == data[offset : offset + length]
 
 
@@ -744,8 +726,7 @@ async def an_upload_in_parts_appears_when_it_is_complete(bucket: R2Bucket) -> No
     assert (done.etag, done.size) == (f"{digest}-1", 3)
     assert done.checksums.to_json() == {}
     assert await text(bucket, "k") == "new"
-    head = await bucket.head("k")
-    assert head is not None
+    head = await there(bucket.head("k"))
     assert head.http_metadata == R2HTTPMetadata("a/b")
     assert head.custom_metadata == {"x": "y"}
     assert await keys(bucket) == ["k"]
