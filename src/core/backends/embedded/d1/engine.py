@@ -14,7 +14,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
-from core.backends.embedded.d1.errors import CODES, NEWER_CODES, Refused
+from core.backends.embedded.d1.errors import Refused, name_of
 from core.backends.embedded.d1.plans import Plan, Step, with_backquotes
 from core.backends.embedded.d1.values import from_sqlite, from_sqlite_with_infinity
 from core.backends.embedded.sql_dates import Dates
@@ -418,15 +418,15 @@ class Engine:
         if self._dates is not None and self._dates.denied is not None:
             message, self._dates.denied = self._dates.denied, None
             return f"{message}: SQLITE_ERROR"
-        name = CODES.get(code & 0xFF, "SQLITE_ERROR")
         token = None if self._step is None else locate(self._step.piece, message)
         if token is not None and self._step is not None:
             if message.startswith("no such column: ") and token.text[0] == '"' and message[16:] == token.name:
                 message = f'no such column: "{token.name}" - should this be a string literal in single-quotes?'
             message += f" at offset {len(self._step.piece.text[: token.start].encode('utf-8', 'replace'))}"
-        if code <= 0xFF:
-            return f"{message}: {name}"
-        return f"{message}: {name} (extended: {NEWER_CODES.get(code) or error.sqlite_errorname})"
+        extended = name_of(error)
+        # SQLITE_CONSTRAINT of SQLITE_CONSTRAINT_UNIQUE.
+        name = "_".join(extended.split("_")[:2])
+        return f"{message}: {name}" if name == extended else f"{message}: {name} (extended: {extended})"
 
     # ------------------------------------------------------------------ statements that are allowed
 

@@ -1,52 +1,19 @@
-"""The errors of D1: how its messages begin, and SQLite's names for its codes."""
+"""The errors of D1: how its messages begin, and SQLite's name for each."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping
-from typing import Final
 
 from core.errors import D1Error
 
-__all__ = ["CODES", "NEWER_CODES", "Refused", "d1_error"]
+__all__ = ["Refused", "d1_error", "name_of"]
 
-# Python 3.11 calls it unknown.
-NEWER_CODES: Final[Mapping[int, str]] = {sqlite3.SQLITE_CONSTRAINT | 12 << 8: "SQLITE_CONSTRAINT_DATATYPE"}
 
-CODES: Final[Mapping[int, str]] = {
-    code: f"SQLITE_{name}"
-    for code, name in enumerate(
-        [
-            "ERROR",
-            "INTERNAL",
-            "PERM",
-            "ABORT",
-            "BUSY",
-            "LOCKED",
-            "NOMEM",
-            "READONLY",
-            "INTERRUPT",
-            "IOERR",
-            "CORRUPT",
-            "NOTFOUND",
-            "FULL",
-            "CANTOPEN",
-            "PROTOCOL",
-            "EMPTY",
-            "SCHEMA",
-            "TOOBIG",
-            "CONSTRAINT",
-            "MISMATCH",
-            "MISUSE",
-            "NOLFS",
-            "AUTH",
-            "FORMAT",
-            "RANGE",
-            "NOTADB",
-        ],
-        start=1,
-    )
-}
+def name_of(error: sqlite3.Error) -> str:
+    """SQLite's name for the extended code of one of its errors."""
+    # Python 3.11 has none for this one.
+    newer = error.sqlite_errorcode == sqlite3.SQLITE_CONSTRAINT | 12 << 8
+    return "SQLITE_CONSTRAINT_DATATYPE" if newer else error.sqlite_errorname
 
 
 class Refused(Exception):
