@@ -55,6 +55,13 @@ CLOCK = {"name": "CLOCK", "service": {"name": "core-kv", "props": {"json": '{"na
 
 QUEUE_CLOCK = {"name": "QUEUE_CLOCK", "service": {"name": "core-queues", "props": {"json": '{"queue": "clock"}'}}}
 
+GIVEN: Mapping[str, Any] = {
+    "plan": PLAN,
+    "bindings": [CLOCK, QUEUE_CLOCK],
+    "test_clock": True,
+    "fronts": {"core-queues": (MAIN.parent / "still_clock.mjs").read_text("utf-8")},
+}
+
 # By kind and case: what the real runtime does otherwise, and why that is so.
 DIFFERENCES: Mapping[tuple[str, str], str] = {
     ("kv", "an_invented_cursor_is_no_error"): "workerd's own KV service refuses a cursor that it did not give",
@@ -81,15 +88,6 @@ DIFFERENCES: Mapping[tuple[str, str], str] = {
     ("d1", "limits_are_the_platforms"): "workerd's own D1 service has SQLite's limits, not D1's",
 }
 
-# What needs a clock that stands still: workerd's can be moved, and runs on meanwhile.
-UNTRIED: Mapping[tuple[str, str], str] = dict.fromkeys(
-    [
-        ("queue", "a_delay_is_kept_and_a_messages_own_wins"),
-        ("queue", "a_message_has_an_id_a_time_and_attempts"),
-    ],
-    "it needs a clock that stands still, and workerd's runs on",
-)
-
 # A thousand writes one after the other, and a cluster keeps each in its bucket before it acknowledges it.
 TOO_MANY_WRITES = ("cluster", "kv", "a_page_has_at_most_1000_keys")
 
@@ -98,10 +96,9 @@ def cases(place: str) -> Iterator[Any]:
     """The cases that are tried in a place. Where no clock can be moved, cases about time are left out."""
     for kind in PLACES[place]:
         # The alarms of objects and the dates of a bucket follow the machine's clock, which a test cannot move.
-        # Nor are the seconds of a queue's test clock those of a cluster, which waits for its bucket in real ones.
-        timed = (place, kind) in (("workerd", "kv"), ("workerd", "queue"), ("cluster", "kv"))
+        timed = place in ("workerd", "cluster") and kind in ("kv", "queue")
         for case in import_module(f"core.testing.contracts.{kind}").contract.select(timed=timed):
-            if (kind, case.name) in UNTRIED or (place, kind, case.name) == TOO_MANY_WRITES:
+            if (place, kind, case.name) == TOO_MANY_WRITES:
                 continue
             reason = difference(place, kind, case.name)
             marks = [] if reason is None else [pytest.mark.xfail(reason=reason, strict=True)]
@@ -142,8 +139,7 @@ def worker(
 ) -> Iterator[Running]:
     """A node of its own."""
     state = tmp_path_factory.mktemp("worker")
-    bindings = [CLOCK, QUEUE_CLOCK]
-    running = start_running(tools, contracts, background, state, plan=PLAN, bindings=bindings, test_clock=True)
+    running = start_running(tools, contracts, background, state, **GIVEN)
     yield running
     running.stop()
 
@@ -156,7 +152,7 @@ def members(
     started: list[Running] = []
     for _ in range(2):
         cluster = member_of(bucket, "contracts")
-        given: dict[str, Any] = {"plan": PLAN, "bindings": [CLOCK, QUEUE_CLOCK], "test_clock": True, "cluster": cluster}
+        given = {**GIVEN, "cluster": cluster}
         started.append(start_running(tools, contracts, background, tmp_path_factory.mktemp("member"), **given))
         assert started[-1].get("/").status == 404
     yield started
@@ -304,7 +300,7 @@ def table(seen: Mapping[tuple[str, str, str], bool]) -> str:
     lines += [
         "",
         "A number is that of the promises kept. *Untried* ones need a clock that a test can move, and one in a cluster a",
-        "thousand writes in a row; its queues are tried under load (`benchmarks/soak.py`). A dash: no service there,",
+        "thousand writes in a row. The clock of the queues stands still until a case moves it. A dash: no service there,",
         "and for queues on CPython, that the consumer is in another process (`tests/runtime/tools/test_cpython.py` tries it).",
         "",
         "## What differs in the real runtime",

@@ -168,12 +168,14 @@ def worker_config(
     extra_bindings: Iterable[Mapping[str, Any]] = (),
     private_network: bool = False,
     test_clock: bool = False,
+    fronts: Mapping[str, str] | None = None,
 ) -> str:
     """The text of the configuration.
 
     `buckets` are the services of the plan's R2 buckets, by name; without them their bindings are absent.
     `private_network` lets the application's own `fetch` reach addresses of private networks. `test_clock` gives the
-    bundled services a clock that a test can move (POST /clock?advance=<milliseconds> to the service).
+    bundled services a clock that a test can move (POST /clock?advance=<milliseconds> to the service). `fronts` are for
+    tests as well: by a service's name the script that comes before the service's own module, and exports what it does.
     """
     if buckets is None:
         plan = attrs.evolve(plan, r2={}, absent={**plan.absent, **dict.fromkeys(plan.r2, _NO_BUCKETS)})
@@ -189,6 +191,9 @@ def worker_config(
         for service in services[1:]:
             if "worker" in service:
                 service["worker"]["bindings"].append(_json("TEST_CLOCK", True))
+    for service in services:
+        if script := (fronts or {}).get(service["name"]):
+            service["worker"]["modules"].insert(0, {"name": "front.mjs", "esModule": script})
     if plan.assets is not None:
         _, folder, settings = plan.assets
         static: dict[str, Any] = {"path": folder, "config": json.dumps(settings), "userWorker": plan.name}

@@ -84,6 +84,7 @@ async def start_node(
     sockets: Mapping[str, Socket] | None = None,
     bindings: Sequence[Mapping[str, Any]] = (),
     test_clock: bool = False,
+    fronts: Mapping[str, str] | None = None,
     on_line: Callable[[str, str], None] = lambda stream, line: None,
 ) -> Node:
     """Start a node and return when it listens.
@@ -94,7 +95,7 @@ async def start_node(
     the lock of the state folder, which the process is to hold as well. With `closed` it listens and lets events wait,
     until it is told to let them in by `open_node`: a request that hangs would else come before the question whether the
     process is well. `env` is the environment of the process, with the secrets in it; `bindings` are further ones, in
-    Cap'n Proto's form.
+    Cap'n Proto's form; `test_clock` and `fronts` are those of `worker_config`.
     """
     listening = {
         "http": Socket(address, proto_header=proto_header),
@@ -137,6 +138,7 @@ async def start_node(
                 extra_bindings=extra,
                 private_network=private_network,
                 test_clock=test_clock,
+                fronts=fronts,
             ),
         )
         workerd = await Workerd.start(

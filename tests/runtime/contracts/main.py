@@ -69,30 +69,35 @@ class RealClock:
         await asyncio.sleep(seconds)
 
 
-class QueueClock(ServiceClock):
-    """The queues' clock, moved in steps, each of which is given time for its deliveries."""
+class QueueClock:
+    """The queues' clock, which stands still between two moves. A move goes in steps, each with its deliveries."""
 
     def __init__(self, service: Any, line: WorkerLine) -> None:
-        super().__init__(service)
+        self._service = service
         self._line = line
-        # Nothing moves it back: messages of the case before are gone for good.
-        self._ahead = queues_ahead
+        self._now = 0.0
+
+    def time(self) -> float:
+        """Seconds since 1970."""
+        return self._now
 
     async def advance(self, seconds: float, /) -> None:
-        """Move the clock on by what is asked, a second or more at a time. The time that this takes counts, too."""
-        global queues_ahead
-        end = self.time() + seconds
-        step = max(1.0, seconds / 12)
+        """Move the clock on by what is asked, a second or more at a time."""
+        left = seconds
         while True:
-            await super().advance(max(0.0, min(step, end - self.time() - SETTLE)))
-            queues_ahead = self._ahead
-            # A queue acts on the clock at its next call. What is due is delivered by its alarm, at once.
-            for _ in range(2):
-                for queue in self._line.queues():
-                    await queue.metrics()
-                await asyncio.sleep(SETTLE / 2)
-            if self.time() >= end - SETTLE / 2:
+            step = min(left, max(1.0, seconds / 12))
+            await self.move(step)
+            await self._line.settle()
+            left -= step
+            if left <= 0:
                 return
+
+    async def move(self, seconds: float) -> None:
+        """Set the clock of the service."""
+        answer = await self._service.fetch(
+            http.Request(f"http://service/clock?advance={round(seconds * 1000)}", method="POST")
+        )
+        self._now = (await answer.json())["now"] / 1000
 
 
 class WorkerLine:
@@ -108,9 +113,19 @@ class WorkerLine:
         """The sending side of the queue whose settings were asked for."""
         return getattr(self._env, self._name.replace("-", "_").upper())
 
-    def queues(self) -> list[Any]:
-        """The queues that were used."""
-        return [getattr(self._env, name.replace("-", "_").upper()) for name in sorted(self._used)]
+    async def settle(self) -> None:
+        """Return when what is due was delivered, however long that takes.
+
+        A queue acts on the clock at its next call, and delivers by its alarm, at once. The messages of another queue
+        go the same way, each sent after those alarms were set and after the one before had arrived.
+        """
+        for name in sorted(self._used):
+            await getattr(self._env, name.replace("-", "_").upper()).metrics()
+        for _ in range(3):
+            number = len(PROBES)
+            await self._env.Q_PROBES.send(number)
+            while len(PROBES) == number:  # noqa: ASYNC110 - its consumer is another request
+                await asyncio.sleep(0.002)
 
     async def consume(self, handler: Any, **settings: Any) -> None:
         """Let `handler` consume the queue of these settings."""
@@ -128,8 +143,7 @@ class WorkerLine:
 
 
 CONSUMERS: dict[str, Any] = {}
-SETTLE = 0.06
-queues_ahead = 0.0
+PROBES: list[int] = []
 
 
 async def consume(batch: Any, env: Any, ctx: Any) -> None:
@@ -138,8 +152,12 @@ async def consume(batch: Any, env: Any, ctx: Any) -> None:
         await handler(batch)
 
 
+async def probed(batch: Any, env: Any, ctx: Any) -> None:
+    PROBES.extend(message.body for message in batch.messages)
+
+
 for _name in QUEUES:
-    app.queue(_name)(consume)
+    app.queue(_name)(probed if _name == "q-probes" else consume)
 
 
 @app.post("/run/:kind/:case")
@@ -159,6 +177,7 @@ async def run(req: Request, res: Response) -> None:
         if case.timed:
             if isinstance(one, WorkerLine):
                 clock = QueueClock(req.env.QUEUE_CLOCK, one)
+                await clock.move(0)
             else:
                 clock = RealClock() if kind == "durable_object" else ServiceClock(req.env.CLOCK)
         await case.run(one, other=other, clock=clock)
@@ -170,7 +189,8 @@ async def run(req: Request, res: Response) -> None:
         )
         return
     finally:
-        if clock is not None and clock._ahead and kind != "queue":
-            # The clock is shared by all cases: it goes back to where it was.
+        # The clock is shared by all cases: it goes back to where it was. The queues' stays: messages of the case before
+        # are gone for good.
+        if isinstance(clock, ServiceClock) and clock._ahead:
             await clock.advance(-clock._ahead)
     res.status(204).send()

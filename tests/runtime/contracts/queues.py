@@ -46,5 +46,6 @@ QUEUES: Mapping[str, Mapping[str, Any]] = dict(
         settings(max_batch_size=1, max_retries=2),
         settings(max_batch_size=1, max_retries=1, dead=True),
         ("q-letters", {"maxBatchSize": 1, "maxBatchTimeout": 1}),
+        ("q-probes", {"maxBatchSize": 1, "maxBatchTimeout": 0}),
     ]
 )
