@@ -10,7 +10,7 @@ from typing import Any
 
 import attrs
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from core.sql.catalog import migrate
@@ -135,6 +135,117 @@ def test_names_types_and_nulls_are_those_of_real_rows(tmp_path: Path, data: st.D
         if column.null and rows:
             # What is said to be NULL at times is NULL for one of the rows, since there are rows of every kind.
             assert None in values, column
+
+
+MIGRATION = """
+CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT NOT NULL, email TEXT, "order" TEXT, score REAL);
+CREATE TABLE posts (id INTEGER PRIMARY KEY, user_id INTEGER NOT NULL REFERENCES users (id), title TEXT, likes NUMERIC);
+CREATE TABLE tags (post_id INTEGER, name TEXT NOT NULL, x INTEGER GENERATED ALWAYS AS (post_id + 1) VIRTUAL);
+CREATE VIEW recent AS SELECT id, title FROM posts;
+"""
+
+PLAIN_TABLES = sqlite3.connect(":memory:")
+PLAIN_TABLES.executescript(MIGRATION)
+LISTED = st.sampled_from(
+    [
+        *("id", "u.id", "p.id", "u.name", "name AS x", "p.title t", "u.email AS Email", "*", "u.*", "p.*", "users.id"),
+        *("COUNT(*) AS n", "COUNT(*)", "max(u.score) AS id", "u.id + 1 AS more", "-u.score AS minus", "+u.id AS plus"),
+        *("CAST(u.id AS TEXT) AS text", "(u.email) AS inner_", "likely(u.email) AS l", "p.likes || '' AS l", "?"),
+        *("CASE WHEN u.id THEN u.email END AS c", "NOT u.id AS no", "u.email ISNULL", "NULL AS nothing", "'a' AS a"),
+        *("u.email IS DISTINCT FROM p.title AS d", "main.u.id AS m", "x", "t.x", "1.5e3 AS number", "x'ab' AS blob"),
+        *("DISTINCT u.id", "ALL u.id", "u.id AS 'quoted'", "COUNT(DISTINCT u.email) AS n", "u.order AS o"),
+        *("group_concat(u.name, ', ') AS names", "u.rowid AS r", "tags.name", "t.name left", "left", "u.email end"),
+    ]
+)
+SOURCES = st.sampled_from(
+    [
+        *("users u", "users AS u", "users", "users u, posts p", "users u, posts p, tags t", "recent p", "main.users u"),
+        *("users u JOIN posts p ON p.user_id = u.id", "users u INNER JOIN posts p ON u.id = p.user_id"),
+        *("users u LEFT JOIN posts p ON p.user_id = u.id", "users u LEFT JOIN posts p ON (p.user_id = u.id)"),
+        *("users u LEFT OUTER JOIN posts p ON p.user_id = u.id AND p.title = ?", "posts p LEFT JOIN users u"),
+        *("users u LEFT JOIN posts p ON p.user_id = u.id LEFT JOIN tags t ON t.post_id = p.id", "users u LEFT posts p"),
+        *(
+            "users u LEFT JOIN posts p ON p.user_id = u.id JOIN tags t ON t.post_id = p.id",
+            "users u CROSS JOIN posts p",
+        ),
+        *("users u LEFT JOIN posts p ON p.user_id = u.id, tags t", "users u RIGHT JOIN posts p ON p.user_id = u.id"),
+        *("users u NATURAL JOIN posts p", "users u LEFT JOIN posts p USING (id)", "(users u JOIN posts p)"),
+        *("users u FULL JOIN posts p ON p.id = u.id", "users u JOIN users p ON p.id = u.id", "users NOT INDEXED"),
+        *("posts p LEFT JOIN tags t ON t.post_id = p.id LEFT JOIN users u ON u.id = p.user_id", "users 'u'"),
+    ]
+)
+CONDITIONS = st.sampled_from(
+    [
+        *(
+            "u.id = ?",
+            "u.email IS NOT NULL",
+            "p.title IS NOT NULL",
+            "p.title IS NULL",
+            "email = ?1",
+            "title LIKE '%a%'",
+        ),
+        *("lower(u.email) = ?", "(p.id = 1 OR u.id = 2)", "u.id IN (1, 2, ?)", "u.id BETWEEN 1 AND 2", "p.likes > 1.5"),
+        *("u.email = 'it''s'", "EXISTS (SELECT 1 FROM tags)", "u.name GLOB 'a*' ESCAPE '!'", "NOT (p.title = 'b')"),
+        *(
+            "u.email IS NOT DISTINCT FROM ?",
+            "CAST(u.email AS INTEGER) = 1",
+            "(u.id, u.name) = (1, 'a')",
+            "t.name = 'x'",
+        ),
+        *("u.order = 1", "users.email = 1", "main.users.email = 1", "x > 1", "p.title COLLATE NOCASE = ?", "title"),
+    ]
+)
+TAILS = st.sampled_from(
+    [
+        *("", "", "", " ORDER BY u.id", " GROUP BY u.id", " LIMIT 10", " LIMIT ? OFFSET ?", " ORDER BY 1 DESC LIMIT 5"),
+        *(" GROUP BY u.id HAVING count(*) > 1", " UNION SELECT 1", ";", " -- end", " ORDER BY p.title COLLATE NOCASE"),
+    ]
+)
+WORDS = st.sampled_from(
+    [
+        *("(", ")", ",", ".", "u", "p", "id", "AS", "LEFT", "JOIN", "ON", "WHERE", "FROM", "SELECT", "NULL", "AND"),
+        *("NOT", "?", "?2", "'", "'a'", "1", "*", "||", "--", ";", "x", "ORDER", "GROUP", "LIMIT", "SET", "USING"),
+    ]
+)
+
+
+@st.composite
+def statements(draw: st.DrawFn) -> str:
+    """A SELECT made of pieces; of some of them a word is put in, taken away or put in the place of another."""
+    sql = f"SELECT {', '.join(draw(st.lists(LISTED, min_size=1, max_size=3)))} FROM {draw(SOURCES)}"
+    conditions = draw(st.lists(CONDITIONS, max_size=2))
+    if conditions:
+        sql += " WHERE " + draw(st.sampled_from([" AND ", " OR "])).join(conditions)
+    sql += draw(TAILS)
+    if draw(st.integers(0, 2)) == 0:
+        parts = sql.split(" ")
+        at = draw(st.integers(0, len(parts) - 1))
+        parts[at : at + draw(st.integers(0, 1))] = draw(st.lists(WORDS, max_size=1))
+        sql = " ".join(parts)
+    return sql
+
+
+@pytest.fixture(scope="module")
+def schema(tmp_path_factory: pytest.TempPathFactory) -> Schema:
+    folder = tmp_path_factory.mktemp("migrations")
+    (folder / "0001_init.sql").write_text(MIGRATION)
+    made = Schema(migrate(folder))
+    assert made.known
+    return made
+
+
+@settings(max_examples=1000, deadline=None)
+@given(sql=statements())
+@example("SELECT u.email end, (SELECT name FROM users WHERE id = u.id) FROM users u")
+@example("SELECT u.email AS Email, * FROM users u")
+@example("SELECT ?, u.id + ? FROM users u WHERE u.id = ? AND p.title IS .")
+@example("SELECT id AS id FROM users UNION SELECT rowid FROM posts")
+def test_columns_are_named_as_those_of_sqlite(schema: Schema, sql: str) -> None:
+    read = schema.analyse(sql)
+    if not read.problems:
+        described = PLAIN_TABLES.execute(sql, (1,) * (read.takes or 0)).description
+        assert read.columns is not None
+        assert [column.name for column in read.columns] == [column[0] for column in described]
 
 
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

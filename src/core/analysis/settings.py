@@ -16,7 +16,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, cast
@@ -508,18 +508,6 @@ class Project:
             key = (schema.digest, sql)
         self._statements[module][1][key] = statement
         return found[1].name, statement
-
-    def analyse_all(self, module: str, asked: Iterable[tuple[str | None, str]]) -> None:
-        """Analyse the statements of a module under such attributes, as far as they are not kept: `statement` is fast
-        then.
-        """
-        new: dict[Schema, list[str]] = {}
-        for attribute, sql in asked:
-            found = self.database(module, attribute)
-            if found is not None and (self._results is None or self._kept_statement(module, found, sql)[1] is None):
-                new.setdefault(self.schema(*found), []).append(sql)
-        for schema, texts in new.items():
-            schema.analyse_all(texts)
 
     def _kept_statement(
         self, module: str, found: tuple[Configuration, Binding], sql: str

@@ -62,7 +62,6 @@ class _Queries:
             # All of a module at once: SQLite, and this module, are twice as fast while nothing else runs in between.
             new = [one for one in (*self.index.prepares, prepare) if one not in statements]
             asked = [_asked(self.project, one, self.index) for one in new]
-            self.project.analyse_all(self.api.path, filter(None, asked))
             for one, given in zip(new, asked, strict=True):
                 statements[one] = _read(self.project, given, self.api.path)
             if self.index.prepares:

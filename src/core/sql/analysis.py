@@ -15,11 +15,8 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
-import attrs
-
 from core.sql.catalog import Migrated, TableInfo
-from core.sql.clauses import clauses_of, common_tables_of
-from core.sql.columns import MissingRows, SchemaReader, column_names, view_columns
+from core.sql.columns import column_names, view_columns
 from core.sql.location import locate
 from core.sql.messages import did_you_mean, listed
 from core.sql.rules import (
@@ -33,17 +30,17 @@ from core.sql.rules import (
     refusal,
 )
 from core.sql.statement import Column, SqlProblem, Statement
+from core.sql.syntax import NOT_ALIASES
 from core.sql.tokens import StatementText, Token, quoted, statements_of
 from core.sql.values import Value, Values, values_of
 
-__all__ = ["StatementAnalysis", "null_mistakes", "with_values"]
+__all__ = ["StatementAnalysis"]
 
 
 # One statement ------------------------------------------------------------------------------------------------------
 
 _SCHEMA_WORDS: Final = frozenset(["CREATE", "ALTER", "DROP", "REINDEX", "ANALYZE"])
 _ROWS: Final = frozenset(["SELECT", "VALUES"])
-_ROWIDS: Final = frozenset(["ROWID", "OID", "_ROWID_"])
 _CHANGES: Final = frozenset(["INSERT", "REPLACE", "UPDATE", "DELETE"])
 
 _BATCH: Final = "Run the statements together with batch(), which is a transaction"
@@ -72,9 +69,8 @@ _NEWER: Final[Sequence[tuple[tuple[int, int, int], re.Pattern[str], re.Pattern[s
 class StatementAnalysis:
     """One statement of a string, being read."""
 
-    def __init__(self, schema: SchemaReader, part: StatementText, known: bool, line: int = 0) -> None:
-        self.schema = schema
-        self.migrated: Migrated = schema.migrated
+    def __init__(self, migrated: Migrated, part: StatementText, known: bool, line: int = 0) -> None:
+        self.migrated = migrated
         self.part = part
         self.line = line
         self.tokens: tuple[Token, ...] = part.tokens
@@ -122,13 +118,11 @@ class StatementAnalysis:
         if word in _SCHEMA_WORDS or word == "EXPLAIN" or not self.known:
             return Statement(takes=takes, columns=None if word == "EXPLAIN" or not self.known else ())
         values = values_of(self.part.text, self.tokens, self.migrated.tables)
-        for message in null_mistakes(values):
+        for message in _null_mistakes(values):
             self._say(message, first)
         if self.problems:
             return self._finish(takes)
-        return Statement(
-            takes=takes, columns=with_values(self._columns(), values), slots=values.slots, certain=values.certain
-        )
+        return Statement(takes=takes, columns=self._columns(values), slots=values.slots, certain=values.certain)
 
     def _judge_run(self) -> None:
         """Find the mistakes that SQLite only refuses when it runs: long patterns, and pragmas read as tables."""
@@ -195,10 +189,15 @@ class StatementAnalysis:
         parts.append(text[at:end])
         return "".join(parts)
 
-    def _compile(self, text: str | None = None) -> str | None:
+    def _compile(self) -> str | None:
         """Return SQLite's message about the statement, or None."""
-        text = self._safe_text() if text is None else text
-        return self.schema.refusal(text if self.tokens[0].word == "EXPLAIN" else f"EXPLAIN {text}")
+        text = self._safe_text()
+        try:
+            self.migrated.connection.execute(text if self.tokens[0].word == "EXPLAIN" else f"EXPLAIN {text}")
+        except (sqlite3.Error, sqlite3.Warning, ValueError) as error:
+            message = str(error)
+            return None if message.startswith("Incorrect number of bindings") else message
+        return None
 
     def _explain(self, error: str) -> None:
         """Turn an error of SQLite into a finding, unless it may be wrong."""
@@ -252,22 +251,23 @@ class StatementAnalysis:
         if token is not None and token.text[0] == '"':
             self._say(f"no such column: {name}. Double quotes make a name; write '{column}' for a text", token)
             return
-        tables = list(self.tablesdid_you_mean(qualifier.rpartition(".")[2].lower()))
+        tables = list(self._tables_of(qualifier.rpartition(".")[2].lower()))
         near = did_you_mean(column, [known.name for table in tables for known in table.columns])
         if not near and len(tables) == 1:
             near = _those(tables[0])
         self._say(f"no such column: {name}.{near or ' Name a column of a table in this statement'}", token)
 
-    def tablesdid_you_mean(self, alias: str) -> Iterator[TableInfo]:
+    def _tables_of(self, alias: str) -> Iterator[TableInfo]:
         """The tables that `alias` may mean, or all tables of the statement where there is none."""
-        items = clauses_of(self.tokens).items
-        named = [(item.alias, item.name) for item in items]
-        for index, token in enumerate(self.tokens[:-1]):
-            if token.word in ("INTO", "UPDATE") and (name := self.tokens[index + 1].name) is not None:
-                named.append((name.lower(), name.lower()))
-        for known_as, name in named:
-            if alias in ("", known_as) and name in self.migrated.tables:
-                yield self.migrated.tables[name]
+        for at, (before, token) in enumerate(pairwise(self.tokens), start=2):
+            table = self.migrated.tables.get((token.name or "").lower())
+            behind = [other for other in self.tokens[at : at + 2] if other.word != "AS"][:1]
+            placed = before.word in ("FROM", "JOIN", "INTO", "UPDATE") or before.text in (",", ".", "(")
+            if table is None or not placed or (behind and behind[0].text == "."):
+                continue
+            named = behind[0].name if behind and behind[0].word not in NOT_ALIASES else None
+            if alias in ("", (named or table.name).lower()):
+                yield table
 
     def _find(self, name: str) -> Token | None:
         """The first token that spells a name."""
@@ -279,72 +279,37 @@ class StatementAnalysis:
 
     # -- the values of rows
 
-    def _columns(self) -> tuple[Column, ...] | None:
+    def _columns(self, values: Values) -> tuple[Column, ...] | None:
         """The columns of the rows; nothing for a statement without rows."""
         verb, at = _verb(self.tokens)
+        names: Sequence[str] | None = None
         if verb in _ROWS:
-            return self._selected_columns(self.tokens)
-        if verb in _CHANGES:
+            names = values.names or self._names()
+        elif verb in _CHANGES:
             returning = _returning(self.tokens, at)
             if returning is None:
                 return ()
             target = _target(self.tokens, at)
-            if target is None:
-                return None
-            return self._returning_columns(verb, target, self.tokens[returning + 1 :])
-        return None
-
-    def _returning_columns(self, verb: str, target: Token, listed: Sequence[Token]) -> tuple[Column, ...] | None:
-        """The columns of RETURNING, as those of a SELECT of the same list from the changed table."""
-        if not listed:
+            listed = self.tokens[returning + 1 :]
+            if target is not None and listed:
+                # Named as those of a SELECT of the same list from the changed table.
+                text = f"SELECT {self._safe_text(tokens=listed)} FROM {quoted(target.name or '')}"
+                names = StatementAnalysis(self.migrated, statements_of(text)[0], True)._names()
+        if names is None:
             return None
-        table = quoted(target.name or "")
-        text = f"SELECT {self._safe_text(tokens=listed)} FROM {table}"
-        one = _analysis_of(self.schema, text)
-        columns = one._selected_columns(one.tokens)
-        if columns is None:
-            return None
-        # A value that was just written is not NULL because the column could be: only where nothing else names it.
-        rest = {(t.name or "").lower() for t in self.tokens if t.start < listed[0].start}
-        return tuple(
-            attrs.evolve(column, null="")
-            if verb in ("INSERT", "REPLACE") or column.source.rpartition(".")[2].lower() in rest
-            else column
-            for column in columns
-        )
+        if values.columns is None or len(values.columns) != len(names):
+            return tuple(Column(name) for name in names)
+        return tuple(_column(name, value) for name, value in zip(names, values.columns, strict=True))
 
-    def _selected_columns(self, tokens: Sequence[Token]) -> tuple[Column, ...] | None:
-        """The columns of a SELECT."""
-        nulls = {token.start: "NULL" for token in tokens if token.kind == "parameter"}
-        clauses = clauses_of(tokens)
-        common = common_tables_of(tokens)
-        found = self.schema.origins(self._safe_text, nulls, clauses, common)
-        if found is None or any(token.word in _ROWIDS for token in tokens):
-            # Clauses that the copy does not take, and the names of a key that it has not, are asked of the schema
-            # itself.
-            names = self._view_names(self._safe_text(nulls))
-            if names is None:
-                return None
-            if found is None or len(found[0]) != len(names):
-                return tuple(Column(name) for name in names)
-            found = names, found[1]
-        if any(
-            tag is None and ("`core " in name or (nulls and "NULL" in name)) for name, tag in zip(*found, strict=True)
-        ):
+    def _names(self) -> list[str] | None:
+        """The names of the columns of a SELECT."""
+        nulls = {token.start: "NULL" for token in self.tokens if token.kind == "parameter"}
+        names = self._view_names(self._safe_text(nulls))
+        if names is not None and nulls and any("NULL" in name for name in names):
             # An expression without a name is named by its text, which was rewritten.
             written = self._written_names()
-            found = written if written is not None and len(written) == len(found[1]) else found[0], found[1]
-        why = MissingRows(clauses, self.migrated.tables, common)
-        columns: list[Column] = []
-        for name, tag in zip(*found, strict=True):
-            if tag is None:
-                columns.append(Column(name))
-            else:
-                table = self.migrated.tables[tag.table]
-                item = clauses.items[tag.item] if tag.item is not None else None
-                null = why.null(name, table, table.columns[tag.column], item)
-                columns.append(self.schema.column(name, table, tag.column, null))
-        return tuple(columns)
+            return written if written is not None and len(written) == len(names) else names
+        return names
 
     def _view_names(self, text: str) -> list[str] | None:
         """The names of the columns, through a view that is never selected from."""
@@ -372,7 +337,7 @@ class StatementAnalysis:
         return column_names([column[0] for column in described])
 
 
-def null_mistakes(values: Values) -> Iterator[str]:
+def _null_mistakes(values: Values) -> Iterator[str]:
     """The NOT NULL columns that a statement gives no value."""
     for column in values.missing:
         yield f"{column} is NOT NULL and has no default, but the INSERT leaves it out. Give it a value"
@@ -380,40 +345,15 @@ def null_mistakes(values: Values) -> Iterator[str]:
         yield f"{column} is NOT NULL, but NULL is written into it. Write a value"
 
 
-def with_values(columns: tuple[Column, ...] | None, values: Values) -> tuple[Column, ...] | None:
-    """The columns of a result, with the known facts of their values."""
-    if columns is None or values.columns is None or len(columns) != len(values.columns):
-        return columns
-    return tuple(_with_value(column, value) for column, value in zip(columns, values.columns, strict=True))
-
-
-def _with_value(column: Column, value: Value) -> Column:
-    if value.arms:
-        arms = tuple(_with_value(Column(column.name), arm) for arm in value.arms)
-        reason = next((arm for arm in arms if arm.null), None)
-        null, about = (reason.null, reason.about) if reason is not None and value.null else ("", "")
-        return attrs.evolve(
-            column, storage=value.storage or frozenset(), null=null, about=about, never=value.never, arms=arms
-        )
-    null, about = (column.null, column.source) if column.null else (value.null, value.about)
-    if value.never:
-        null = about = ""
-    if column.source:
-        return attrs.evolve(column, null=null, about=about, never=value.never)
-    return attrs.evolve(
-        column,
-        source=value.source,
-        declared=value.declared,
-        storage=value.storage or frozenset(),
-        null=null,
-        about=about,
-        never=value.never,
-        text=value.text,
-    )
-
-
-def _analysis_of(schema: SchemaReader, text: str) -> StatementAnalysis:
-    return StatementAnalysis(schema, statements_of(text)[0], True)
+def _column(name: str, value: Value) -> Column:
+    """The column of a result, with the known facts of its values; of a UNION it is that of the first part."""
+    arms = tuple(_column(name, arm) for arm in value.arms)
+    source, declared = (arms[0].source, arms[0].declared) if arms else (value.source, value.declared)
+    null, about = ("", "") if value.never else (value.null, value.about)
+    if arms and null:
+        null, about = next(((arm.null, arm.about) for arm in arms if arm.null), ("", ""))
+    storage = value.storage or frozenset()
+    return Column(name, source, declared, storage, null, about, value.never, value.text, arms)
 
 
 def _verb(tokens: Sequence[Token]) -> tuple[str, int]:

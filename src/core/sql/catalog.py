@@ -104,6 +104,8 @@ class TableInfo:
     line: int = 0
     foreign: frozenset[tuple[str, str, str]] = frozenset()
     guarded: bool = False
+    hidden: frozenset[str] = frozenset()
+    """The columns that `*` leaves out, in lower case: those that a virtual table has for its own use."""
     places: Mapping[str, int] = attrs.field(
         default=attrs.Factory(_places, takes_self=True), init=False, eq=False, repr=False
     )
@@ -333,11 +335,12 @@ def _describe(
             )
             for _, column, declared, not_null, default, key, hidden in columns
         )
+        unlisted = frozenset(str(column).lower() for _, column, *_, hidden in columns if hidden == 1)
         foreign = _foreign_keys(connection, str(name), kind == "view")
         guarded = bool(_CONFLICT.search(text)) or str(name).lower() in triggered
         yield (
             str(name).lower(),
-            TableInfo(str(name), described, kind == "view", text, file, line, foreign, guarded),
+            TableInfo(str(name), described, kind == "view", text, file, line, foreign, guarded, unlisted),
         )
 
 

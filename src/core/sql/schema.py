@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
 import attrs
 
-from core.sql.analysis import StatementAnalysis, with_values
+from core.sql.analysis import StatementAnalysis
 from core.sql.catalog import Migrated, MigrationProblem, migrate
-from core.sql.columns import MissingRows, SchemaReader
 from core.sql.migrations import migration_digest
-from core.sql.rules import MAX_PARAMETERS, MAX_SQL_BYTES
+from core.sql.rules import MAX_SQL_BYTES
 from core.sql.scans import scan_problems
-from core.sql.simple import SimpleStatement, read_simple
-from core.sql.statement import Column, SqlProblem, Statement
-from core.sql.tokens import statements_of, tokens_of
-from core.sql.values import Values, values_of
+from core.sql.statement import SqlProblem, Statement
+from core.sql.tokens import statements_of
 
 __all__ = ["Schema", "blank_schema", "schema_of"]
 
@@ -48,11 +44,11 @@ def schema_of(folder: Path) -> Schema:
     return schema
 
 
-class Schema(SchemaReader):
+class Schema:
     """A database, as far as its migrations tell."""
 
     def __init__(self, migrated: Migrated, digest: str = "") -> None:
-        super().__init__(migrated)
+        self.migrated = migrated
         self.digest = digest
         self._statements: dict[str, Statement] = {}
 
@@ -73,20 +69,8 @@ class Schema(SchemaReader):
             if statement is None:
                 if len(self._statements) >= _KEPT:
                     self._statements.clear()
-                statement = self._statements[sql] = self.analyse_simple([sql]).get(sql) or self.analyse_fully(sql)
+                statement = self._statements[sql] = self._analyse(sql)
             return statement
-
-    def analyse_all(self, texts: Iterable[str]) -> None:
-        """Analyse the simple ones of several texts, so that `analyse` knows them.
-
-        Each step is taken for all of them before the next: that is a third faster than one text after the other, since
-        neither SQLite nor any of the readers drives another one out of the processor's caches.
-        """
-        with self.migrated.lock:
-            new = [sql for sql in dict.fromkeys(texts) if sql not in self._statements]
-            if len(self._statements) + len(new) > _KEPT:
-                self._statements.clear()
-            self._statements |= self.analyse_simple(new)
 
     def scans(self, sql: str) -> tuple[str, ...]:
         """The tables that a statement reads without an index; nothing where the schema or the statement
@@ -94,43 +78,7 @@ class Schema(SchemaReader):
         """
         return scan_problems(self.migrated, sql) if self.known and not self.analyse(sql).problems else ()
 
-    # -- one text
-
-    def analyse_simple(self, texts: Sequence[str]) -> dict[str, Statement]:
-        """Return the results of `analyse_fully` for the simple ones among some texts, faster."""
-        tables = self.migrated.tables
-        read = {sql: read_simple(sql, tables) for sql in texts if len(sql) <= MAX_SQL_BYTES} if self.known else {}
-        simple = {
-            sql: one
-            for sql, one in read.items()
-            if one is not None
-            and one.takes <= MAX_PARAMETERS
-            and self.refusal(f"EXPLAIN {sql}", () if one.numbered else (None,) * one.takes) is None
-        }
-        tokens = {sql: tokens_of(sql) for sql in simple}
-        values = {sql: values_of(sql, tokens[sql], tables) for sql in simple}
-        return {
-            sql: self._simple(one, values[sql])
-            for sql, one in simple.items()
-            if not values[sql].missing and not values[sql].nulls
-        }
-
-    def _simple(self, read: SimpleStatement, values: Values) -> Statement:
-        why = MissingRows(read.clauses, self.migrated.tables)
-        columns: list[Column] = []
-        for name, number, at in read.columns:
-            if at < 0:
-                columns.append(Column(name))
-            else:
-                item = read.clauses.items[number]
-                table = self.migrated.tables[item.name]
-                columns.append(self.column(name, table, at, why.null(name, table, table.columns[at], item)))
-        return Statement(
-            takes=read.takes, columns=with_values(tuple(columns), values), slots=values.slots, certain=values.certain
-        )
-
-    def analyse_fully(self, sql: str) -> Statement:
-        """Return all that can be said about any text."""
+    def _analyse(self, sql: str) -> Statement:
         size = len(sql.encode("utf-8", "replace"))
         if size > MAX_SQL_BYTES:
             return Statement((SqlProblem(f"the text has {size} bytes. D1 takes {MAX_SQL_BYTES} at most"),))
@@ -163,7 +111,7 @@ class Schema(SchemaReader):
                     )
                 )
             result = StatementAnalysis(
-                self, part, self.known and not changes_schema, sql.count("\n", 0, part.start)
+                self.migrated, part, self.known and not changes_schema, sql.count("\n", 0, part.start)
             ).read()
             problems += result.problems
             changes_schema = changes_schema or part.tokens[0].word in ("CREATE", "ALTER", "DROP")

@@ -13,7 +13,6 @@ from typing import Final, Literal, NamedTuple, TypeAlias, TypeVar
 
 import attrs
 
-from core.sql.clauses import NOT_ALIASES
 from core.sql.tokens import Token, words
 from core.values import frozen
 
@@ -33,6 +32,7 @@ __all__ = [
     "In",
     "Insert",
     "Join",
+    "NOT_ALIASES",
     "Name",
     "Operator",
     "Parameter",
@@ -162,11 +162,12 @@ class Star(NamedTuple):
 
 
 class Returned(NamedTuple):
-    """An entry of a result list: its alias in lower case, and its text."""
+    """An entry of a result list: its alias in lower case, its text, and the alias as it is written."""
 
     value: Expression | Star
     alias: str | None
     text: str
+    written: str = ""
 
 
 class Table(NamedTuple):
@@ -259,8 +260,13 @@ class Insert:
 # Reading ------------------------------------------------------------------------------------------------------------
 
 _COMPOUND: Final = words("UNION EXCEPT INTERSECT")
+NOT_ALIASES: Final = _COMPOUND | words(
+    "SELECT FROM WHERE GROUP HAVING ORDER LIMIT WINDOW RETURNING SET VALUES JOIN LEFT RIGHT FULL INNER CROSS NATURAL "
+    "OUTER ON USING AS INDEXED NOT DO"
+)
+"""The words behind a table that are no alias of it."""
 _ENDS: Final = NOT_ALIASES | words(
-    "WHEN THEN ELSE END AND OR IS IN LIKE BETWEEN COLLATE ISNULL NOTNULL ASC DESC FILTER OVER"
+    "WHEN THEN ELSE AND OR IS IN LIKE BETWEEN COLLATE ISNULL NOTNULL ASC DESC FILTER OVER"
 )
 _COMPARED: Final = words("= == <> != IS IN LIKE GLOB MATCH REGEXP BETWEEN ISNULL NOTNULL NOT")
 _LEVELS: Final = ("< <= > >=", "& | << >>", "+ -", "* / %", "|| -> ->>")
@@ -505,10 +511,10 @@ class _Reader:
             return Returned(Star(qualifier), None, "*")
         value = self.expression()
         text = self.text[begin.start : self.tokens[self.at - 1].end]
-        alias: str | None = None
-        if self.skip("AS") or (not self.at_end and self._is_alias()):
-            alias = self.identifier()
-        return Returned(value, alias, text)
+        if not self.skip("AS") and (self.at_end or not self._is_alias()):
+            return Returned(value, None, text)
+        token = self.tokens[self.at]
+        return Returned(value, self.identifier(), text, token.name or token.text[1:-1])
 
     def _is_alias(self) -> bool:
         token = self.tokens[self.at]

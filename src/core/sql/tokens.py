@@ -18,7 +18,6 @@ __all__ = [
     "Token",
     "parameter_count",
     "quoted",
-    "simple_tokens",
     "statements_of",
     "tokens_of",
     "words",
@@ -54,7 +53,6 @@ _TOKEN: Final = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_SIMPLE_TOKEN: Final = re.compile(rf"'(?:[^']|'')*'|[A-Za-z_][A-Za-z_0-9]*|\?[0-9]*|{_NUMBER}|\|\||<=|>=|<>|!=|==|\S")
 
 
 class Token(NamedTuple):
@@ -99,11 +97,6 @@ def tokens_of(sql: str) -> list[Token]:
             text = match[kind]
             tokens.append(_made((kind, text, match.start(kind), text.upper() if kind == "word" else "")))
     return tokens
-
-
-def simple_tokens(sql: str) -> list[str]:
-    """Return the texts of the tokens of an ASCII text without comments and quoted names, several times as fast."""
-    return _SIMPLE_TOKEN.findall(sql)
 
 
 def quoted(name: str) -> str:

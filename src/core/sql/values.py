@@ -91,12 +91,13 @@ class Value(NamedTuple):
 
 @frozen
 class Values:
-    """The facts about a statement. `columns` is None where its rows are not understood; `missing` and `nulls` are the
-    NOT NULL columns that it leaves out, and that it writes NULL into. `certain`: it gives a row for certain, None where
-    that is not known.
+    """The facts about a statement. `columns` is None where its rows are not understood, `names` where only SQLite can
+    tell theirs; `missing` and `nulls` are the NOT NULL columns that it leaves out, and that it writes NULL into.
+    `certain`: it gives a row for certain, None where that is not known.
     """
 
     columns: tuple[Value, ...] | None = None
+    names: tuple[str, ...] | None = None
     slots: tuple[Slot, ...] = ()
     missing: tuple[str, ...] = ()
     nulls: tuple[str, ...] = ()
@@ -121,19 +122,37 @@ def values_of(text: str, tokens: Sequence[Token], tables: Mapping[str, TableInfo
 # Names in conditions -------------------------------------------------------------------------------------------------
 
 
-class _Named:
-    """The names in the conditions of a statement."""
+class _Names:
+    """Names in conditions: all, those without a qualifier, and those that may drop rows, as no ON of an outer join."""
 
     def __init__(self) -> None:
-        self.names: set[str] = set()
+        self.all: set[str] = set()
+        self.bare: set[str] = set()
         self.dropping: set[tuple[str | None, str]] = set()
-        """Those of conditions that may drop rows: any but the ON of an outer join."""
 
-    def condition(self, expression: Expression, *, drops: bool = True) -> None:
+    def add(self, name: Name, drops: bool) -> None:
+        self.all.add(name.name)
+        if name.qualifier is None:
+            self.bare.add(name.name)
+        if drops:
+            self.dropping.add((name.qualifier, name.name))
+
+
+class _Named:
+    """The names in the conditions of a statement: of WHERE, HAVING and ON, and of these and CASE and the like."""
+
+    def __init__(self) -> None:
+        self.filters = _Names()
+        self.everywhere = _Names()
+
+    def condition(self, expression: Expression, *, drops: bool = True, filters: bool = True) -> None:
         for name in _names_in(expression):
-            self.names.add(name.name)
-            if drops:
-                self.dropping.add((name.qualifier, name.name))
+            self.add(name, drops, filters)
+
+    def add(self, name: Name, drops: bool, filters: bool) -> None:
+        self.everywhere.add(name, drops)
+        if filters:
+            self.filters.add(name, drops)
 
     def query(self, query: Query) -> None:
         for _, inner in query.common.values():
@@ -159,9 +178,7 @@ class _Named:
                 self.expression(source.on)
             for name in source.using:
                 if name is not None:
-                    self.names.add(name)
-                    if source.kind == "inner":
-                        self.dropping.add((None, name))
+                    self.add(Name(None, name), source.kind == "inner", True)
 
     def expression(self, expression: Expression) -> None:
         """The expressions in the conditions inside an expression: of CASE, of iif(), of FILTER and of queries."""
@@ -169,11 +186,11 @@ class _Named:
             match inner:
                 case Case(base=base, branches=branches):
                     for condition in ([base] if base is not None else []) + [condition for condition, _ in branches]:
-                        self.condition(condition)
+                        self.condition(condition, filters=False)
                 case Call(name="iif" | "if", arguments=arguments) if arguments:
-                    self.condition(arguments[0])
+                    self.condition(arguments[0], filters=False)
                 case Call(filter=condition) if condition is not None:
-                    self.condition(condition)
+                    self.condition(condition, filters=False)
                 case Subquery(query=query) | Exists(query=query) | In(query=Query() as query):
                     self.query(query)
                 case _:
@@ -304,6 +321,8 @@ class _Evaluation:
         self.named = _Named()
         self.slots: dict[Slot, None] = {}
         self.action = ""
+        self.last = _Scope()
+        """The sources of the SELECT that was read last."""
         self.common: list[Mapping[str, list[tuple[str, Value]] | None]] = []
 
     # -- statements
@@ -311,8 +330,9 @@ class _Evaluation:
     def statement(self, statement: Query | Insert | Change) -> Values:
         if isinstance(statement, Query):
             self.named.query(statement)
-            columns = self.query(statement, None)
-            return Values(tuple(value for _, value in columns), tuple(self.slots), certain=_gives_row(statement))
+            columns = tuple(value for _, value in self.query(statement, None))
+            names = self.names(statement.cores[0].columns, self.last) if len(statement.cores) == 1 else None
+            return Values(columns, names, tuple(self.slots), certain=_gives_row(statement))
         insert = statement if isinstance(statement, Insert) else None
         change = statement.change if isinstance(statement, Insert) else statement
         return self.change(change, insert)
@@ -364,7 +384,7 @@ class _Evaluation:
             returned = tuple(value for _, value in self.listed(change.returning, _Scope([entry])))
         written_out = insert is not None and (insert.query is None or any(core.rows for core in insert.query.cores))
         certain = written_out and change.where is None and change.action != "IGNORE"
-        return Values(returned if change.returning else (), tuple(self.slots), missing, tuple(nulls), certain)
+        return Values(returned if change.returning else (), None, tuple(self.slots), missing, tuple(nulls), certain)
 
     def insert(self, insert: Insert, table: TableInfo) -> tuple[tuple[str, ...], list[str]]:
         """Read the inserted values: the columns that are left out, and those that NULL is written into."""
@@ -444,6 +464,7 @@ class _Evaluation:
         for core in query.cores:
             columns, scope = self.core(core, parent)
             parts.append(columns)
+            self.last = scope
             if len(query.cores) == 1:
                 for one in query.order:
                     self.evaluate(one, scope)
@@ -493,20 +514,43 @@ class _Evaluation:
 
     def listed(self, columns: Sequence[Returned], scope: _Scope) -> list[tuple[str, Value]]:
         found: list[tuple[str, Value]] = []
-        for value, alias, text in columns:
+        for value, alias, text, _ in columns:
             if isinstance(value, Star):
                 found += self.all(value.qualifier, scope)
                 continue
-            known = self.evaluate(value, scope)
+            known = (
+                self.name(value, scope, self.named.filters)[0]
+                if isinstance(value, Name)
+                else self.evaluate(value, scope)
+            )
             if known.null and not known.about:
                 known = known._replace(about=_short(text))
             name = alias or (value.name if isinstance(value, Name) else text.lower())
             if not known.source:
                 known = known._replace(text=_short(text))
-            if alias in self.named.names:
+            if alias in self.named.filters.bare:
                 known = known._replace(null="", about="")
             found.append((name, known))
         return found
+
+    def names(self, columns: Sequence[Returned], scope: _Scope) -> tuple[str, ...] | None:
+        """The names of a SELECT's columns where each is an alias or a table's column; else SQLite has to be asked."""
+        found: list[str] = []
+        for value, _, _, written in columns:
+            if written:
+                found.append(written)
+            elif isinstance(value, Star):
+                for entry in scope.entries:
+                    if value.qualifier in (None, entry.alias):
+                        if entry.inner or entry.table is None or scope.merged:
+                            return None
+                        found += [c.name for c in entry.table.columns if c.name.lower() not in entry.hidden]
+            else:
+                _, column, table = self.name(value, scope) if isinstance(value, Name) else (None, None, None)
+                if column is None or table is None or table.view:
+                    return None
+                found.append(column.name)
+        return tuple(found) or None
 
     def all(self, qualifier: str | None, scope: _Scope) -> list[tuple[str, Value]]:
         found: list[tuple[str, Value]] = []
@@ -515,7 +559,7 @@ class _Evaluation:
             if qualifier is None or entry.alias == qualifier:
                 for name in entry.columns:
                     if name not in entry.hidden and not (qualifier is None and name in scope.merged and name in seen):
-                        found.append((name, self.column(entry, name, scope)))
+                        found.append((name, self.column(entry, name, scope, self.named.filters)))
                         seen.add(name)
         return found
 
@@ -595,7 +639,7 @@ class _Evaluation:
             raise Unclear
         if table.view:
             return self.view(table, source.alias)
-        return _Entry(source.alias, _of_table(table), table)
+        return _Entry(source.alias, _of_table(table), table, hidden=table.hidden)
 
     def view(self, table: TableInfo, alias: str) -> _Entry:
         """A view: the rows of its query, read by itself."""
@@ -619,8 +663,14 @@ class _Evaluation:
 
     # -- names
 
-    def name(self, name: Name, scope: _Scope | None) -> tuple[Value, TableColumn | None, TableInfo | None]:
-        """The source of a name, and the table's column where it is one."""
+    def name(
+        self, name: Name, scope: _Scope | None, names: _Names | None = None
+    ) -> tuple[Value, TableColumn | None, TableInfo | None]:
+        """The source of a name, and the table's column where it is one.
+
+        `names` are those of the conditions that its row has met: in a part of an expression, of any that there is.
+        """
+        names = names or self.named.everywhere
         while scope is not None:
             entries = [
                 entry
@@ -635,24 +685,24 @@ class _Evaluation:
                     if name.name not in scope.merged:
                         return _UNKNOWN, None, None
                     outer = any(one.missing for one in entries)
-                    value = self.column(entry, name.name, scope)
+                    value = self.column(entry, name.name, scope, names)
                     return value._replace(null="", about="", never=value.never and not outer), None, None
                 column = entry.table.column(name.name) if entry.table is not None else None
-                return self.column(entry, name.name, scope), column, entry.table
+                return self.column(entry, name.name, scope, names), column, entry.table
             scope = scope.parent
         return _UNKNOWN, None, None
 
-    def column(self, entry: _Entry, name: str, scope: _Scope) -> Value:
+    def column(self, entry: _Entry, name: str, scope: _Scope, names: _Names) -> Value:
         """A column of a source, with the facts that its join and the conditions give."""
         value = entry.columns.get(name)
         if value is None:
             value = Value(_INTEGER, never=True, source=f"{entry.alias}.{name}")
         about = value.about or value.source or f"{entry.alias}.{name}"
-        if value.null and self.conditioned(entry, name, value):
+        if value.null and _conditioned(entry, name, value, names):
             value = value._replace(null="", about="")
         if entry.missing:
             value = value._replace(never=False)
-            if not self.narrowed(entry) and not value.null:
+            if not _narrowed(entry, names):
                 value = value._replace(null=entry.missing, about=about)
             elif not value.null:
                 value = value._replace(about="")
@@ -661,25 +711,6 @@ class _Evaluation:
         elif scope.empty:
             value = value._replace(never=False)
         return value if not value.null else value._replace(about=about)
-
-    def conditioned(self, entry: _Entry, name: str, value: Value) -> bool:
-        """True if a condition may drop the rows in which a column is NULL."""
-        if name in self.named.names:
-            return True
-        if not entry.inner:
-            return False
-        # In a query the same column may have another name, and an outer join is narrowed by any of its columns.
-        others = (other for given, other in entry.columns.items() if given in self.named.names)
-        return any(other.source == value.source for other in others) or (
-            value.null.startswith(_MISSING) and self.narrowed(entry)
-        )
-
-    def narrowed(self, entry: _Entry) -> bool:
-        """True if a condition may drop the rows in which a source is missing."""
-        return any(
-            qualifier == entry.alias or (qualifier is None and name in entry.columns)
-            for qualifier, name in self.named.dropping
-        )
 
     # -- expressions
 
@@ -866,7 +897,7 @@ class _Evaluation:
         columns = self.query(query, scope)
         if len(columns) != 1:
             return _UNKNOWN
-        value = columns[0][1]._replace(source="", declared="", text="", arms=())
+        value = columns[0][1]._replace(text="", arms=())
         if not value.null:
             value = value._replace(about="")
         if _gives_row(query):
@@ -877,7 +908,7 @@ class _Evaluation:
         if any(core.having is not None or core.group for core in query.cores) or len(query.cores) != 1:
             return value
         if self.finds_parent(query.cores[0], scope):
-            return columns[0][1]._replace(source="", declared="", text="", arms=())
+            return columns[0][1]._replace(text="", arms=())
         return value._replace(null=NO_ROW, about="")
 
     def finds_parent(self, core: Core, scope: _Scope) -> bool:
@@ -898,6 +929,26 @@ class _Evaluation:
 
 
 # Helpers ------------------------------------------------------------------------------------------------------------
+
+
+def _conditioned(entry: _Entry, name: str, value: Value, names: _Names) -> bool:
+    """True if a condition may drop the rows in which a column is NULL."""
+    if name in names.all:
+        return True
+    if not entry.inner:
+        return False
+    # In a query the same column may have another name, and an outer join is narrowed by any of its columns.
+    others = (other for given, other in entry.columns.items() if given in names.all)
+    return any(other.source == value.source for other in others) or (
+        value.null.startswith(_MISSING) and _narrowed(entry, names)
+    )
+
+
+def _narrowed(entry: _Entry, names: _Names) -> bool:
+    """True if a condition may drop the rows in which a source is missing."""
+    return any(
+        qualifier == entry.alias or (qualifier is None and name in entry.columns) for qualifier, name in names.dropping
+    )
 
 
 def _is_null(expression: Expression) -> bool:
