@@ -10,7 +10,7 @@ STAMP  := .make
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: lock help dev test static check lint types types-mypy types-pyright types-public typing unit runtime docs docs-serve links bench traces fuzz schema keys format clean mypy-range
+.PHONY: lock help dev test static check lint types types-mypy types-pyright types-public typing unit quick runtime docs docs-serve links bench traces fuzz schema keys format clean mypy-range
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | awk -F ':.*?## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -102,9 +102,9 @@ static: $(STAMP)/dev-tools
 # -- parts
 
 check: $(STAMP)/dev-tools  ## The inner loop: lint, types and the quick tests
-	$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check .
-	$(BIN)/lint-imports
-	$(BIN)/mypy
+	@$(MAKE) --no-print-directory --jobs=2 quick lint types-mypy
+
+quick: $(STAMP)/dev-tools
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest -q -n 2 -m 'not slow and not runtime' -x
 
 lint: $(STAMP)/dev-tools  ## Lint, format and the import contract

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from functools import cache
@@ -21,6 +22,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 HERE = Path(__file__).parent
 
+RUNTIME = HERE / "runtime"
+"""Folder whose own files have the tests inside workerd, and its folders tests of what makes and starts workers."""
+
 SLOW = ("backends", "cli", "examples", "explorer", "dev", "messages", "mypy_plugin", "newcomer", "openapi", "typing")
 """Folders whose tests start processes, servers, browsers or type checkers."""
 
@@ -33,9 +37,11 @@ FIRST = ("newcomer",)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out slow folders where none of their tests would run: importing them takes as long as the quick tests."""
+    """Leave out folders and files of which no test would run: importing them takes as long as the quick tests."""
+    expression = str(config.option.markexpr)
     slow = collection_path.parent == HERE and collection_path.name in SLOW
-    return True if slow and str(config.option.markexpr).startswith("not slow") else None
+    runtime = collection_path.parent == RUNTIME and collection_path.name.startswith("test_")
+    return True if (slow and expression.startswith("not slow")) or (runtime and "not runtime" in expression) else None
 
 
 @cache
@@ -60,12 +66,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return 2 if item.get_closest_marker("slow") else 4
 
     for item in items:
-        if folder_of(item.path) in SLOW:
+        if folder_of(item.path) in SLOW or "pytester" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.slow)
         if folder_of(item.path) in OTHERS:
             item.add_marker(pytest.mark.flaky(reruns=1))
     if hasattr(config, "workerinput"):
         items.sort(key=turn)
+
+
+def pytest_collection_finish() -> None:
+    """Leave what was collected out of every later collection of garbage: it stays until the end."""
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

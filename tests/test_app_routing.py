@@ -9,6 +9,7 @@ import re
 from typing import Any
 from urllib.parse import quote, unquote
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.support.fetch import ask
@@ -140,6 +141,7 @@ def answering(name: str, trace: list[str]) -> Any:
     return handler
 
 
+@pytest.mark.slow
 @settings(max_examples=400)
 @given(applications, st.lists(requests, min_size=1, max_size=8))
 @example([("use", "/a"), ("route", "GET", "/:p", "handler")], [("GET", ["a"]), ("GET", ["b"]), ("GET", ["a"])])

@@ -61,6 +61,7 @@ def test_an_only_page_has_no_links(total: int) -> None:
     assert page_of(request()).link(request(), total=total) is None
 
 
+@pytest.mark.slow
 @given(st.integers(0, 500), st.integers(1, 100))
 def test_following_next_meets_every_row_once(total: int, limit: int) -> None:
     rows, seen, query = list(range(total)), list[int](), f"?limit={limit}"

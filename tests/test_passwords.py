@@ -59,6 +59,7 @@ async def test_one_character_is_one_however_the_keyboard_sends_it() -> None:
     assert await passwords.verify("cafe\N{COMBINING ACUTE ACCENT}", await passwords.hash("café"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("password", ["", "\0", "\ud800", "x" * 100_000], ids=["empty", "NUL", "surrogate", "long"])
 async def test_any_text_is_a_password(password: str) -> None:
     kept = await passwords.hash(password)

@@ -49,5 +49,6 @@ def test_a_long_function_says_why_it_is_one() -> None:
                     continue
                 if node.end_lineno - node.lineno >= LONGEST_FUNCTION:
                     silent.append(f"{file.relative_to(ROOT)}: {node.name}")
-            waiting += ast.iter_child_nodes(node)
+            # A function stands among statements, never inside an expression.
+            waiting += [child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr)]
     assert silent == []

@@ -286,7 +286,7 @@ MANY: list[tuple[Any, Any, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("bad", "good", "type_"), MANY, ids=lambda value: str(value)[:25])
+@pytest.mark.parametrize(("bad", "good", "type_"), MANY)
 def test_mistakes_without_end_are_told_up_to_a_bound_and_cost_no_more_than_a_good_value(
     bad: Any, good: Any, type_: Any
 ) -> None:

@@ -514,6 +514,7 @@ def own_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(mirrored())
 def test_an_env_and_a_file_that_mirror_each_other_have_no_finding(
@@ -523,6 +524,7 @@ def test_an_env_and_a_file_that_mirror_each_other_have_no_finding(
     assert told(own_folder(tmp_path_factory), write(annotations, environments), env_of(annotations)) == []
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(mirrored(), st.data())
 def test_any_single_change_is_exactly_one_finding_that_names_what_was_changed(

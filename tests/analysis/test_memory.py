@@ -160,6 +160,7 @@ def test_a_copy_that_keeps_time_and_size_is_seen(shop: Path) -> None:
     assert codes == ["core-queue"]
 
 
+@pytest.mark.slow
 def test_core_check_watch_answers_an_edit(users: Path) -> None:
     command = [sys.executable, "-m", "core.cli", "check", "--watch"]
     with subprocess.Popen(command, cwd=users, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as watching:

@@ -524,6 +524,7 @@ def programs(draw: st.DrawFn) -> tuple[str, str, list[str]]:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(programs(), st.data())
 def test_generated_programs_agree_and_one_changed_name_is_one_finding(

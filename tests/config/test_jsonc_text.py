@@ -92,6 +92,7 @@ values = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(values, st.sampled_from([None, 1, "\t"]), st.booleans())
 def test_what_json_writes_is_read_alike(value: Any, indent: int | str | None, ascii_only: bool) -> None:
     parsed, lines = parse_jsonc(json.dumps(value, indent=indent, ensure_ascii=ascii_only))

@@ -800,6 +800,7 @@ sections = st.sampled_from(
 files = st.dictionaries(sections, anything, max_size=5)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(files, st.none() | files)
 def test_any_json_is_a_configuration_or_told_in_lines_that_end_with_a_fix(

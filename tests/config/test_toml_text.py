@@ -158,6 +158,7 @@ def documents(draw: st.DrawFn) -> str:
     return draw(st.sampled_from(["", "\n", "# first\n"])) + "".join(parts)
 
 
+@pytest.mark.slow
 @given(documents())
 def test_every_key_of_any_document_that_tomllib_takes_has_its_line(document: str) -> None:
     try:

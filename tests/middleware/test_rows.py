@@ -206,6 +206,7 @@ def in_order(row: list[str]) -> bool:
     return "log" not in row or not any("id" in kind.split()[0] for kind in row[row.index("log") :])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("through", [through_asgi, through_fetch])
 @settings(max_examples=1000)
 @given(

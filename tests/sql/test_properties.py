@@ -116,6 +116,7 @@ def schema_for(made: tuple[Made, Made], folder: Path) -> Schema:
 STORAGE = {int: "integer", float: "real", str: "text", bytes: "blob"}
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_names_types_and_nulls_are_those_of_real_rows(tmp_path: Path, data: st.DataObject) -> None:
@@ -234,6 +235,7 @@ def schema(tmp_path_factory: pytest.TempPathFactory) -> Schema:
     return made
 
 
+@pytest.mark.slow
 @settings(max_examples=1000, deadline=None)
 @given(sql=statements())
 @example("SELECT u.email end, (SELECT name FROM users WHERE id = u.id) FROM users u")
@@ -248,6 +250,7 @@ def test_columns_are_named_as_those_of_sqlite(schema: Schema, sql: str) -> None:
         assert [column.name for column in read.columns] == [column[0] for column in described]
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data(), name=st.sampled_from(["a", "b", "c", "d", "id", "link", "nope"]))
 def test_a_name_is_refused_exactly_where_sqlite_refuses_it(tmp_path: Path, data: st.DataObject, name: str) -> None:
@@ -334,6 +337,7 @@ def test_a_string_is_cut_where_sqlite_cuts_it(wrap: Callable[[str], str], parts:
     assert all(sqlite3.complete_statement(text + "\n;") for text in found)
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(text=st.text(alphabet=st.sampled_from(list("SELECTFROMWHER abc?:;'\"`[]()*-/\n.,=<>|\0é1")), max_size=60))
 def test_no_text_at_all_breaks_the_analysis(text: str) -> None:

@@ -367,6 +367,7 @@ def judge(tmp_path_factory: pytest.TempPathFactory) -> tuple[Schema, list[sqlite
     return Schema(migrate(folder)), [filled(TABLE), empty]
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(sql=queries())
 def test_sqlite_gives_no_value_that_was_said_not_to_be(
