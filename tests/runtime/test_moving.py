@@ -20,6 +20,7 @@ from core.backends.embedded.d1 import EmbeddedD1Database
 from core.backends.embedded.durable_object import EmbeddedDurableObjectNamespace
 from core.backends.embedded.kv import EmbeddedKVNamespace
 from core.backends.embedded.queue import EmbeddedQueue
+from core.backends.embedded.r2 import EmbeddedR2Bucket
 from core.backends.embedded.store import Store
 from core.runtime.backup import back_up
 from core.runtime.bundle import Bundle
@@ -32,6 +33,7 @@ PLAN = Plan(
     name="moved",
     kv={"KV": "kv", "ALIAS": "kv"},
     d1={"DB": "db"},
+    r2={"FILES": "files"},
     queues={"JOBS": "jobs"},
     consumers=[Consumer("jobs", {"maxBatchTimeout": 0, "maxRetries": 100})],
     durable_objects={"BOXES": "Box"},
@@ -115,8 +117,11 @@ def _is_moved(before: Any, restore: Callable[..., Any], start: Callable[[str], R
     assert "KV: 103 keys" in done.stdout
     assert "JOBS: 5 messages" in done.stdout
     assert "BOXES: 5 objects, 14 values, 5 alarms, 10 rows" in done.stdout
+    assert "note: FILES: uploads in parts that were under way (1) are not moved" in done.stdout
+    assert f"FILES: 24 objects, {440_000 + 10 * 1024**2 + 70_037:,} bytes" in done.stdout
     again = restore()
-    assert (again.returncode, again.stdout) == (0, "".join(done.stdout.partition("KV: ")[1:])), again.stderr
+    told = [line for line in done.stdout.splitlines() if not line.startswith("CORE_CLUSTER_KEY")]
+    assert (again.returncode, again.stdout.splitlines()) == (0, told), again.stderr
     other = restore(key="x" * 32)
     assert other.returncode == 1
     assert "is not the key of the cluster" in other.stderr
@@ -163,6 +168,7 @@ async def _fill_embedded(folder: Path) -> Any:
             DB=EmbeddedD1Database(store, "db"),
             JOBS=EmbeddedQueue(store, "jobs"),
             BOXES=boxes,
+            FILES=EmbeddedR2Bucket(store, "files"),
         )
         boxes.objects.env = env
         await main.fill(env, ROWS)

@@ -17,10 +17,10 @@ the folder is there. A folder that has a state already is refused; with --replac
 told, unless a node has it.
 
 With --cluster and no STATE, write what the backup has into the bucket of a cluster, before the first of its nodes starts:
-KV with expirations and metadata, D1 with its schema and record of migrations, waiting queue messages, and Durable Objects
-with values, tables and alarms. The backup may be of workerd or of CPython. What is there already is left as it is: the
-command may be run again when it was interrupted, and refuses an object that has other contents. CORE_CLUSTER_KEY and the
-bucket's credentials are as for `core serve`."""
+KV with expirations and metadata, D1 with its schema and record of migrations, waiting queue messages, Durable Objects
+with values, tables and alarms, and the objects of R2 with their metadata. The backup may be of workerd or of CPython.
+What is there already is left as it is: the command may be run again when it was interrupted, and refuses an object that
+has other contents. CORE_CLUSTER_KEY and the bucket's credentials are as for `core serve`."""
 
 
 def add(subparsers: Any) -> None:

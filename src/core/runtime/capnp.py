@@ -187,13 +187,7 @@ def worker_config(
     services += _queues(plan, storage, cluster)
     services += _cron(plan, storage)
     services += [_bucket(name, (buckets or {})[bucket]) for name, bucket in plan.r2.items()]
-    if test_clock:
-        for service in services[1:]:
-            if "worker" in service:
-                service["worker"]["bindings"].append(_json("TEST_CLOCK", True))
-    for service in services:
-        if script := (fronts or {}).get(service["name"]):
-            service["worker"]["modules"].insert(0, {"name": "front.mjs", "esModule": script})
+    _for_tests(services[1:], test_clock, fronts or {})
     if plan.assets is not None:
         _, folder, settings = plan.assets
         static: dict[str, Any] = {"path": folder, "config": json.dumps(settings), "userWorker": plan.name}
@@ -221,6 +215,14 @@ def worker_config(
     if cluster is not None:
         config["cluster"] = _cluster(cluster)
     return f"{_HEAD}{capnp(config)};\n"
+
+
+def _for_tests(services: Iterable[Mapping[str, Any]], clock: bool, fronts: Mapping[str, str]) -> None:
+    for service in services:
+        if clock and "worker" in service:
+            service["worker"]["bindings"].append(_json("TEST_CLOCK", True))
+        if service["name"] in fronts:
+            service["worker"]["modules"].insert(0, {"name": "front.mjs", "esModule": fronts[service["name"]]})
 
 
 def storage_folders(plan: Plan, cluster: Cluster | None = None) -> list[str]:

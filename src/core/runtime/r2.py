@@ -32,7 +32,7 @@ from core.errors import BindingError, DeveloperError
 from core.http import Headers
 from core.runtime.capnp import Cluster, External
 
-__all__ = ["R2Service"]
+__all__ = ["R2Service", "reach_bucket"]
 
 _CHUNK: Final = 256 * 1024
 _DIGESTS: Final = ("md5", "sha1", "sha256", "sha384", "sha512")  # an answer has them under their numbers here
@@ -79,19 +79,7 @@ class R2Service:
     @classmethod
     async def of_cluster(cls, cluster: Cluster, names: Iterable[str], say: Callable[[str], None]) -> R2Service:
         """The buckets `names` inside a cluster's bucket. Raises DeveloperError where it cannot be used."""
-        shared = SharedObjects(cluster.bucket, cluster.options)
-        try:
-            await shared.try_conditions()
-        except BucketError as error:
-            raise DeveloperError(
-                f"R2: the bucket {cluster.bucket} cannot be used. Its credentials have to allow reading, writing, listing "
-                f"and deleting: {error}"
-            ) from error
-        if not shared.checks_conditions:
-            say(
-                f"note: {cluster.bucket} does not check If-Match and If-None-Match, so a put with a condition is not atomic: "
-                "of two at once both may be stored"
-            )
+        shared = await reach_bucket(cluster, say)
         storages = {name: SharedBucketStorage(shared, name) for name in names}
         closing = AsyncExitStack()
         for storage in storages.values():
@@ -154,6 +142,24 @@ class R2Service:
             found = _ERROR.fullmatch(str(error))
             assert found is not None
             return _Answer(refused=(400, int(found[2] or 10001), found[1]))
+
+
+async def reach_bucket(cluster: Cluster, say: Callable[[str], None]) -> SharedObjects:
+    """The bucket of a cluster, after it was tried. Raises DeveloperError where it cannot be used."""
+    shared = SharedObjects(cluster.bucket, cluster.options)
+    try:
+        await shared.try_conditions()
+    except BucketError as error:
+        raise DeveloperError(
+            f"R2: the bucket {cluster.bucket} cannot be used. Its credentials have to allow reading, writing, listing "
+            f"and deleting: {error}"
+        ) from error
+    if not shared.checks_conditions:
+        say(
+            f"note: {cluster.bucket} does not check If-Match and If-None-Match, so a put with a condition is not atomic: "
+            "of two at once both may be stored"
+        )
+    return shared
 
 
 @attrs.define

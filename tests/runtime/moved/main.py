@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from datetime import UTC, datetime
 from typing import Any
@@ -15,6 +16,7 @@ from core import (
     ExecutionContext,
     KVNamespace,
     Queue,
+    R2Bucket,
     Request,
     Response,
     create_app,
@@ -23,12 +25,13 @@ from core.bindings.durable_object import AlarmInvocationInfo, DurableObject
 from core.bindings.queue import MessageBatch
 
 LARGE = "gro\u00df \U0001f600 " * 40_000
+DATE = datetime(2026, 1, 2, 3, 4, 5, 678000, tzinfo=UTC)
 VALUES: dict[str, Any] = {
     "none": None,
     "numbers": [0, 1, -1, 2**29, 2**30, -(2**31), 2**53 - 1, 0.5, float("inf"), True, False],
     "texts": ["", "caf\u00e9", "\u20ac", "a\0b", "\U0001f600"],
     "bytes": b"\x00\xff" * 3,
-    "date": datetime(2026, 1, 2, 3, 4, 5, 678000, tzinfo=UTC),
+    "date": DATE,
     "object": {"1": [[]], "a": [{}], "__proto__": 1},
     "set": {1, 2},
     "map": {1: "one"},
@@ -80,6 +83,7 @@ class Env(Bindings):
     DB: D1Database
     JOBS: Queue[Any]
     BOXES: DurableObjectNamespace[Box]
+    FILES: R2Bucket
 
 
 app = create_app(Env)
@@ -117,6 +121,19 @@ async def fill(env: Env, rows: int) -> None:
     await env.JOBS.send("not yet", delay_seconds=3600)
     for number in range(5):
         await env.BOXES.get_by_name(f"box {number} \u20ac").fill(number)
+    files = env.FILES
+    for number in range(20):
+        await files.put(f"many/{number:02}", str(number), custom_metadata={"n\u00e4me": "\u20ac" * number})
+    await files.put("", b"", storage_class="InfrequentAccess")
+    digest = hashlib.sha256(LARGE.encode()).digest()
+    await files.put(
+        "\u00e9" * 400, LARGE, sha256=digest, http_metadata={"content_type": "text/plain", "cache_expiry": DATE}
+    )
+    await files.put("secret", "\0" * 70_000, ssec_key=b"\1" * 32)
+    upload = await files.create_multipart_upload("parts", custom_metadata={"in": "parts"})
+    parts = [await upload.upload_part(at, bytes([at]) * (5 * 1024**2 if at < 3 else 7)) for at in (1, 2, 3)]
+    await upload.complete(parts)
+    await files.create_multipart_upload("begun")
 
 
 async def tell(env: Env) -> Any:
@@ -138,7 +155,13 @@ async def tell(env: Env) -> Any:
         "ESCAPE '\\' ORDER BY 1, 2"
     ).raw()
     boxes = [await env.BOXES.get_by_name(f"box {number} \u20ac").tell() for number in range(5)]
-    return {"kv": [repr(key) for key in listed], "values": kv, "db": db, "boxes": boxes}
+    files: list[Any] = []
+    for one in (await env.FILES.list(include=["httpMetadata", "customMetadata"])).objects:
+        key = b"\1" * 32 if one.key == "secret" else None
+        body = await env.FILES.get(one.key, ssec_key=key)
+        assert body is not None
+        files.append([repr(one), repr(body.checksums), hashlib.sha256(await body.bytes()).hexdigest()])
+    return {"kv": [repr(key) for key in listed], "values": kv, "db": db, "boxes": boxes, "files": files}
 
 
 @app.post("/fill/:rows")

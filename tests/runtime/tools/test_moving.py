@@ -6,17 +6,23 @@ import asyncio
 import base64
 import json
 import sqlite3
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.moto import S3Service, s3_service
 
 from core import Bindings, DurableObject
 from core.backends.embedded.durable_object import EmbeddedDurableObjectNamespace
+from core.backends.embedded.r2 import EmbeddedR2Bucket, StoredR2Bucket
 from core.backends.embedded.store import Store
+from core.backends.s3.objects import SharedObjects
+from core.backends.s3.r2 import SharedBucketStorage
 from core.errors import DeveloperError, UsageError
 from core.runtime.capnp import Plan
+from core.runtime.moving.buckets import find_buckets
 from core.runtime.moving.objects import find_objects
 from core.runtime.moving.statements import counts_of, read_text, statements_of
 
@@ -96,7 +102,64 @@ def test_an_object_without_a_name_is_refused_unless_it_is_skipped(tmp_path: Path
     assert sorted(str(source.name) for source in found.objects) == ["later", "tea"]
     assert len(found.impossible) == 1
     assert "ROOMS: 1 of its objects have no name in the backup" in found.impossible[0]
-    assert found.left == ["FILES: the objects of R2 are not moved, and stay in the backup"]
+    assert found.left == []
     assert not find_objects(tmp_path, PLAN, ["ROOMS"]).objects
     with pytest.raises(UsageError, match="--skip ROOM: the bundle has no such binding"):
         find_objects(tmp_path, PLAN, ["ROOM"])
+
+
+@pytest.fixture(scope="module")
+def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Service]:
+    with s3_service(tmp_path_factory.mktemp("moto")) as service:
+        yield service
+
+
+async def test_the_objects_of_a_bucket_are_moved_once_and_none_is_replaced(s3: S3Service, tmp_path: Path) -> None:
+    with Store(tmp_path) as store:
+        alone = EmbeddedR2Bucket(store, "files")
+        for number in range(12):
+            await alone.put(f"{number:02}", f"{number}" * 150_000, custom_metadata={"number": str(number)})
+        before = [repr(await alone.head(f"{number:02}")) for number in range(12)]
+    assert find_buckets(tmp_path, PLAN, ["FILES"]) == []
+    (bucket,) = find_buckets(tmp_path, PLAN)
+    shared = SharedObjects("s3://cluster/moved", s3.settings)
+    said: list[str] = []
+
+    # One that cannot be read ends it; those that were written stay as they are.
+    lost = next(bucket.files.iterdir())
+    lost.rename(tmp_path / "lost")
+    with pytest.raises(
+        DeveloperError, match=rf"FILES \(\d\d\): .*{lost.name}.*\n?.*\d+ of 12 objects of FILES are in the"
+    ):
+        await bucket.move(shared, said.append)
+    there = dict(await shared.names("core-r2/files/objects"))
+    assert 0 < len(there) < 12
+    (tmp_path / "lost").rename(lost)
+    await bucket.move(shared, said.append)
+    assert said == ["FILES: 12 objects, 2,100,000 bytes"]
+    after = dict(await shared.names("core-r2/files/objects"))
+    assert len(after) == 12
+    assert {name: after[name] for name in there} == there
+
+    storage = SharedBucketStorage(shared, "files")
+    moved = StoredR2Bucket(storage)
+    assert [repr(await moved.head(f"{number:02}")) for number in range(12)] == before
+    body = await moved.get("11")
+    assert body is not None
+    assert await body.text() == "11" * 150_000
+
+    # An object of the cluster's own is never replaced.
+    await moved.put("03", "of the cluster")
+    with pytest.raises(DeveloperError, match=r"FILES \(03\): the cluster has something else there already"):
+        await bucket.move(shared, said.append)
+    assert (await moved.head("03")).size == len("of the cluster")  # type: ignore[union-attr]  # it was put above
+    await storage.close()
+
+
+async def test_a_bucket_that_ends_on_the_way_is_a_sentence(s3: S3Service, tmp_path: Path) -> None:
+    with Store(tmp_path) as store:
+        await EmbeddedR2Bucket(store, "files").put("a", "text")
+    (bucket,) = find_buckets(tmp_path, PLAN)
+    nowhere = SharedObjects("s3://not-there/moved", s3.settings)
+    with pytest.raises(DeveloperError, match=r"FILES: .*0 of 1 objects of FILES are in the cluster"):
+        await bucket.move(nowhere, print)

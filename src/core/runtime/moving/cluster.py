@@ -2,7 +2,8 @@
 
 A process of workerd that joins the cluster writes the objects, since the form of the bucket is its own. It runs a
 script of ours instead of the application, has the application's namespaces, and answers this process alone. An object
-is written in one piece, or in parts that begin anew when the command is run again: what is there and whole stays.
+is written in one piece, or in parts that begin anew when the command is run again: what is there and whole stays. R2's
+objects, whose form in the bucket is ours, are written without it, after all others.
 """
 
 from __future__ import annotations
@@ -28,9 +29,11 @@ from core.errors import DeveloperError
 from core.runtime.bundle import Bundle, worker_file
 from core.runtime.capnp import Cluster, cluster_config
 from core.runtime.cluster_key import prove_key
+from core.runtime.moving.buckets import find_buckets
 from core.runtime.moving.objects import Contents, Source, find_objects, namespaces_of
 from core.runtime.options import ClusterOptions
 from core.runtime.process import Workerd
+from core.runtime.r2 import reach_bucket
 from core.runtime.toolchain import Toolchain
 
 __all__ = ["move_into_cluster"]
@@ -55,7 +58,7 @@ async def move_into_cluster(
     skip: Sequence[str],
     say: Callable[[str], None],
 ) -> None:
-    """Write the objects of the unpacked backup `state` into a cluster that has none of them, and compare the counts.
+    """Write what the unpacked backup `state` has into a cluster that has none of it, and compare the counts.
 
     Raises DeveloperError where one is there already with something else in it, or cannot be written; all others that
     were begun are finished, and counted.
@@ -64,9 +67,12 @@ async def move_into_cluster(
     found = find_objects(state, plan, skip)
     if found.impossible:
         raise DeveloperError("\n".join(found.impossible))
-    for line in found.left:
+    buckets = find_buckets(state, plan, skip)
+    for line in (*found.left, *(line for bucket in buckets for line in bucket.left())):
         say(f"note: {line}")
     cluster = options.cluster(0, _STOP)
+    # Now, so that nothing is written where R2 lacks its extra or its rights.
+    shared = await reach_bucket(cluster, say) if buckets else None
     if await prove_key(toolchain, cluster):
         say(f"CORE_CLUSTER_KEY is the key of {cluster.bucket} from now on")
     moved = _Moved(found.objects)
@@ -88,6 +94,9 @@ async def move_into_cluster(
         shown = moved.problems[:10]
         more = len(moved.problems) - len(shown)
         raise DeveloperError("\n".join([*shown, *([f"and {more} more"] if more else []), moved.progress]))
+    for bucket in buckets:
+        assert shared is not None
+        await bucket.move(shared, say)
 
 
 async def _attempt(

@@ -27,7 +27,7 @@ from core.runtime.capnp import Plan
 from core.runtime.moving.statements import Statement, counts_of, insert, read_text, statements_of
 from core.runtime.moving.v8 import dump
 
-__all__ = ["Contents", "Found", "Source", "find_objects", "namespaces_of"]
+__all__ = ["Contents", "Found", "Source", "asked", "find_objects", "namespaces_of", "opened"]
 
 _KV: Final = "KVNamespace"
 _D1: Final = "D1Database"
@@ -103,23 +103,22 @@ def namespaces_of(plan: Plan) -> Sequence[str]:
 
 
 def find_objects(state: Path, plan: Plan, skip: Collection[str] = ()) -> Found:
-    """The objects of the bindings of `plan` that are in the unpacked backup `state`, but for those of `skip`.
+    """The objects of the bindings of `plan` that are in the unpacked backup `state`, but for those of `skip` and of R2.
 
     Raises UsageError for a name in `skip` that is no binding's.
     """
-    unknown = {*skip} - {*plan.kv, *plan.d1, *_queues(plan), *plan.durable_objects}
+    unknown = {*skip} - {*plan.kv, *plan.d1, *plan.r2, *_queues(plan), *plan.durable_objects}
     if unknown:
-        raise UsageError(f"--skip {min(unknown)}: the bundle has no such binding of KV, D1, queues or objects")
+        raise UsageError(f"--skip {min(unknown)}: the bundle has no such binding of KV, D1, R2, queues or objects")
     objects: list[Source] = []
     impossible: list[str] = []
-    left = [f"{name}: the objects of R2 are not moved, and stay in the backup" for name in plan.r2]
-    for namespace, name in _asked(plan.kv, skip).items():
+    for namespace, name in asked(plan.kv, skip).items():
         objects += _kv(state, name, namespace)
-    for database, name in _asked(plan.d1, skip).items():
+    for database, name in asked(plan.d1, skip).items():
         objects += _d1(state, name, database)
-    for queue, name in _asked(_queues(plan), skip).items():
+    for queue, name in asked(_queues(plan), skip).items():
         objects += _messages(state, name, queue)
-    for cls, name in _asked(plan.durable_objects, skip).items():
+    for cls, name in asked(plan.durable_objects, skip).items():
         found, nameless = _class(state, plan, cls, name)
         objects += found
         if nameless:
@@ -128,11 +127,10 @@ def find_objects(state: Path, plan: Plan, skip: Collection[str] = ()) -> Found:
                 "An object's name is noted when it is called by it, so call them so and make another backup; those of "
                 f"new_unique_id() cannot be moved. --skip {name} leaves all of them behind"
             )
-    left += _unknown(state, plan)
-    return Found(objects, impossible, left)
+    return Found(objects, impossible, _unknown(state, plan))
 
 
-def _asked(bindings: Mapping[str, str], skip: Collection[str]) -> Mapping[str, str]:
+def asked(bindings: Mapping[str, str], skip: Collection[str]) -> Mapping[str, str]:
     """Each thing that bindings name, with the first of its bindings, but for those of which one is to be skipped."""
     left = {bindings[name] for name in skip if name in bindings}
     names: dict[str, str] = {}
@@ -161,7 +159,8 @@ def _unknown(state: Path, plan: Plan) -> list[str]:
 # Both kinds -----------------------------------------------------------------------------------------------------------
 
 
-def _open(path: Path) -> sqlite3.Connection:
+def opened(path: Path) -> sqlite3.Connection:
+    """A database of a backup, to read."""
     connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)
     connection.text_factory = read_text
     return connection
@@ -173,7 +172,7 @@ def _object_of_workerd(path: Path, binding: str, unit: str, table: str, **given:
 
     @contextlib.contextmanager
     def contents() -> Generator[Contents]:
-        with closing(_open(path)) as connection:
+        with closing(opened(path)) as connection:
             there = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
             alarm = _alarm(connection) if "_cf_METADATA" in there else None
             values: Iterable[tuple[str, bytes]] = ()
@@ -229,7 +228,7 @@ def _embedded_kv(path: Path, id: str) -> Generator[Contents]:
     def blob_of(file: str) -> str:
         return f"{id}/b/{hashlib.sha256(file.encode()).hexdigest()}"
 
-    with closing(_open(path)) as connection:
+    with closing(opened(path)) as connection:
         live = "FROM kv WHERE (expiration IS NULL OR expiration > ?)"
         now = time.time()
         (count,) = connection.execute(f"SELECT count(*) {live}", (now,)).fetchone()
@@ -283,7 +282,7 @@ def _messages(state: Path, binding: str, queue: str) -> Iterator[Source]:
 
 @contextlib.contextmanager
 def _embedded_messages(path: Path, queue: str) -> Generator[Contents]:
-    with closing(_open(path)) as connection:
+    with closing(opened(path)) as connection:
         (count,) = connection.execute("SELECT count(*) FROM queue_messages WHERE queue = ?", (queue,)).fetchone()
 
         def rows() -> Iterator[Sequence[Any]]:
@@ -330,13 +329,13 @@ def _names(folder: Path) -> Mapping[str, str]:
     path = folder / "metadata.sqlite"
     if not path.is_file():
         return {}
-    with closing(_open(path)) as connection:
+    with closing(opened(path)) as connection:
         return dict(connection.execute("SELECT actor_id, actor_name FROM _cf_ALARM WHERE actor_name IS NOT NULL"))
 
 
 def _name_of(path: Path, cls: str) -> str | None:
     """The name of an object of the embedded state, where it was noted and makes its id."""
-    with closing(_open(path)) as connection, contextlib.suppress(sqlite3.OperationalError):
+    with closing(opened(path)) as connection, contextlib.suppress(sqlite3.OperationalError):
         for (raw,) in connection.execute("SELECT name FROM _cf_NAME"):
             name: str = raw.decode("utf-8", "surrogatepass")
             if str(id_from_name(cls, None, name)) == path.stem:
@@ -347,7 +346,7 @@ def _name_of(path: Path, cls: str) -> str | None:
 def _embedded_object(path: Path) -> Callable[[], contextlib.AbstractContextManager[Contents]]:
     @contextlib.contextmanager
     def contents() -> Generator[Contents]:
-        with closing(_open(path)) as connection:
+        with closing(opened(path)) as connection:
             (count,) = connection.execute("SELECT count(*) FROM _cf_KV").fetchone()
             found = connection.execute("SELECT time FROM _cf_ALARM").fetchone()
             values = (
