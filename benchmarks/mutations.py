@@ -38,6 +38,9 @@ queue = "jobs"
 [[queues.consumers]]
 queue = "jobs"
 
+[triggers]
+crons = ["0 3 * * *"]
+
 [[r2_buckets]]
 binding = "FILES"
 bucket_name = "files"
@@ -64,7 +67,8 @@ from typing import Literal, TypedDict
 
 import attrs
 
-from core import CoreError, ExecutionContext, MessageBatch, Next, Request, Response, Router, create_app
+from core import CoreError, ExecutionContext, MessageBatch, Next, Request, Response, Router, ScheduledEvent
+from core import create_app
 from core.middleware.logger import logger
 from core.middleware.rate_limit import rate_limit
 from core.middleware.request_id import request_id
@@ -172,6 +176,11 @@ async def work(batch: MessageBatch[Job], env: Env, ctx: ExecutionContext) -> Non
     for message in batch.messages:
         await env.SESSIONS.put(message.body.title, "done")
     ctx.wait_until(record(env))
+
+
+@app.scheduled("0 3 * * *")
+async def nightly(event: ScheduledEvent, env: Env, ctx: ExecutionContext) -> None:
+    await record(env)
 '''
 
 
@@ -393,6 +402,15 @@ MUTATIONS: Sequence[Mutation] = [
     # queues
     Mutation(CODE, '@app.queue("jobs")', '@app.queue("job")', "core-queue", '@app.queue("job")'),
     Mutation(CODE, "MessageBatch[Job]", "MessageBatch[Order]", "core-queue", '@app.queue("jobs")'),
+    Mutation(CODE, '@app.queue("jobs")\n', "", "core-queue", "app = create_app(Env)"),
+    Mutation(
+        TOML, "[triggers]", '[[queues.consumers]]\nqueue = "mail"\n\n[triggers]', "core-queue", "app = create_app(Env)"
+    ),
+    # crons
+    Mutation(TOML, 'crons = ["0 3', 'crons = ["0 4', "core-env", "@app.scheduled("),
+    Mutation(TOML, '"0 3 * * *"]', '"0 3 * * *", "0 4 * * *"]', "core-env", "app = create_app(Env)"),
+    Mutation(CODE, '@app.scheduled("0 3', '@app.scheduled("0 4', "core-env", "@app.scheduled("),
+    Mutation(CODE, '@app.scheduled("0 3 * * *")\n', "", "core-env", "app = create_app(Env)"),
     # handlers and calls
     Mutation(CODE, "async def health", "def health", "core-handler", "def health", mypy=types("arg-type", OF_HEALTH)),
     Mutation(

@@ -28,9 +28,6 @@ binding = "DB"
 binding = "JOBS"
 queue = "jobs"
 
-[[queues.consumers]]
-queue = "jobs"
-
 [vars]
 ORIGIN = "https://example.com"
 """
@@ -392,7 +389,7 @@ def test_env_classes_can_be_named(root: Path) -> None:
     (root / "src" / "app.py").write_text(HEAD)
     for name in ("env.Env", "*.Env"):
         assert check(root, Options(env=[name])) == [
-            "src/env.py:9 core-env: Env has no attribute for the variable ORIGIN (wrangler.toml:18 [vars]). Write ORIGIN: str"
+            "src/env.py:9 core-env: Env has no attribute for the variable ORIGIN (wrangler.toml:15 [vars]). Write ORIGIN: str"
         ]
     (told,) = check(root, Options(env=[]))
     assert "nothing was found to compare" in told
@@ -442,9 +439,9 @@ def test_a_level_and_a_code_that_are_not_known_are_mistakes_of_the_file(root: Pa
     with pytest.raises(ConfigurationError) as raised:
         load_all(root / "wrangler.toml")
     assert raised.value.problems == [
-        ('wrangler.toml:19: core.checks must have strings only, but core-env is true. Write "true".'),
-        "wrangler.toml:20: core.checks.core-param: there is no finding of that code. Did you mean core-params?",
-        'wrangler.toml:21: core.checks.core-sql = "no" must be "off", "warning" or "error".',
+        ('wrangler.toml:16: core.checks must have strings only, but core-env is true. Write "true".'),
+        "wrangler.toml:17: core.checks.core-param: there is no finding of that code. Did you mean core-params?",
+        'wrangler.toml:18: core.checks.core-sql = "no" must be "off", "warning" or "error".',
     ]
 
 
@@ -470,6 +467,7 @@ def test_a_consumer_takes_what_the_producer_sends(root: Path) -> None:
         async def ugly(batch, env, ctx) -> None: ...
         """,
     )
+    (root / "wrangler.toml").write_text(WRANGLER + '[[queues.consumers]]\nqueue = "jobs"\n')
     bad, ugly = line_of(root, "src/app.py", "bad(") - 1, line_of(root, "src/app.py", "ugly(") - 1
     assert check(root) == [
         (

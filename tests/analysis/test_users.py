@@ -27,9 +27,9 @@ app = create_app(Env)
 
 
 def found(tmp_path: Path, text: str) -> list[str]:
-    (tmp_path / "wrangler.toml").write_text(
-        'name = "x"\nmain = "app.py"\n[vars]\nNAME = "x"\n[[queues.consumers]]\nqueue = "jobs"\n'
-    )
+    consumer = '[[queues.consumers]]\nqueue = "jobs"\n' if '.queue("jobs")' in text else ""
+    cron = '[triggers]\ncrons = ["0 * * * *"]\n' if ".scheduled(" in text else ""
+    (tmp_path / "wrangler.toml").write_text(f'name = "x"\nmain = "app.py"\n[vars]\nNAME = "x"\n{consumer}{cron}')
     (tmp_path / "app.py").write_text(HEAD + text)
     lines = HEAD.count("\n")
     return [f"{f.line - lines} {f.code}: {f.message}" for f in check_program(load_all(tmp_path / "wrangler.toml"))]

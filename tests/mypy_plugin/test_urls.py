@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.mypy_plugin.conftest import Project
+from tests.mypy_plugin.conftest import WRANGLER, Project
 
 HEAD = """\
 from core import Request, Response, Router, create_app
@@ -273,6 +273,7 @@ app.url_for(views.edit)
 
 def test_a_handler_of_no_route(project: Project) -> None:
     project.usual()
+    project.write("wrangler.toml", WRANGLER + '\n[triggers]\ncrons = ["0 * * * *"]\n')
     project.write(
         "handlers.py",
         """

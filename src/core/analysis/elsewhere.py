@@ -1,4 +1,5 @@
-"""The routes that other modules register a handler on, for a front end that sees one module at a time (`core-params`).
+"""Facts of other modules, for a front end that sees one at a time: the routes of a handler (`core-params`), and the
+call that makes the application.
 
 The files that give a handler's name to a route are read as text, with `core.analysis.syntax`, and for `url_for` those
 that mount routers.
@@ -10,7 +11,8 @@ import ast
 from collections.abc import Sequence
 from pathlib import Path
 
-from core.analysis.entry import import_roots
+from core.analysis.entry import entry_file, import_roots
+from core.analysis.events import app_call
 from core.analysis.modules import Module, Modules
 from core.analysis.nodes import scopes_in
 from core.analysis.reader import Reader
@@ -18,6 +20,7 @@ from core.analysis.registrations import unknown_read
 from core.analysis.sources import Sources
 from core.analysis.syntax import SyntaxTrees
 from core.analysis.urls import Urls
+from core.config.model import Configuration
 
 __all__ = ["Elsewhere"]
 
@@ -59,6 +62,12 @@ class Elsewhere:
         module = urls.modules.add(Path(path))
         found = urls.at(module, line, column) if module is not None else None
         return (found[0], found[1].lineno, found[1].col_offset) if found is not None else None
+
+    def app_call(self, configuration: Configuration) -> tuple[Path, ast.Call] | None:
+        """The call that makes the application of a worker, and the file that it is in."""
+        directory = configuration.directory.resolve()
+        modules = Modules(import_roots(directory, entry_file(configuration)[0]))
+        return app_call(configuration, SyntaxTrees(modules, Reader(modules)))
 
     def _make_urls(self, path: str) -> Urls:
         """The paths of handlers as a file sees them: those of another file that imports start from the same folders."""

@@ -13,6 +13,7 @@ from core.analysis.awaits import awaits_problem, sent_problems
 from core.analysis.classes import ClassRef, class_at
 from core.analysis.databases import Databases
 from core.analysis.envs import EnvShape
+from core.analysis.events import cron_problem
 from core.analysis.findings import Finding
 from core.analysis.front_end import Problem
 from core.analysis.modules import External, Module, Scope
@@ -124,6 +125,10 @@ class ModuleRules:
             self._check_consumer(registration)
             if registration.method == "queue":
                 self._check_queue(registration)
+            else:
+                cron = path_of(self.trees, registration)
+                message = cron_problem(cron, self.databases.configurations) if cron is not None else None
+                self._report(Problem("core-env", message, registration.call) if message is not None else None)
             return
         env = self.trees.env_of(registration.on)
         for handler in registration.handlers if env is not None else ():

@@ -23,6 +23,7 @@ from core.analysis.classes import ClassRef
 from core.analysis.databases import Databases
 from core.analysis.entry import entry_file, import_roots, python_files
 from core.analysis.envs import ANYTHING, EnvShape, check_env, declares_bindings, migration_problems
+from core.analysis.events import app_call, unhandled
 from core.analysis.extensions import declared
 from core.analysis.findings import Finding, level_of, sort_findings
 from core.analysis.front_end import Problem
@@ -51,7 +52,6 @@ from core.config.model import Configuration
 __all__ = ["Options", "Proof", "check_program", "find_env", "find_rows", "prove"]
 
 _MAKES: Final = frozenset(["core.create_app", "core.app.create_app"])
-_BATCHES: Final = frozenset(["core.MessageBatch", "core.bindings.queue.MessageBatch"])
 _NO_ENVS: Final = ("builtins.", "typing.", "collections.")
 
 
@@ -168,6 +168,8 @@ class _Program:
         self._check_envs()
         self._check_mounts([one for registered in registrations.values() for one in registered])
         self._check_apps()
+        events = [one for found in registrations.values() for one in found if one.method in ("queue", "scheduled")]
+        self._check_events(events)
         whole = self._whole()
         rules = ModuleRules(self.trees, self.databases, self.sources, self._shape)
         for module, registered in registrations.items():
@@ -176,7 +178,7 @@ class _Program:
             self.paths += looked.paths
             self.statements += looked.statements
         self._check_urls(registrations)
-        if not self.found and not self.paths + self.statements and not any(True for _ in self.envs()):
+        if not self.found and not (self.paths + self.statements or events) and not any(True for _ in self.envs()):
             message = (
                 "nothing was found to compare with this file: no Env, no route and no statement of SQL. Name the "
                 "program's file with main, with app in [core], or as a PATH"
@@ -356,6 +358,16 @@ class _Program:
         if self.reader.named is not None or self.reader.is_marked(class_) or not self.reader.is_whole(class_):
             return None
         return not_bindings(f"{self.trees.shown(Node(function, scope))}({class_.node.name})", class_.node.name)
+
+    def _check_events(self, registrations: Sequence[Registered]) -> None:
+        """Every cron and queue of the configuration that nothing handles, at the call that makes the application."""
+        names = {(one.method, path_of(self.trees, one) or "") for one in registrations}
+        names |= self.sources.events.keys()  # and those that are not understood
+        problems = unhandled(self.configurations, lambda method: {name for own, name in names if own == method})
+        for code, message in problems if self.sources.complete else ():
+            made = app_call(self.configuration, self.trees)
+            if made is not None:
+                self.found.append(Finding(code, message, str(made[0]), made[1].lineno, made[1].col_offset + 1))
 
     def _check_migrations(self, shape: EnvShape) -> None:
         for place, text in migration_problems(shape, self.configurations, self.databases.schema):

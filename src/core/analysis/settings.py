@@ -39,6 +39,7 @@ from core.config.nearest import FILE_NAMES
 if TYPE_CHECKING:
     from core.analysis.elsewhere import Elsewhere
     from core.analysis.results import Results
+    from core.config.checks import Code
     from core.config.model import Binding, Configuration
     from core.sql.schema import Schema
     from core.sql.statement import Statement
@@ -200,6 +201,8 @@ class _Source(NamedTuple):
 _SOURCES: Final = "sources"
 _MAKERS: Final = (b"frozen", b"define", b"dataclass", b"mutable", b"attrs", b"attributes", b"@attr.s", b"@s")
 _MAIN: Final = re.compile(r"^\s*[\"']?main[\"']?\s*[=:]\s*[\"']([^\"']+)[\"']", re.MULTILINE)
+_APP: Final = re.compile(rb"^(?:.*\bimport\b.*|app\b.*=.*)$", re.MULTILINE)
+"""The lines of an entry file that tell where its application is made."""
 _FOLDER: Final = re.compile(r"migrations_dir[\"']?\s*[=:]\s*[\"']([^\"']+)[\"']")
 
 
@@ -270,6 +273,11 @@ class Project:
             handlers = self.sources.handlers
             self._handlers_text = _hash(repr([(name, sorted(handlers[name])) for name in sorted(handlers)]).encode())
         return self._handlers_text
+
+    @property
+    def _events(self) -> list[str]:
+        """The events that are handled, and where, for digests."""
+        return [repr((event, sorted(files))) for event, files in sorted(self.sources.events.items())]
 
     def _routes_for(self, links: frozenset[bytes]) -> list[str]:
         """Everything elsewhere that the findings about `url_for` with these handlers depend on: all routes, and, of a
@@ -380,6 +388,8 @@ class Project:
             data += [repr(self.settings), self._digest_for(self._path_for(os.path.dirname(path)))]
         if facts.env or facts.app:
             data += [*self.unmatched(), str("Bindings" in sources.bases)]
+        if facts.app:
+            data += self._events
         if facts.env or facts.sql:
             data += [*sorted(facts.classes & sources.bases), str(sources.complete)]
         if facts.core:
@@ -424,6 +434,7 @@ class Project:
             str((sources.complete, sources.computed)),
             repr(self.unmatched()),
             *declared().sources,
+            *self._events,
         ]
         links = frozenset(name for facts in self._facts.values() for name in facts.links)
         if links:
@@ -466,9 +477,13 @@ class Project:
             for file in files:
                 self._beside.add(str(folder / name / file))
                 parts += [f"{name}/{file}".encode(), _bytes(folder / name / file)]
-        if "durable_objects" in text and (main := _MAIN.search(text)) is not None:
+        main = _MAIN.search(text)
+        if "durable_objects" in text and main is not None:
             self._beside.add(str(folder / main[1]))
             parts.append(repr(sorted(defined_names(folder / main[1]) or ())).encode())
+        if ("crons" in text or "consumers" in text) and main is not None:
+            self._beside.add(str(folder / main[1]))
+            parts += _APP.findall(_bytes(folder / main[1]))
         return _hash(b"\0".join(parts))
 
     # -- configurations
@@ -609,6 +624,30 @@ class Project:
             if configuration.worker.durable_objects.bindings and configuration.worker.main:
                 return defined_names(configuration.directory / configuration.worker.main)
         return None
+
+    def unhandled(self, module: str, line: int, column: int) -> Sequence[tuple[Code, str]]:
+        """The crons and queues that nothing handles, for the call that makes the application of a configuration."""
+        configured = self.configured_for(module)
+        events = self.sources.events
+
+        def names_of(method: str) -> set[str]:
+            own = (None, configured.path)
+            return {
+                name
+                for (other, name), files in events.items()
+                if other == method and any(self.configured_for(file).path in own for file in files)
+            }
+
+        from core.analysis.events import unhandled
+
+        found = [*unhandled(configured.configurations, names_of)] if self.sources.complete else []
+        made = self.elsewhere.app_call(configured.configurations[0]) if found else None
+        here = made is not None and (str(made[0]), made[1].lineno, made[1].col_offset) == (
+            os.path.realpath(module),
+            line,
+            column,
+        )
+        return found if here else ()
 
     def schema(self, configuration: Configuration, database: Binding) -> Schema:
         """The schema of a database."""

@@ -48,6 +48,9 @@ _HANDLERS: Final = re.compile(
 )
 _RENAMED: Final = re.compile(rb"(?<=[\s(,])(\w+)\sas\s(\w+)")
 _TABLES: Final = re.compile(rb"(?i)create\s+table\s+(?:if\s+not\s+exists\s+)?[\"'`\[]?(\w+)")
+_EVENTS: Final = re.compile(rb"\.(queue|scheduled)\(\s*(?:([\"'])([^\"'\\\n]+)\2\s*,?\s*\))?")
+_OWN_EVENTS: Final = re.compile(rb"def\s+(queue|scheduled)\b")
+"""Methods of a class of the platform, which handles events itself."""
 _NAME: Final = re.compile(r"[^\W\d]\w*")
 _LEFT_OUT: Final = frozenset(
     ["node_modules", "__pycache__", "site-packages", "build", "dist", "python_modules", "venv"]
@@ -65,6 +68,7 @@ class Sources(NamedTuple):
     `others` are the paths of files that were asked for beside the sources. `handlers` are the names given to a route in
     a call, with the files that do so and the calls up to there, also where the file imports them by another name;
     `mounting` the files that call `use`; `tables` the names, in lower case, of tables that the program itself creates.
+    `events` are the queues and crons that handlers are registered for, as `TextFacts` has them, with the files.
     """
 
     bases: frozenset[str]
@@ -75,6 +79,7 @@ class Sources(NamedTuple):
     tables: frozenset[str] = frozenset()
     mounting: frozenset[str] = frozenset()
     computed: bool = False
+    events: Mapping[tuple[str, str], frozenset[str]] = {}
 
     def may_prefix(self, name: str) -> bool:
         """Return True if a prefix that a router is mounted at may have a parameter of that name."""
@@ -89,7 +94,8 @@ class Sources(NamedTuple):
 class TextFacts(NamedTuple):
     """The facts found in one source, of which `Sources` are made. `handlers` are pairs of a name and the call.
 
-    `made` are the functions that a prefix comes from, `strings` those that may return one.
+    `made` are the functions that a prefix comes from, `strings` those that may return one. `events` are the methods
+    `queue` and `scheduled` and the name that each is given, "" where that may be any.
     """
 
     bases: frozenset[str] = frozenset()
@@ -100,6 +106,7 @@ class TextFacts(NamedTuple):
     computed: bool = False
     made: frozenset[bytes] = frozenset()
     strings: frozenset[bytes] = frozenset()
+    events: frozenset[tuple[str, str]] = frozenset()
 
 
 def text_facts(text: bytes) -> TextFacts:
@@ -142,7 +149,18 @@ def text_facts(text: bytes) -> TextFacts:
         computed or (mounts and _FORMATTED.search(text) is not None),
         frozenset(_MADE.findall(text) if mounts else ()),
         frozenset(_STRINGS.findall(text) if b"def " in text and b":" in text else ()),
+        frozenset(_events(text)),
     )
+
+
+def _events(text: bytes) -> Iterator[tuple[str, str]]:
+    """The methods `queue` and `scheduled` that a source calls, or has itself, and the name that each is given."""
+    if b".queue(" in text or b".scheduled(" in text:
+        for match in _EVENTS.finditer(text):
+            if b"#" not in text[text.rfind(b"\n", 0, match.start()) + 1 : match.start()]:
+                yield match[1].decode(), (match[3] or b"").decode("utf-8", "replace")
+    if b"def queue" in text or b"def scheduled" in text:
+        yield from ((method.decode(), "") for method in _OWN_EVENTS.findall(text))
 
 
 def read_sources(
@@ -176,6 +194,10 @@ def read_sources(
     for path, one in facts.items():
         for name, call in one.handlers:
             handlers.setdefault(name, set()).add((path, call))
+    events: dict[tuple[str, str], set[str]] = {}
+    for path, one in facts.items():
+        for event in one.events:
+            events.setdefault(event, set()).add(path)
     every = facts.values()
     made = frozenset[bytes]().union(*(one.made for one in every))
     return Sources(
@@ -187,6 +209,7 @@ def read_sources(
         frozenset[str]().union(*(one.tables for one in every)),
         frozenset(path for path, one in facts.items() if one.mounts),
         any(one.computed or not made.isdisjoint(one.strings) for one in every),
+        {event: frozenset(files) for event, files in events.items()},
     )
 
 

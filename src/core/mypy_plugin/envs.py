@@ -98,6 +98,8 @@ def made(project: Project, ctx: FunctionSigContext) -> FunctionLike:
     """`create_app(Env)`: over a class that is an Env, wherever there are bindings to compare with."""
     call = ctx.context
     if isinstance(call, CallExpr) and isinstance(call.callee, NameExpr | MemberExpr):
+        for code, problem in project.unhandled(ctx.api.path, call.line, call.column):
+            tell(project, ctx.api, problem, call, code)
         given = call.args[0] if call.args and call.arg_kinds[0] is ARG_POS else None
         info = _class(given) if isinstance(given, RefExpr) else None
         if given is None:

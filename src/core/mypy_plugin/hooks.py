@@ -62,6 +62,7 @@ _METHODS: Final = _REGISTERS | {
     "json",
     "parse",
     "queue",
+    "scheduled",
     "url_for",
 }
 
@@ -268,6 +269,10 @@ class CorePlugin(Plugin):
             from core.mypy_plugin import queues
 
             return partial(queues.consumed, self.project)
+        elif name == "scheduled" and self._is(owner, "core.app.App"):
+            from core.mypy_plugin import queues
+
+            return partial(queues.scheduled, self.project)
         return None
 
     def find_method_signature_hook(self, fullname: str) -> SignatureHook | None:

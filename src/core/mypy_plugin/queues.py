@@ -1,4 +1,6 @@
-"""Consumers of queues against the configuration and the producers on Env (`core-queue`)."""
+"""Consumers of queues and handlers of crons against the configuration and the producers on Env (`core-queue`,
+`core-env`).
+"""
 
 from __future__ import annotations
 
@@ -6,18 +8,30 @@ from mypy.nodes import CallExpr, FuncDef, TypeInfo
 from mypy.plugin import MethodContext
 from mypy.types import AnyType, CallableType, Instance, Type, get_proper_type
 
+from core.analysis.events import cron_problem
 from core.analysis.problems import queue_problem
 from core.analysis.settings import Project
 from core.mypy_plugin.envs import shape_of
 from core.mypy_plugin.location import env_of, index_here, tell
 from core.mypy_plugin.types import full_name, instance_of, shown
 
-__all__ = ["consumed"]
+__all__ = ["consumed", "scheduled"]
 
 
 def consumed(project: Project, ctx: MethodContext) -> Type:
     """`@app.queue("jobs")` over a function that takes a `MessageBatch[T]`."""
     _check(project, ctx)
+    return ctx.default_return_type
+
+
+def scheduled(project: Project, ctx: MethodContext) -> Type:
+    """`@app.scheduled("0 * * * *")`: a cron that the configuration has."""
+    call = ctx.context
+    cron = index_here(ctx.api).string_of(call.args[0]) if isinstance(call, CallExpr) and call.args else None
+    configurations = project.configured_for(ctx.api.path).configurations
+    problem = cron_problem(cron, configurations) if cron is not None else None
+    if problem is not None:
+        tell(project, ctx.api, problem, call, "core-env")
     return ctx.default_return_type
 
 

@@ -13,6 +13,7 @@ TARGETS: Final = (
     "core.env.Bindings",
     "core.app.App",
     "core.app.App.queue",
+    "core.app.App.scheduled",
     "core.app.App.url_for",
     "core.app.create_app",
     "core.bindings.d1._Queries.batch",
