@@ -130,6 +130,18 @@ def test_of_a_namespace_the_distribution_that_has_the_module_goes_along(
     ).files.keys()
 
 
+def test_what_is_installed_between_two_builds_goes_along(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    site = tmp_path / "site"
+    install(site, "early_x")
+    monkeypatch.setattr(sys, "path", [str(site), *sys.path])
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "main.py").write_text("import early_x, late_x")
+    assert "late_x.py" not in collect(project / "main.py", project=project).files
+    install(site, "late_x")
+    assert {"early_x.py", "late_x.py"} <= collect(project / "main.py", project=project).files.keys()
+
+
 def test_an_extra_of_an_extra_goes_along_as_the_worker_needs_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

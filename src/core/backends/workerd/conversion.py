@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Bridge",
-    "bridge",
     "attribute",
+    "bridge",
     "bytes_of",
     "call_js",
     "call_now",
