@@ -10,7 +10,7 @@ import pytest
 from tests.support.fetch import answer, ask
 
 from core import App, CoreError, Next, Request, Response, Router, ValidationError, create_app
-from core.errors import BindingError, D1Error, HandlerError, KVError, R2Error, RegistrationError
+from core.errors import BindingError, D1Error, HandlerError, KVError, QueueError, R2Error, RegistrationError
 
 
 class SoldOut(Exception):
@@ -373,6 +373,9 @@ async def test_an_error_handler_stands_before_problem_details() -> None:
         (D1Error("D1_ERROR: Network connection lost."), True),
         (D1Error("D1_ERROR: D1 DB storage caused object to be reset."), True),
         (KVError("KV PUT failed: 429 Too Many Requests"), True),
+        (D1Error("D1_ERROR: internal error; reference = 6i2salk5fra9sp67hmp65ln0"), True),
+        (QueueError("internal error; reference = 9ca95hkjjf3t2ru1njillqsi"), True),
+        (QueueError("Unknown Internal Error (15000)"), False),
         (R2Error("put: We encountered an internal error. Please try again. (10001)"), True),
         (D1Error("D1_ERROR: UNIQUE constraint failed: users.email: SQLITE_CONSTRAINT"), False),
         (KVError("KV PUT failed: 413 Value length of 26214401 exceeds limit of 26214400."), False),

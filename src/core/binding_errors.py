@@ -47,6 +47,7 @@ _TRANSIENT = (
     "(10043)",  # R2: unavailable
     "(10058)",  # R2: too many requests
     "held by another process for more than",
+    "internal error; reference = ",  # workerd: it failed itself, as where an object's commit does not reach the bucket
 )
 
 
@@ -63,7 +64,7 @@ class BindingError(Exception):
 
     @property
     def retryable(self) -> bool:
-        """True where the same call may succeed when it is made again: a lost connection, a reset, too many calls.
+        """True where the same call may succeed when it is made again: a lost connection, a reset, an internal error.
 
         The call may have had its effect before it failed, so repeat only what may happen twice. It is what the runtime
         says of its error where it says so (Durable Objects), else what the platform documents of its messages. Wait
