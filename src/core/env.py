@@ -72,8 +72,8 @@ class EnvField:
         self,
         name: str,
         attribute: str,
-        kind: Any,
         annotation: Any,
+        kind: Any = None,
         optional: bool = False,
         has_default: bool = False,
         converted: bool = False,
@@ -251,10 +251,9 @@ def _members(env_class: type) -> list[tuple[EnvField, type]]:
         return [
             (
                 EnvField(
-                    name=a.alias or a.name.lstrip("_"),
-                    attribute=a.name,
-                    kind=None,
-                    annotation=a.type,
+                    a.alias or a.name.lstrip("_"),
+                    a.name,
+                    a.type,
                     has_default=a.default is not attrs.NOTHING,
                     converted=a.converter is not None,
                 ),
@@ -266,13 +265,7 @@ def _members(env_class: type) -> list[tuple[EnvField, type]]:
     if typing_extensions.is_typeddict(env_class):
         return [
             (
-                EnvField(
-                    name=name,
-                    attribute=name,
-                    kind=None,
-                    annotation=annotation,
-                    has_default=name in env_class.__optional_keys__,  # type: ignore[attr-defined]  # a TypedDict has it
-                ),
+                EnvField(name, name, annotation, has_default=name in env_class.__optional_keys__),  # type: ignore[attr-defined]  # a TypedDict has it
                 env_class,
             )
             for name, annotation in typing_extensions.get_annotations(
@@ -284,10 +277,9 @@ def _members(env_class: type) -> list[tuple[EnvField, type]]:
         return [
             (
                 EnvField(
-                    name=f.name,
-                    attribute=f.name,
-                    kind=None,
-                    annotation=f.type,
+                    f.name,
+                    f.name,
+                    f.type,
                     has_default=f.default is not dataclasses.MISSING or f.default_factory is not dataclasses.MISSING,
                 ),
                 _dataclass_owner(env_class, f.name),

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final, NoReturn, cast, overload
+from typing import TYPE_CHECKING, Any, Final, NoReturn, overload
 
 from typing_extensions import TypeForm, TypeVar
 
@@ -204,19 +204,9 @@ class Query(Mapping[str, str]):
 
             page = req.query.parse(Page)
         """
-        from core.structure import StructureError, list_fields, structure
+        from core.structure import structure_texts
 
-        lists = list_fields(type_)
-        value: dict[str, object] = {}
-        for key, text in self.pairs:
-            if key in lists:
-                cast("list[str]", value.setdefault(key, [])).append(text)
-            else:
-                value.setdefault(key, text)
-        try:
-            return structure(value, type_, strings=True)
-        except StructureError as error:
-            raise ValidationError(error.issues) from None
+        return structure_texts(self.pairs, type_)
 
 
 class Request(Generic[E_co, U_co, K_contra]):

@@ -19,7 +19,7 @@ quick one refused. A kind that only one of them knew would be refused without a 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from contextvars import ContextVar
 from functools import partial
 from itertools import islice
@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, Union, cast, get
 
 from typing_extensions import TypeForm, is_typeddict
 
-from core.errors import DeveloperError, Issue
+from core.errors import DeveloperError, Issue, ValidationError
 
 if TYPE_CHECKING:
     from cattrs import Converter
@@ -40,6 +40,7 @@ __all__ = [
     "structure",
     "structure_row",
     "structure_rows",
+    "structure_texts",
 ]
 
 MOST_ISSUES: Final = 100
@@ -104,6 +105,24 @@ def structure(value: Any, type_: TypeForm[T], *, strings: bool = False) -> T:
 def hook_of(type_: Any, *, strings: bool = False) -> Callable[[Any], Any]:
     """The function that structures `type_`: worked out once, then kept."""
     return _hook_from("strings" if strings else "json", type_)
+
+
+def structure_texts(pairs: Iterable[tuple[str, str]], type_: TypeForm[T]) -> T:
+    """The names and texts of a query or a form as a `type_`: the first of a name, or all where its field is a list.
+
+    Raises ValidationError with every mistake.
+    """
+    lists = list_fields(type_)
+    value: dict[str, Any] = {}
+    for name, text in pairs:
+        if name in lists:
+            value.setdefault(name, []).append(text)
+        else:
+            value.setdefault(name, text)
+    try:
+        return structure(value, type_, strings=True)
+    except StructureError as error:
+        raise ValidationError(error.issues) from None
 
 
 def structure_row(row: dict[str, Any], type_: TypeForm[T]) -> T:

@@ -18,6 +18,8 @@ def test_it_is_a_mapping_to_first_values_that_keeps_all_pairs() -> None:
     params = URLSearchParams("?a=1&b=2&a=3&=&c")
     assert isinstance(params, MutableMapping)
     assert list(params.items()) == [("a", "1"), ("b", "2"), ("a", "3"), ("", ""), ("c", "")]
+    assert ("a", "3") in params.items()
+    assert ("b", "3") not in params.items()
     assert (list(params.keys()), list(params.values())) == (["a", "b", "a", "", "c"], ["1", "2", "3", "", ""])
     assert (list(params), len(params), params.size) == (["a", "b", "", "c"], 4, 5)
     assert dict(params) == {"a": "1", "b": "2", "": "", "c": ""}

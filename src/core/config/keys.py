@@ -243,6 +243,4 @@ def unchecked_of(
 
 
 _PATTERN: Final = "core applies the .sql files of migrations_dir, and does not follow the pattern"
-
-
 _REASONS: Final = {True: "core does not check it", False: "core does not know it, and does not check it"}

@@ -20,14 +20,8 @@ from core.config.words import and_list, dotted, section_of, type_name
 __all__ = ["check_level"]
 
 _BINDING_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-
-
 _WORKER_NAME: Final = re.compile(r"[a-z0-9_][a-z0-9_-]*")
-
-
 _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
-
-
 _RANGES: Final[Mapping[tuple[str, ...], tuple[float, float, str]]] = {
     ("queues", "producers", "delivery_delay"): (0, 86_400, "seconds"),
     ("queues", "consumers", "max_batch_size"): (1, 100, "messages"),

@@ -30,8 +30,6 @@ class _Mismatch(ValueError):
 
 # The two fixes that need the key's own path, which only the one who tells knows.
 _MANY: Final = "Write it as an array of tables."
-
-
 _ONE: Final = "Write it as one table."
 
 

@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator
 from typing import TYPE_CHECKING, Any, Protocol
 
 from core.http.json import loads
-from core.http.streams import decode, encode
+from core.http.streams import close, decode, encode
 
 if TYPE_CHECKING:
     import asyncio
@@ -215,10 +215,7 @@ async def _checked(source: AsyncIterable[bytes]) -> AsyncGenerator[bytes, None]:
             else:
                 raise TypeError(f"A body's chunks must be bytes, not {type(chunk).__name__}: write text.encode()")
     finally:
-        # A reader that stops early lets the generator below clean up at once, not when it is collected.
-        close = getattr(iterator, "aclose", None)
-        if close is not None:
-            await close()
+        await close(iterator)  # for a reader that stops early
 
 
 class _Source:

@@ -19,7 +19,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 import attrs
 from typing_extensions import TypeForm, TypeVar
 
-from core.errors import CoreError, MissingExtraError, ValidationError
+from core.errors import CoreError, MissingExtraError
 from core.http.escapes import parse_query
 from core.http.streams import encode
 
@@ -166,20 +166,9 @@ class Form(Mapping[str, "str | UploadedFile"]):
 
         Raises ValidationError, which is answered with 422, with every mistake.
         """
-        from core.structure import StructureError, list_fields, structure
+        from core.structure import structure_texts
 
-        lists = list_fields(type_)
-        value: dict[str, Any] = {}
-        for name, text in self.items_in_order:
-            if isinstance(text, str):
-                if name in lists:
-                    value.setdefault(name, []).append(text)
-                else:
-                    value.setdefault(name, text)
-        try:
-            return structure(value, type_, strings=True)
-        except StructureError as error:
-            raise ValidationError(error.issues) from None
+        return structure_texts([(name, text) for name, text in self.items_in_order if isinstance(text, str)], type_)
 
 
 async def read_form(

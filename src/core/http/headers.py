@@ -9,7 +9,7 @@ One file, since the view, the changeable headers and their checks are one class 
 from __future__ import annotations
 
 from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, MutableMapping, ValuesView
-from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, Self, TypeVar, cast, overload
 
 __all__ = ["Headers", "HeadersInit", "HeadersView", "check_name", "check_value", "is_token", "plain_values"]
 
@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 
     _D = TypeVar("_D")
     _T = TypeVar("_T")
+
+    class Entries(Protocol):
+        """A mapping of each name to one value, whose views have all of its names and values."""
+
+        def _entries(self) -> list[tuple[str, str]]: ...
+        def _count(self) -> int: ...
 
 
 _IN_TOKENS = frozenset("!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
@@ -102,10 +108,10 @@ def plain_values(init: Any) -> dict[str, str] | None:
     return values if len(values) == len(given) and "set-cookie" not in values else None
 
 
-class _Keys(KeysView[str]):
-    """The names of the entries, sorted; `set-cookie` once for each."""
+class EntryKeys(KeysView[str]):
+    """The name of every entry, in order."""
 
-    _mapping: HeadersView
+    _mapping: Entries
 
     def __iter__(self) -> Iterator[str]:
         return iter([name for name, _ in self._mapping._entries()])
@@ -114,10 +120,10 @@ class _Keys(KeysView[str]):
         return self._mapping._count()
 
 
-class _Values(ValuesView[str]):
-    """The values of the entries, in the order of their names."""
+class EntryValues(ValuesView[str]):
+    """The value of every entry, in order."""
 
-    _mapping: HeadersView
+    _mapping: Entries
 
     def __iter__(self) -> Iterator[str]:
         return iter([value for _, value in self._mapping._entries()])
@@ -126,10 +132,10 @@ class _Values(ValuesView[str]):
         return self._mapping._count()
 
 
-class _Items(ItemsView[str, str]):
-    """The entries, sorted by name, `set-cookie` apart."""
+class EntryItems(ItemsView[str, str]):
+    """Every entry, in order."""
 
-    _mapping: HeadersView
+    _mapping: Entries
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
         return iter(self._mapping._entries())
@@ -283,15 +289,15 @@ class HeadersView(Mapping[str, str]):
 
     def keys(self) -> KeysView[str]:
         """The names of the entries, sorted, `set-cookie` once for each cookie."""
-        return _Keys(self)
+        return EntryKeys(self)
 
     def values(self) -> ValuesView[str]:
         """The values of the entries, in the order of `keys()`."""
-        return _Values(self)
+        return EntryValues(self)
 
     def items(self) -> ItemsView[str, str]:
         """The entries, sorted by name, each `set-cookie` apart."""
-        return _Items(self)
+        return EntryItems(self)
 
     def copy(self) -> Headers:
         """Headers of their own with the same entries."""

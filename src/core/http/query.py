@@ -9,6 +9,7 @@ from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, M
 from typing import cast
 
 from core.http.escapes import encode_query, parse_query
+from core.http.headers import EntryItems, EntryKeys, EntryValues
 from core.http.streams import well_formed
 
 __all__ = ["URLSearchParams"]
@@ -56,6 +57,12 @@ class URLSearchParams(MutableMapping[str, str]):
         """The number of pairs."""
         return len(self._pairs)
 
+    def _entries(self) -> list[tuple[str, str]]:
+        return self._pairs
+
+    def _count(self) -> int:
+        return len(self._pairs)
+
     def __iter__(self) -> Iterator[str]:
         return iter(dict(self._pairs))
 
@@ -64,15 +71,15 @@ class URLSearchParams(MutableMapping[str, str]):
 
     def keys(self) -> KeysView[str]:
         """The name of every pair, in order."""
-        return _PairKeys(self)
+        return EntryKeys(self)
 
     def values(self) -> ValuesView[str]:
         """The value of every pair, in order."""
-        return _PairValues(self)
+        return EntryValues(self)
 
     def items(self) -> ItemsView[str, str]:
         """Every pair, in order."""
-        return _PairItems(self)
+        return EntryItems(self)
 
     def to_string(self) -> str:
         """The query string, without `?`: blanks as `+`, everything but letters, digits and `*-._` percent-encoded."""
@@ -131,36 +138,6 @@ class URLSearchParams(MutableMapping[str, str]):
 
     def __repr__(self) -> str:
         return f"URLSearchParams({self.to_string()!r})"
-
-
-class _PairKeys(KeysView[str]):
-    _mapping: URLSearchParams
-
-    def __iter__(self) -> Iterator[str]:
-        return iter([name for name, _ in self._mapping._pairs])
-
-    def __len__(self) -> int:
-        return self._mapping.size
-
-
-class _PairValues(ValuesView[str]):
-    _mapping: URLSearchParams
-
-    def __iter__(self) -> Iterator[str]:
-        return iter([value for _, value in self._mapping._pairs])
-
-    def __len__(self) -> int:
-        return self._mapping.size
-
-
-class _PairItems(ItemsView[str, str]):
-    _mapping: URLSearchParams
-
-    def __iter__(self) -> Iterator[tuple[str, str]]:
-        return iter(self._mapping._pairs)
-
-    def __len__(self) -> int:
-        return self._mapping.size
 
 
 def _text(value: object) -> str:

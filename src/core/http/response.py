@@ -8,7 +8,7 @@ from __future__ import annotations
 import builtins
 import re
 from collections.abc import AsyncIterable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from core.errors import NULL_BODY_STATUSES, REDIRECT_STATUSES
 from core.http.body import Body, BodyInit, body_of, encoded
@@ -79,12 +79,13 @@ class Response(Body):
         status: int,
         headers: Headers | tuple[dict[str, str], list[str]],
         body: builtins.bytes | AsyncIterable[builtins.bytes] | None,
+        kind: builtins.type[Response] | None = None,
     ) -> Response:
-        """A response of parts that were checked before; they are kept, not copied.
+        """A response of parts that were checked before; they are kept, not copied. `kind` is its class.
 
         In place of headers the arguments of `Headers.trusted` may be given, which makes them when they are asked for.
         """
-        self = _new(Response)
+        self = _new(kind or Response)
         self.status = status
         self.status_text = ""
         self._headers = headers
@@ -138,26 +139,14 @@ class Response(Body):
             raise ValueError(
                 "Response.websocket(client): nobody accepted the other end. Call self.ctx.accept_web_socket(server) first"
             )
-        made: Any = _new(_SwitchingResponse)  # read-only for everyone else
-        made.status = 101
-        made.status_text = ""
-        made._headers = Headers(headers)
-        made._body = None
-        made._used = False
-        made.web_socket = connection
-        switching: Response = made
-        return switching
+        made = Response.assembled(101, Headers(headers), None, _SwitchingResponse)
+        cast("Any", made).web_socket = connection  # read-only for everyone else
+        return made
 
     @staticmethod
     def error() -> Response:
         """The network error of the standard: status 0, no headers, no body."""
-        self = _new(_ErrorResponse)
-        self.status = 0
-        self.status_text = ""
-        self._headers = Headers()
-        self._body = None
-        self._used = False
-        return self
+        return Response.assembled(0, Headers(), None, _ErrorResponse)
 
     @property
     def headers(self) -> Headers:
@@ -177,12 +166,8 @@ class Response(Body):
         body = self._tee()
         if self.web_socket is not None:
             raise TypeError("A response that opens a WebSocket cannot be cloned.")
-        other = _new(type(self))
-        other.status = self.status
+        other = Response.assembled(self.status, self.headers.copy(), body, type(self))
         other.status_text = self.status_text
-        other._headers = self.headers.copy()
-        other._body = body
-        other._used = False
         return other
 
     def __repr__(self) -> str:

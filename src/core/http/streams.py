@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from core.values import Generic
 
-__all__ = ["Driven", "USV", "chunks_of", "decode", "encode", "well_formed"]
+__all__ = ["Driven", "USV", "chunks_of", "close", "decode", "encode", "well_formed"]
 
 T = TypeVar("T")
 
@@ -70,6 +70,13 @@ async def _encoded(source: Driven[bytes | str]) -> AsyncIterator[bytes]:
                 raise TypeError(f"a stream gave {type(chunk).__name__}. Give bytes or str in every piece")
     finally:
         await source.aclose()
+
+
+async def close(source: object) -> None:
+    """Close an async iterator now, so that a generator cleans up at once and not when it is collected."""
+    aclose = getattr(source, "aclose", None)
+    if aclose is not None:
+        await aclose()
 
 
 class Driven(Generic[T]):
@@ -143,9 +150,7 @@ class Driven(Generic[T]):
             try:
                 await self._steps(source)
             finally:
-                close = getattr(source, "aclose", None)
-                if close is not None:
-                    await close()
+                await close(source)
         except (Exception, asyncio.CancelledError) as failure:  # it is for who asks for the next piece
             self._failure = failure
         finally:

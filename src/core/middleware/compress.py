@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 
 from core.errors import NULL_BODY_STATUSES
 from core.handlers import Middleware, Next, declare
-from core.http.streams import encode
+from core.http.streams import close, encode
 from core.middleware import options
 from core.request import AnyRequest
 from core.response import Response
@@ -121,6 +121,4 @@ async def _gzip_stream(chunks: AsyncIterator[bytes], level: int) -> AsyncIterato
                 yield packed
         yield packer.flush()
     finally:
-        close = getattr(chunks, "aclose", None)
-        if close is not None:
-            await close()
+        await close(chunks)

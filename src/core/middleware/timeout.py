@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from core.context import Clock, TimerHandle
 from core.errors import CoreError
 from core.handlers import declare
+from core.http.streams import close
 from core.middleware import options
 from core.request import AnyRequest
 from core.response import Response
@@ -176,9 +177,7 @@ async def _limited(
             except StopAsyncIteration:
                 return
     finally:
-        close = getattr(body, "aclose", None)
-        if close is not None:
-            await close()
+        await close(body)
 
 
 async def _within(clock: Clock, seconds: float, step: Awaitable[bytes], status: int, message: str) -> bytes:

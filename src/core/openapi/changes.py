@@ -24,12 +24,11 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
-from core.openapi.facts import is_array, is_object
+from core.openapi.facts import METHODS, is_array, is_object, target
 
 __all__ = ["Change", "compare"]
 
 Schema: TypeAlias = Mapping[str, Any]
-_METHODS: Final = ("get", "put", "post", "delete", "patch", "head", "options", "trace", "query")
 _BOUNDS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
     "minimum": lambda old, new: new > old,
     "exclusiveMinimum": lambda old, new: new > old,
@@ -161,11 +160,11 @@ class _Comparison:
                 return
             self._under_way.add(both)
             try:
-                yield from self._inner(name, where, _target(self.old, old), _target(self.new, new), reading, status)
+                yield from self._inner(name, where, target(self.old, old), target(self.new, new), reading, status)
             finally:
                 self._under_way.discard(both)
             return
-        yield from self._inner(name, where, _target(self.old, old), _target(self.new, new), reading, status)
+        yield from self._inner(name, where, target(self.old, old), target(self.new, new), reading, status)
 
     def _inner(
         self, name: str, where: str, old: Schema, new: Schema, reading: bool, status: str | None
@@ -233,7 +232,7 @@ class _Comparison:
 
     def _fits(self, home: Mapping[str, Any], part: Schema, other_home: Mapping[str, Any], other: Schema) -> bool:
         """Return True if every value of one schema is one of another, as far as it can be told."""
-        part, other = _target(home, part), _target(other_home, other)
+        part, other = target(home, part), target(other_home, other)
         if part == other or not other:
             return True
         if not part:
@@ -268,7 +267,7 @@ def _operations(document: Mapping[str, Any]) -> dict[tuple[str, str], Mapping[st
     return {
         (method, path): item[method]
         for path, item in document.get("paths", {}).items()
-        for method in _METHODS
+        for method in METHODS
         if method in item
     }
 
@@ -279,19 +278,6 @@ def _name(key: tuple[str, str], operation: Mapping[str, Any]) -> str:
 
 def _by_place(operation: Mapping[str, Any]) -> dict[tuple[str, str], Mapping[str, Any]]:
     return {(parameter["in"], parameter["name"]): parameter for parameter in operation.get("parameters", ())}
-
-
-def _target(document: Mapping[str, Any], schema: Schema) -> Schema:
-    """A schema, or the one that it refers to."""
-    for _ in range(20):
-        reference = schema.get("$ref")
-        if reference is None:
-            return schema
-        found: Any = document
-        for part in str(reference).removeprefix("#/").split("/"):
-            found = found.get(part.replace("~1", "/").replace("~0", "~"), {})
-        schema = found
-    return schema
 
 
 def _alternatives(schema: Schema) -> Sequence[Schema]:
@@ -316,7 +302,7 @@ def _distinct(document: Mapping[str, Any], schema: Schema) -> Sequence[Schema]:
     """The alternatives of a schema, those that are the same once."""
     found: list[Schema] = []
     for part in _alternatives(schema):
-        if not any(_target(document, part) == _target(document, other) for other in found):
+        if not any(target(document, part) == target(document, other) for other in found):
             found.append(part)
     return found
 

@@ -17,10 +17,10 @@ import attrs
 
 from core.errors import DeveloperError, MissingExtraError
 from core.openapi.examples import REQUEST, Examples
+from core.openapi.facts import METHODS, target
 
 __all__ = ["Contract", "ContractError", "Declared"]
 
-_METHODS = frozenset(["get", "put", "post", "delete", "patch", "head", "options", "trace", "query"])
 _JSON = re.compile(r"application/([\w.!#$&^+-]+\+)?json|text/json").fullmatch
 
 
@@ -159,7 +159,7 @@ class Contract:
         if method == "HEAD":
             return []
         return [
-            f"{where} {status}: {problem}" for problem in self._body(_target(response, self.document), headers, body)
+            f"{where} {status}: {problem}" for problem in self._body(target(self.document, response), headers, body)
         ]
 
     def _is_mounted(self, path: str) -> bool:
@@ -214,19 +214,19 @@ class Contract:
 
 def _operations(document: Mapping[str, Any]) -> Iterator[_Operation]:
     for path, given in document.get("paths", {}).items():
-        item = _target(given, document)
+        item = target(document, given)
         literal = re.sub(r"\{[^}]*\}", "", path)
         parts = re.split(r"(\{[^}]*\})", path.rstrip("/"))
         texts = {
             f"{{{parameter['name']}}}": _text_of(parameter)
             for operation in item.values()
             if isinstance(operation, dict)
-            for parameter in (_target(one, document) for one in operation.get("parameters", ()))
+            for parameter in (target(document, one) for one in operation.get("parameters", ()))
             if parameter.get("in") == "path"
         }
         pattern = "".join(texts.get(part, "[^/]*") if part.startswith("{") else re.escape(part) for part in parts)
         for method, operation in item.items():
-            if method in _METHODS:
+            if method in METHODS:
                 name = operation.get("operationId") or f"{method.upper()} {path}"
                 compiled = re.compile(f"{pattern}/?")
                 yield _Operation(name, method.upper(), compiled, operation.get("responses", {}), len(literal))
@@ -243,22 +243,9 @@ def _text_of(parameter: Mapping[str, Any]) -> str:
     return ".*" if "slashes included" in parameter.get("description", "") else "[^/]*"
 
 
-def _target(value: Mapping[str, Any], document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the target of a reference."""
-    for _ in range(20):
-        reference = value.get("$ref")
-        if not isinstance(reference, str):
-            break
-        found: Any = document
-        for part in reference.removeprefix("#/").split("/"):
-            found = found.get(part.replace("~1", "/").replace("~0", "~"), {})
-        value = found
-    return value
-
-
 def _unknown(value: Any, schema: Mapping[str, Any], document: Mapping[str, Any], place: str) -> Iterator[str]:
     """Fields that the document does not have: a schema allows them, but a document that leaves them out is behind."""
-    schema = _target(schema, document)
+    schema = target(document, schema)
     alternatives = schema.get("anyOf") or schema.get("oneOf")
     if alternatives:
         yield from min((list(_unknown(value, part, document, place)) for part in alternatives), key=len)

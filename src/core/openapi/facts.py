@@ -25,6 +25,7 @@ __all__ = [
     "Effect",
     "Field",
     "FunctionFacts",
+    "METHODS",
     "ModuleFacts",
     "Raise",
     "Read",
@@ -35,10 +36,14 @@ __all__ = [
     "is_array",
     "is_object",
     "json_type",
+    "target",
     "to_json",
 ]
 
 Schema: TypeAlias = dict[str, Any]
+
+METHODS: Final = ("get", "put", "post", "delete", "patch", "head", "options", "trace", "query")
+"""The methods that a path item has a place for, in lower case."""
 
 ERROR_BODY: Final = "$error"
 """`{"$error": "body"}` in a schema: the body of the error that an error handler answers; "message" and "status" are
@@ -182,6 +187,19 @@ def is_object(value: object) -> TypeIs[dict[str, Any]]:
 def is_array(value: object) -> TypeIs[list[Any]]:
     """Return True if a value of JSON is an array."""
     return isinstance(value, list)
+
+
+def target(document: Mapping[str, Any], schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A schema, a path item or a parameter of a document, or the one that it refers to."""
+    for _ in range(20):
+        reference = schema.get("$ref")
+        if not isinstance(reference, str):
+            break
+        found: Any = document
+        for part in reference.removeprefix("#/").split("/"):
+            found = found.get(part.replace("~1", "/").replace("~0", "~"), {})
+        schema = found
+    return schema
 
 
 def any_of(schemas: Iterable[Schema]) -> Schema:

@@ -16,7 +16,6 @@ from itertools import pairwise
 from typing import Final
 
 from core.sql.catalog import Migrated, TableInfo
-from core.sql.columns import column_names, view_columns
 from core.sql.location import locate
 from core.sql.messages import did_you_mean, listed
 from core.sql.rules import (
@@ -313,28 +312,39 @@ class StatementAnalysis:
 
     def _view_names(self, text: str) -> list[str] | None:
         """The names of the columns, through a view that is never selected from."""
-        connection, gate = self.migrated.connection, self.migrated.gate
-        gate.open = True
-        try:
-            rows = view_columns(connection, text)
-        except sqlite3.Error:
-            return None
-        finally:
-            gate.open = False
-        return column_names([row[1] for row in rows])
+        connection = self.migrated.connection
+        with self.migrated.gate:
+            try:
+                connection.execute(f"CREATE TEMP VIEW core_result AS {text}")
+                try:
+                    rows = connection.execute("PRAGMA temp.table_info(core_result)").fetchall()
+                finally:
+                    # SQLite looks through all views when it makes one, so none may be left.
+                    connection.execute("DROP VIEW temp.core_result")
+            except sqlite3.Error:
+                return None
+        return _column_names([row[1] for row in rows])
 
     def _written_names(self) -> list[str] | None:
         """The names of the columns, expressions as they are written: of a query that is compiled and gives no row."""
-        connection, gate = self.migrated.connection, self.migrated.gate
-        gate.open = True
-        try:
-            text = f"SELECT * FROM ({self._safe_text()}\n) LIMIT 0"
-            described = connection.execute(text, [None] * self.part.parameter_count).description
-        except sqlite3.Error:
-            return None
-        finally:
-            gate.open = False
-        return column_names([column[0] for column in described])
+        text = f"SELECT * FROM ({self._safe_text()}\n) LIMIT 0"
+        with self.migrated.gate:
+            try:
+                described = self.migrated.connection.execute(text, [None] * self.part.parameter_count).description
+            except sqlite3.Error:
+                return None
+        return _column_names([column[0] for column in described])
+
+
+def _column_names(given: Sequence[str]) -> list[str]:
+    """The names as a query has them: a view adds `:1` to the second column of a name, in whatever case."""
+    names: list[str] = []
+    seen: set[str] = set()
+    for name in given:
+        base, colon, number = name.rpartition(":")
+        names.append(base if colon and number.isdigit() and base.lower() in seen else name)
+        seen.add(names[-1].lower())
+    return names
 
 
 def _null_mistakes(values: Values) -> Iterator[str]:

@@ -138,12 +138,18 @@ class Migrated:
 
 
 class Gate:
-    """The authorizer. Open while this module asks on its own behalf; else it allows the same as D1."""
+    """The authorizer. Open inside `with`, for questions on the tools' own behalf; else it allows the same as D1."""
 
     __slots__ = ("open",)
 
     def __init__(self) -> None:
         self.open: bool = False
+
+    def __enter__(self) -> None:
+        self.open = True
+
+    def __exit__(self, *_: object) -> None:
+        self.open = False
 
     def __call__(
         self, action: int, first: str | None, second: str | None, database: str | None, source: str | None
@@ -200,9 +206,8 @@ def migrate(folder: Path) -> Migrated:
                 problems.append(MigrationProblem(file, at, message))
             for name in _tables_now(connection, gate) - places.keys():
                 places[name] = (file, line)
-    gate.open = True
-    tables = dict(_describe(connection, places))
-    gate.open = False
+    with gate:
+        tables = dict(_describe(connection, places))
     trusted = bool(files) and not problems and not foreign
     return Migrated(
         folder, tuple(files), connection, threading.RLock(), gate, tables, functions, tuple(problems), trusted
@@ -290,11 +295,8 @@ def _stand_in(*_: object) -> None:
 
 
 def _tables_now(connection: sqlite3.Connection, gate: Gate) -> set[str]:
-    gate.open = True
-    try:
+    with gate:
         rows = connection.execute("SELECT lower(name) FROM sqlite_master WHERE type IN ('table', 'view')").fetchall()
-    finally:
-        gate.open = False
     return {str(row[0]) for row in rows}
 
 

@@ -1,36 +1,13 @@
-"""Columns of results: their names, and which storage classes a declared type stands for."""
+"""The storage classes that the declared type of a column stands for."""
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Sequence
 from functools import lru_cache
 
 from core.sql.catalog import TableColumn
 from core.sql.statement import Storage
 
-__all__ = ["affinity", "column_names", "storage_of", "view_columns"]
-
-
-def view_columns(connection: sqlite3.Connection, text: str) -> list[tuple[int, str, str]]:
-    """Return the rows of `PRAGMA table_info` for a view over `text`."""
-    connection.execute(f"CREATE TEMP VIEW core_result AS {text}")
-    try:
-        return [row[:3] for row in connection.execute("PRAGMA temp.table_info(core_result)")]
-    finally:
-        # SQLite looks through all views when it makes one, so none may be left.
-        connection.execute("DROP VIEW temp.core_result")
-
-
-def column_names(given: Sequence[str]) -> list[str]:
-    """The names as a query has them: a view adds `:1` to the second column of a name, in whatever case."""
-    names: list[str] = []
-    seen: set[str] = set()
-    for name in given:
-        base, colon, number = name.rpartition(":")
-        names.append(base if colon and number.isdigit() and base.lower() in seen else name)
-        seen.add(names[-1].lower())
-    return names
+__all__ = ["affinity", "storage_of"]
 
 
 def affinity(declared: str) -> str:

@@ -159,21 +159,19 @@ def _index(migrated: Migrated, text: str, table: TableInfo, alias: str, part: _P
 
 def _helps(migrated: Migrated, text: str, table: TableInfo, columns: Sequence[str], line: str, bounded: bool) -> bool:
     """True if a line of the plan goes with an index: tried, and taken back."""
-    connection, gate = migrated.connection, migrated.gate
-    gate.open = True
-    try:
-        connection.execute("SAVEPOINT core_scan")
+    connection = migrated.connection
+    with migrated.gate:
         try:
-            listed = ", ".join(map(quoted, columns))
-            connection.execute(f"CREATE INDEX core_scan_index ON {quoted(table.name)} ({listed})")
-            plan = _plan(migrated, text)
-        finally:
-            connection.execute("ROLLBACK TO core_scan")
-            connection.execute("RELEASE core_scan")
-    except sqlite3.Error:
-        return False
-    finally:
-        gate.open = False
+            connection.execute("SAVEPOINT core_scan")
+            try:
+                listed = ", ".join(map(quoted, columns))
+                connection.execute(f"CREATE INDEX core_scan_index ON {quoted(table.name)} ({listed})")
+                plan = _plan(migrated, text)
+            finally:
+                connection.execute("ROLLBACK TO core_scan")
+                connection.execute("RELEASE core_scan")
+        except sqlite3.Error:
+            return False
     # An index that is only read from end to end does not help.
     whole = any(one.startswith("SCAN") and "core_scan_index" in one for one in plan)
     return line not in plan and (bounded or not whole or _SORT.fullmatch(line) is not None)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from core import http
 from core.backends.workerd.conversion import bridge, js_bytes, js_stream
 from core.context import ExecutionContext
-from core.http.streams import encode
+from core.http.streams import close, encode
 from core.response import Response
 
 if TYPE_CHECKING:
@@ -117,6 +117,4 @@ async def _logged(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         log.exception("a streamed body failed")
         raise
     finally:
-        close = getattr(chunks, "aclose", None)
-        if close is not None:
-            await close()
+        await close(chunks)
