@@ -76,6 +76,16 @@ def handler(*lines: str, head: str = "async def show(req, res):") -> str:
         ("@app.on_error(ValueError)\ndef failed(err, req, res, next): ...\n", 2),
         (handler("if req.path:", "    CoreError(404, 'Not found')", "res.json({})"), 4),
         ("class Gone(CoreError): ...\n" + handler("Gone(410, 'a')", "res.json({})"), 4),
+        (handler("res.status(201).json({})", "x = 1", "return res.send()"), 5),
+        (handler("if req.path:", "    res.status(404).json({})", "res.json({})"), 5),
+        (
+            handler(
+                "if req.path:", "    pass", "elif req.url:", "    if req.id:", "        res.send()", "res.json({})"
+            ),
+            8,
+        ),
+        (handler("for _ in 'ab':", "    res.text('a')", "    res.text('b')"), 5),
+        ("async def refuse(res: Response) -> None:\n    res.send()\n    res.json({})\n", 3),
     ],
 )
 def test_a_shape_that_does_not_work_is_found(tmp_path: Path, text: str, line: int) -> None:
@@ -96,6 +106,21 @@ def test_a_shape_that_does_not_work_is_found(tmp_path: Path, text: str, line: in
         handler("for _ in [1, 2]:", "    if req.path:", "        return {}", "    res.json({})"),
         handler("return res.json({})"),
         handler("return None"),
+        handler("if req.path:", "    return res.json({})", "res.json({})"),
+        handler("if req.path:", "    res.send()", "    return", "res.json({})"),
+        handler("if req.path:", "    res.send()", "else:", "    res.json({})"),
+        handler("if req.path:", "    res.send()", "if not req.path:", "    res.json({})"),
+        handler("if req.path:", "    res.send()", "if req.path:", "    return", "res.json({})"),
+        handler("res.send()", "res.discard()", "res.json({})"),
+        handler("res.send()", "again(res)", "res.json({})") + "def again(res): res.discard()\n",
+        handler("res.send()", "try:", "    res.send()", "except ValueError:", "    res.send()"),
+        handler("res.json({})", "res.status(201)"),
+        handler(
+            "for _ in 'ab':", "    if req.path:", "        res.send()", "        break", "else:", "    res.json({})"
+        ),
+        "async def twice(req, res: Response, next):\n    res.send()\n    await next()\n    res.json({})\n",
+        "def both(a: Response, b: Response):\n    a.send()\n    b.send()\n",
+        "def other(res):\n    res.send()\n    res.send()\n",
         "def sent(f):\n    return f\n@app.get('/')\n@sent\nasync def show(req, res):\n    return {}\n",
         "async def timing(req, res, next): await next()\napp.use(timing)\napp.get('/', timing, timing)\n",
         "async def show(req, res, extra=None): res.send()\napp.get('/', show)\n",

@@ -22,6 +22,7 @@ from core.analysis.problems import binding_problem, queue_problem, wrong_env
 from core.analysis.receivers import Receivers
 from core.analysis.registrations import bindings_of, misplaced, path_of, registration_problems, unknown_read
 from core.analysis.rows import row_fields
+from core.analysis.sent_twice import sent_twice
 from core.analysis.shapes import (
     call_problem,
     class_problems,
@@ -82,6 +83,8 @@ class ModuleRules:
             if isinstance(scope.node, ast.FunctionDef | ast.AsyncFunctionDef):
                 self._check_parameters(scope)
                 self._report(error_handler_problem(self.receivers, scope))
+                for problem in sent_twice(self.receivers, scope):
+                    self._report(problem)
                 for node in _checked_in(scope):
                     self._check_node(Node(node, scope))
             elif isinstance(scope.node, ast.ClassDef) and scope.parent is not None:
