@@ -28,7 +28,7 @@ __all__ = ["add", "run"]
 
 _DESCRIPTION = """\
 Prove the program against its configuration file: Env in both directions and in every environment, names of bindings,
-path parameters, queues, the order of middleware, SQL against the migrations, and modules that a worker's Python lacks. Reads the files that `main` imports;
+path parameters, queues, crons, the order of middleware, SQL against the migrations, and modules that a worker's Python lacks. Reads the files that `main` imports;
 nothing of the application runs. The findings are those of the mypy plugin, and so are the options: `env` and
 `environments` of [core-mypy] in mypy.ini or [tool.core-mypy] in pyproject.toml.
 
