@@ -92,7 +92,8 @@ EXAMPLE ?= users
 dev: $(STAMP)/dev  ## Run examples/users on the embedded bindings, or another: make dev EXAMPLE=conduit
 	@cd examples/$(EXAMPLE) && ../../$(BIN)/core dev
 
-# Parts that use one processor run two at a time; the others use two themselves, and so run one after the other. The
+# Parts that use one processor run two at a time; the others use two themselves, and so run one after the other. Tests
+# that start programs wait for about half of their time: with those, three processes share two processors. The
 # documentation is built by the unit tests, which read it, with the options of `make docs`.
 test: static unit mypy-range runtime  ## Run everything that CI runs
 
@@ -127,7 +128,7 @@ typing: $(STAMP)/dev-tools  ## What type checkers must accept and refuse
 	$(BIN)/pytest -q tests/typing
 
 unit: $(STAMP)/dev-tools $(STAMP)/browser $(STAMP)/postgres $(STAMP)/proxies $(STAMP)/typescript $(STAMP)/config-schema.json  ## pytest with coverage, without the tests inside workerd
-	PYTEST_DEBUG_TEMPROOT=$$(mktemp -d) $(BIN)/pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m 'not runtime' --ignore tests/typing --cov --cov-report=term
+	PYTEST_DEBUG_TEMPROOT=$$(mktemp -d) $(BIN)/pytest -q -n 3 --dist loadfile --no-loadscope-reorder -m 'not runtime' --ignore tests/typing --cov --cov-report=term
 
 mypy-range: $(STAMP)/dev-tools  ## The plugin's tests under the oldest mypy that is supported
 	$(BIN)/python tests/mypy_plugin/with_mypy.py 1.17.0 -n 2 --dist loadfile --no-loadscope-reorder
