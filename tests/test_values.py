@@ -17,7 +17,7 @@ import cattrs
 import pytest
 
 from core.bindings.kv import KVKey
-from core.values import frozen
+from core.values import field, frozen
 
 
 def fresh() -> Any:
@@ -67,6 +67,25 @@ def test_a_value_is_frozen() -> None:
         value.name = "b"
     with pytest.raises(attrs.exceptions.FrozenInstanceError):
         del value.name
+
+
+def test_a_field_is_made_by_attrs_as_late_as_its_class() -> None:
+    @frozen
+    class Late:
+        name: str
+        sizes: list[int] = field(factory=list[int])
+        note: str = field(default="", eq=False, repr=False)
+
+    first = Late("a")
+    assert (first, first.sizes) == (Late("a", note="x"), [])
+    assert first.sizes is not Late("a").sizes
+    assert repr(first).endswith("Late(name='a', sizes=[])")
+
+
+def test_the_checks_of_a_module_that_was_read_before_do_without_attrs() -> None:
+    program = "import sys, core.mypy_plugin.params, core.mypy_plugin.statements; print('attr' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "False\n"
 
 
 def test_a_value_that_came_from_another_process_is_whole_before_any_was_made_here() -> None:

@@ -2,20 +2,20 @@
 
 attrs writes and compiles the methods of a class, which takes a quarter of a millisecond: for every worker that starts,
 and for values that most workers never meet. Here the class stands as it is written, and attrs finishes that very class
-when it is first used: called, compared, shown, or asked for its attributes by attrs, cattrs or `match`.
+when it is first used: called, compared, shown, or asked for its attributes by attrs, cattrs or `match`. attrs itself is
+imported then: a check of a program that changes little needs none of it. `field` is `attrs.field`, later.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import attrs
-
-__all__ = ["Generic", "frozen"]
+__all__ = ["Generic", "field", "frozen"]
 
 if TYPE_CHECKING:
     from typing import Generic as Generic
 
+    from attrs import field as field
     from attrs import frozen as frozen
 else:
     import _thread
@@ -57,6 +57,18 @@ else:
             self.finish()
             return getattr(owner if instance is None else instance, self.name)
 
+    class _Field:
+        """Stands for an `attrs.field` with these options."""
+
+        __slots__ = ("options",)
+
+        def __init__(self, options: dict[str, Any]) -> None:
+            self.options = options
+
+    def field(**options: Any) -> Any:
+        """`attrs.field`, later."""
+        return _Field(options)
+
     def frozen(cls: type | None = None, /, *, kw_only: bool = False) -> Any:
         """`attrs.frozen(slots=False)`, later. The class may write none of the methods that attrs writes."""
         if cls is None:
@@ -67,6 +79,11 @@ else:
             with _finishing:
                 if not late:
                     return  # another thread was first
+                import attrs
+
+                for name, value in [*vars(cls).items()]:
+                    if isinstance(value, _Field):
+                        setattr(cls, name, attrs.field(**value.options))
                 # attrs writes these two only where nothing stands.
                 del cls.__match_args__, cls.__replace__
                 attrs.frozen(cls, slots=False, auto_detect=False, kw_only=kw_only)

@@ -7,9 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Final
-
-import attrs
+from typing import Final, NamedTuple
 
 from core.config.checks import CHECKS, Code, Severity
 from core.config.model import Configuration
@@ -19,8 +17,7 @@ from core.values import frozen
 __all__ = ["Finding", "Location", "configuration_findings", "is_wanted", "level_of", "sort_findings"]
 
 
-@attrs.frozen(order=True)
-class Location:
+class Location(NamedTuple):
     """A place in a source file. Lines and columns count from 1; 0 where it is not known."""
 
     file: str
@@ -48,6 +45,8 @@ class Finding:
 
 def sort_findings(findings: Iterable[Finding]) -> list[Finding]:
     """By file, line, column, code and text; a message stands once on a line, at its first column."""
+    import attrs
+
     ordered = sorted(set(findings), key=lambda f: (f.file, f.line, f.column, f.code, f.message, f.environment or ""))
     once: dict[object, Finding] = {}
     for finding in ordered:

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Final, Generic, NamedTuple, Protocol, TypeVar
 
-import attrs
-
 from core.analysis import METHODS
 from core.config.checks import Code
 
@@ -54,7 +52,6 @@ class MethodCall(NamedTuple, Generic[NodeT]):
     counted: bool
 
 
-@attrs.define(eq=False)
 class Registration(Generic[NodeT]):
     """A call that registers something on a router: `router.method(*arguments)`.
 
@@ -63,13 +60,24 @@ class Registration(Generic[NodeT]):
     known.
     """
 
-    call: NodeT
-    router: Hashable
-    method: str
-    where: tuple[int, ...]
-    arguments: Sequence[NodeT]
-    starred: bool = False
-    decorated: NodeT | None = None
+    # No attrs class: mypy's plugin makes them also where it needs attrs for nothing else, which takes longer to import.
+    def __init__(
+        self,
+        call: NodeT,
+        router: Hashable,
+        method: str,
+        where: tuple[int, ...],
+        arguments: Sequence[NodeT],
+        starred: bool = False,
+        decorated: NodeT | None = None,
+    ) -> None:
+        self.call = call
+        self.router = router
+        self.method = method
+        self.where = where
+        self.arguments = arguments
+        self.starred = starred
+        self.decorated = decorated
 
     @property
     def is_route(self) -> bool:

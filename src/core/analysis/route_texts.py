@@ -41,9 +41,7 @@ def route_parts(text: bytes) -> Iterator[bytes]:
 
 def registered_names(parts: Sequence[bytes]) -> frozenset[bytes]:
     """Every name in the parts of some modules, but for imports: a name that is not among them is given to no route."""
-    return frozenset(
-        name for part in parts if not part.startswith((b"from", b"import")) for name in _NAME.findall(part)
-    )
+    return frozenset(_NAME.findall(b"\n".join(part for part in parts if not part.startswith((b"from", b"import")))))
 
 
 def linked_names(text: bytes) -> frozenset[bytes]:

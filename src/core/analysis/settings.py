@@ -236,7 +236,7 @@ class Project:
         self._results = results
         self._configured: dict[Path | None, Configured] = {}
         self._by_module: dict[str, Configured] = {}
-        self._databases: dict[tuple[str, str | None], tuple[Configuration, Binding] | None] = {}
+        self._databases: dict[tuple[str, str | None], tuple[str, Path] | None] = {}
         self._statements: dict[str, tuple[_Known, _Known]] = {}
         self._migrations: dict[Path, str] = {}
         self._nearest: dict[str, Path | None] = {}
@@ -502,11 +502,16 @@ class Project:
             self._by_module[module] = found
         return found
 
-    def database(self, module: str, attribute: str | None) -> tuple[Configuration, Binding] | None:
-        """The SQL database under an attribute of the Env that a module uses."""
+    def database(self, module: str, attribute: str | None) -> tuple[str, Path] | None:
+        """The SQL database under an attribute of the Env that a module uses: its name, and the folder of its
+        migrations.
+        """
         key = (module, attribute)
         if key not in self._databases:
-            self._databases[key] = self.configured_for(module).database(attribute)
+            found = self.configured_for(module).database(attribute)
+            self._databases[key] = (
+                (found[1].name, found[0].migrations_directory(found[1].entry)) if found is not None else None
+            )
         return self._databases[key]
 
     def statement(self, module: str, attribute: str | None, sql: str) -> tuple[str, Statement] | None:
@@ -514,25 +519,23 @@ class Project:
         found = self.database(module, attribute)
         if found is None:
             return None
+        name, folder = found
         if self._results is None:
-            return found[1].name, self.schema(*found).analyse(sql)
-        key, statement = self._kept_statement(module, found, sql)
+            return name, self.schema(folder).analyse(sql)
+        key, statement = self._kept_statement(module, folder, sql)
         if statement is None:
-            schema = self.schema(*found)
+            schema = self.schema(folder)
             statement = schema.analyse(sql)
             key = (schema.digest, sql)
         self._statements[module][1][key] = statement
-        return found[1].name, statement
+        return name, statement
 
-    def _kept_statement(
-        self, module: str, found: tuple[Configuration, Binding], sql: str
-    ) -> tuple[tuple[str, str], Statement | None]:
+    def _kept_statement(self, module: str, folder: Path, sql: str) -> tuple[tuple[str, str], Statement | None]:
         """The key of the facts about a statement, and the facts where they are kept."""
         if module not in self._statements:
             before = self._results.read(f"statements {module}", "") if self._results is not None else None
             self._statements[module] = before or {}, {}
         before, now = self._statements[module]
-        folder = found[0].migrations_directory(found[1].entry)
         if folder not in self._migrations:
             from core.sql.migrations import migration_digest
 
@@ -649,13 +652,12 @@ class Project:
         )
         return found if here else ()
 
-    def schema(self, configuration: Configuration, database: Binding) -> Schema:
-        """The schema of a database."""
-        from core.sql.schema import schema_of
-
-        folder = configuration.migrations_directory(database.entry)
+    def schema(self, folder: Path) -> Schema:
+        """The schema that the migrations in a folder make."""
         schema = self._schemas.get(folder)
         if schema is None:
+            from core.sql.schema import schema_of
+
             schema = self._schemas[folder] = schema_of(folder)
         return schema
 

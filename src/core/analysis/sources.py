@@ -87,8 +87,11 @@ class Sources(NamedTuple):
 
     def files_of(self, name: str, path: str) -> frozenset[str]:
         """The files other than its own that may register a handler of that name."""
+        found = self.handlers.get(name)
+        if found is None:
+            return frozenset()  # so for most
         own = os.path.abspath(path)
-        return frozenset(file for file, _ in self.handlers.get(name, ()) if file != own)
+        return frozenset(file for file, _ in found if file != own)
 
 
 class TextFacts(NamedTuple):
@@ -137,7 +140,8 @@ def text_facts(text: bytes) -> TextFacts:
         }
         renamed: dict[str, str] = dict(_renamed(text)) if called and b" as " in text else {}
         for call, names in called.items():
-            handlers += ((renamed.get(name, name), call.decode("utf-8", "replace")) for name in names)
+            shown = call.decode("utf-8", "replace")
+            handlers += [(renamed.get(name, name), shown) for name in names]
     creates = b"reate " in text or b"REATE " in text
     mounts = b".use(" in text
     return TextFacts(

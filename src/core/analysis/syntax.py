@@ -55,11 +55,21 @@ class Router:
     file: Path = attrs.field(default=Path(), kw_only=True)
 
 
-@attrs.define(eq=False)
 class Registered(Registration[Node]):
     """A registration, and the router it is on."""
 
-    on: Router = attrs.field(kw_only=True)
+    def __init__(
+        self,
+        call: Node,
+        on: Router,
+        method: str,
+        where: tuple[int, ...],
+        arguments: Sequence[Node],
+        starred: bool = False,
+        decorated: Node | None = None,
+    ) -> None:
+        super().__init__(call, on.key, method, where, arguments, starred, decorated)
+        self.on = on
 
 
 class SyntaxTrees:
@@ -377,11 +387,10 @@ class _Walk:
                 arguments = [Node(argument, scope) for argument in expression.args]
                 yield Registered(
                     Node(expression, scope),
-                    router.key,
+                    router,
                     function.attr,
                     where,
                     arguments,
                     any(isinstance(argument, ast.Starred) for argument in expression.args),
                     decorated,
-                    on=router,
                 )

@@ -51,8 +51,12 @@ def unreachable(front_end: FrontEnd[NodeT], registrations: Sequence[Registration
         )
     found: dict[int, str] = {}
     for routes in routers.values():
-        for at, late in enumerate(routes):
-            for early in routes[:at]:
+        earlier: dict[str, list[_Route]] = {}
+        """Those so far by their first segments: a path that begins with another text is not covered."""
+        for late in routes:
+            begin = late.path[1:].partition("/")[0]
+            candidates = [*earlier.get("", ()), *(earlier.get(begin, ()) if begin else ())]
+            for early in sorted(candidates, key=_number):
                 if (
                     early.final
                     and _is_for(early, late.method)
@@ -61,7 +65,12 @@ def unreachable(front_end: FrontEnd[NodeT], registrations: Sequence[Registration
                 ):
                     found[late.number] = _told(early, late)
                     break
+            earlier.setdefault("" if begin[:1] in ("", ":", "*") else begin, []).append(late)
     return found
+
+
+def _number(route: _Route) -> int:
+    return route.number
 
 
 def _is_for(early: _Route, method: str) -> bool:

@@ -248,7 +248,7 @@ class Urls:
                     if method == "websocket":
                         nodes = [Node(argument, scope) for argument in arguments]
                         call = Node(decorator, scope)
-                        found.append(Registered(call, router.key, method, (), nodes, on=router))
+                        found.append(Registered(call, router, method, (), nodes))
                 case _:
                     return None
         return found

@@ -10,10 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-import attrs
-
 from core.bindings.kinds import KINDS, Kind
-from core.values import frozen
+from core.values import field, frozen
 
 __all__ = [
     "AiServer",
@@ -339,7 +337,7 @@ class UnsafeBinding:
 
     name: str
     type: str
-    options: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
+    options: Mapping[str, Any] = field(factory=dict[str, Any])
 
 
 @frozen
@@ -464,7 +462,7 @@ class AiServer:
     url: str
     key: str | None = None
     model: str | None = None
-    models: Mapping[str, str] = attrs.field(factory=dict[str, str])
+    models: Mapping[str, str] = field(factory=dict[str, str])
 
 
 @frozen
@@ -480,7 +478,7 @@ class CoreSettings:
 
     app: str | None = None
     state: str = ".core/state"
-    checks: Mapping[str, str | Mapping[str, str]] = attrs.field(factory=dict[str, "str | Mapping[str, str]"])
+    checks: Mapping[str, str | Mapping[str, str]] = field(factory=dict[str, "str | Mapping[str, str]"])
     ai: AiServer | None = None
 
 
@@ -499,23 +497,23 @@ class Worker:
     preview_urls: bool | None = None
     routes: Sequence[str | Route] = ()
     route: str | Route | None = None
-    triggers: Triggers = attrs.field(factory=Triggers)
+    triggers: Triggers = field(factory=Triggers)
     migrations: Sequence[DurableObjectMigration] = ()
-    limits: Limits = attrs.field(factory=Limits)
+    limits: Limits = field(factory=Limits)
     placement: Placement | None = None
     observability: Observability | None = None
     assets: Assets | None = None
-    build: Build = attrs.field(factory=Build)
-    core: CoreSettings = attrs.field(factory=CoreSettings)
+    build: Build = field(factory=Build)
+    core: CoreSettings = field(factory=CoreSettings)
 
-    vars: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
+    vars: Mapping[str, Any] = field(factory=dict[str, Any])
     secrets: Secrets | None = None
     kv_namespaces: Sequence[KVTable] = ()
     d1_databases: Sequence[D1Table] = ()
     r2_buckets: Sequence[R2Table] = ()
-    queues: Queues = attrs.field(factory=Queues)
+    queues: Queues = field(factory=Queues)
     ai: AiTable | None = None
-    durable_objects: DurableObjects = attrs.field(factory=DurableObjects)
+    durable_objects: DurableObjects = field(factory=DurableObjects)
     services: Sequence[ServiceTable] = ()
     ratelimits: Sequence[RateLimitTable] = ()
     vectorize: Sequence[VectorizeTable] = ()
@@ -530,10 +528,10 @@ class Worker:
     dispatch_namespaces: Sequence[DispatchNamespaceTable] = ()
     secrets_store_secrets: Sequence[SecretsStoreTable] = ()
     tail_consumers: Sequence[TailConsumer] = ()
-    unsafe: Unsafe = attrs.field(factory=Unsafe)
+    unsafe: Unsafe = field(factory=Unsafe)
 
-    dev: Dev = attrs.field(factory=Dev)
-    unchecked: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
+    dev: Dev = field(factory=Dev)
+    unchecked: Mapping[str, Any] = field(factory=dict[str, Any])
 
 
 # The result of loading a file --------------------------------------------------------------------------------------
@@ -553,7 +551,7 @@ class Binding:
     table: str
     file: Path
     line: int | None
-    entry: Any = attrs.field(default=None, repr=False)
+    entry: Any = field(default=None, repr=False)
 
     @property
     def protocol(self) -> str | None:
@@ -601,7 +599,7 @@ class Configuration:
     bindings: Mapping[str, Binding]
     unchecked: Sequence[Unchecked] = ()
     digest: str = ""
-    lines: Mapping[str, int] = attrs.field(factory=dict[str, int], repr=False, eq=False)
+    lines: Mapping[str, int] = field(factory=dict[str, int], repr=False, eq=False)
 
     def line_of(self, key: str) -> int:
         """The line of a key of this environment, `main` for example, or of the one that it inherits; else 1."""

@@ -86,7 +86,7 @@ class _Queries:
             return ()
         sql = self.index.string_of(prepare.args[0])
         found = self.project.database(self.api.path, _attribute(prepare.callee.expr, self.index, self.project))
-        return self.project.schema(*found).scans(sql) if sql is not None and found is not None else ()
+        return self.project.schema(found[1]).scans(sql) if sql is not None and found is not None else ()
 
     def row_of(self, node: Node, /) -> tuple[str, Sequence[RowField]] | None:
         """The class that an expression names, as rows become it."""

@@ -7,10 +7,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import attrs
-
 from core.errors import D1Error
-from core.values import frozen
+from core.values import field, frozen
 
 if TYPE_CHECKING:
     from core.sql.tokens import StatementText
@@ -24,7 +22,7 @@ class Migration:
 
     name: str
     path: Path
-    sql: str = attrs.field(repr=False)
+    sql: str = field(repr=False)
 
     @property
     def statements(self) -> list[tuple[int, StatementText]]:

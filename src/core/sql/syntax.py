@@ -272,6 +272,7 @@ _COMPARED: Final = words("= == <> != IS IN LIKE GLOB MATCH REGEXP BETWEEN ISNULL
 _LEVELS: Final = ("< <= > >=", "& | << >>", "+ -", "* / %", "|| -> ->>")
 _BINDS: Final = {operator: level for level, operators in enumerate(_LEVELS) for operator in operators.split()}
 _UNARY: Final = words("- + ~")
+_AFTER_NAME: Final = words(", FROM )")
 _VALUES: Final = words("NULL TRUE FALSE CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP CASE CAST NOT EXISTS RAISE")
 """The keywords that a value may begin with."""
 
@@ -596,6 +597,12 @@ class _Reader:
     # -- expressions, from the operators that bind least
 
     def expression(self) -> Expression:
+        marks, at = self.marks, self.at
+        # Most of those in a list are a name, and there is nothing more to read.
+        if marks[at + 1] in _AFTER_NAME and self.tokens[at].kind == "word" and marks[at] not in _VALUES:
+            return Name(None, self.identifier())
+        if marks[at + 1] == "." and marks[at + 3] in _AFTER_NAME:
+            return self.named()
         left = self.conjunction()
         while self.marks[self.at] == "OR":
             self.at += 1
@@ -704,9 +711,14 @@ class _Reader:
                 return self.call()
         elif self.marks[self.at + 1] == "(" and token.kind == "quoted":
             return self.call()
+        return self.named()
+
+    def named(self) -> Name:
+        """A column, with its qualifier."""
         name = self.identifier()
         qualifier: str | None = None
-        while self.skip("."):
+        while self.marks[self.at] == ".":
+            self.at += 1
             qualifier, name = name, self.identifier()
         return Name(qualifier, name)
 

@@ -105,6 +105,14 @@ class Values:
 
 
 _UNKNOWN: Final = Value()
+_CONSTANTS: Final[Mapping[str, Value]] = {
+    "null": Value(frozenset(), "stands in the result", "NULL"),
+    "integer": Value(_INTEGER, never=True),
+    "real": Value(_REAL, never=True),
+    "text": Value(frozenset(["text"]), never=True),
+    "blob": Value(frozenset(["blob"]), never=True),
+}
+"""The values of literals, by their kinds."""
 _NOTHING: Final = Values()
 
 
@@ -164,8 +172,7 @@ class _Named:
                 if condition is not None:
                     self.condition(condition)
             for column in core.columns:
-                if not isinstance(column.value, Star):
-                    self.expression(column.value)
+                self.expression(column.value)
 
     def source(self, source: From | None) -> None:
         if isinstance(source, Derived):
@@ -180,8 +187,10 @@ class _Named:
                 if name is not None:
                     self.add(Name(None, name), source.kind == "inner", True)
 
-    def expression(self, expression: Expression) -> None:
+    def expression(self, expression: Expression | Star) -> None:
         """The expressions in the conditions inside an expression: of CASE, of iif(), of FILTER and of queries."""
+        if type(expression) in _LEAVES:
+            return
         for inner in _inside(expression):
             match inner:
                 case Case(base=base, branches=branches):
@@ -197,10 +206,11 @@ class _Named:
                     pass
 
 
-_LEAVES: Final = frozenset([Constant, Name, Parameter])
+_LEAVES: Final = frozenset([Constant, Name, Parameter, Star])
+"""The expressions without others in them: most are such."""
 
 
-def _parts(expression: Expression) -> Iterable[Expression]:
+def _parts(expression: Expression | Star) -> Iterable[Expression]:
     match expression:
         case Operator(operands=parts) | Row(items=parts):
             return parts
@@ -219,14 +229,13 @@ def _parts(expression: Expression) -> Iterable[Expression]:
             return ()
 
 
-def _inside(expression: Expression) -> Iterator[Expression]:
+def _inside(expression: Expression | Star) -> list[Expression | Star]:
     """An expression and those inside it in any order, without those of queries."""
-    todo = [expression]
-    while todo:
-        inner = todo.pop()
-        yield inner
+    found = [expression]
+    for inner in found:
         if type(inner) not in _LEAVES:
-            todo += _parts(inner)
+            found += _parts(inner)  # the loop goes on with them
+    return found
 
 
 def _names_in(expression: Expression) -> Iterator[Name]:
@@ -253,9 +262,9 @@ def _conditions_on(source: From | None) -> Iterator[Expression | None]:
         yield from _conditions_on(source.right)
 
 
-def _aggregates(expression: Expression) -> bool:
+def _aggregates(expression: Expression | Star) -> bool:
     """True if an expression has an aggregate in it: then a SELECT without GROUP BY gives one row."""
-    return any(
+    return type(expression) not in _LEAVES and any(
         isinstance(inner, Call)
         and not inner.window
         and inner.name in AGGREGATES
@@ -352,8 +361,7 @@ class _Evaluation:
             named.query(insert.query)
         self.define(change.common, None)
         for listed in change.returning:
-            if not isinstance(listed.value, Star):
-                named.expression(listed.value)
+            named.expression(listed.value)
         self.action = change.action
         missing: tuple[str, ...] = ()
         nulls: list[str] = []
@@ -507,8 +515,7 @@ class _Evaluation:
         """True if a SELECT gives its one row also where it finds none: it aggregates all there is,
         and there may be nothing.
         """
-        values = [column.value for column in core.columns if not isinstance(column.value, Star)]
-        if core.group or core.having is not None or not any(_aggregates(value) for value in values):
+        if core.group or core.having is not None or not any(_aggregates(column.value) for column in core.columns):
             return False
         return core.where is not None or not _has_row(core.source)
 
@@ -671,24 +678,25 @@ class _Evaluation:
         `names` are those of the conditions that its row has met: in a part of an expression, of any that there is.
         """
         names = names or self.named.everywhere
+        qualifier, column = name
         while scope is not None:
             entries = [
                 entry
                 for entry in scope.entries
-                if name.qualifier in (None, entry.alias) and (name.name in entry.columns or _is_rowid(entry, name.name))
+                if qualifier in (None, entry.alias) and (column in entry.columns or _is_rowid(entry, column))
             ]
-            if name.qualifier is None:
-                entries = [entry for entry in entries if not (entry.alias == "excluded" and len(entries) > 1)]
+            if qualifier is None and len(entries) > 1:
+                entries = [entry for entry in entries if entry.alias != "excluded"]
             if entries:
                 entry = entries[0]
                 if len(entries) > 1:
-                    if name.name not in scope.merged:
+                    if column not in scope.merged:
                         return _UNKNOWN, None, None
                     outer = any(one.missing for one in entries)
-                    value = self.column(entry, name.name, scope, names)
+                    value = self.column(entry, column, scope, names)
                     return value._replace(null="", about="", never=value.never and not outer), None, None
-                column = entry.table.column(name.name) if entry.table is not None else None
-                return self.column(entry, name.name, scope, names), column, entry.table
+                declared = entry.table.column(column) if entry.table is not None else None
+                return self.column(entry, column, scope, names), declared, entry.table
             scope = scope.parent
         return _UNKNOWN, None, None
 
@@ -716,17 +724,15 @@ class _Evaluation:
 
     def evaluate(self, expression: Expression, scope: _Scope) -> Value:
         """The facts about an expression; the parameters in it are noted."""
-        match expression:
-            case Constant(kind=kind):
-                if kind == "null":
-                    return Value(frozenset(), "stands in the result", "NULL")
-                return Value(frozenset([kind]), never=True)
-            case Parameter():
-                return _UNKNOWN
+        match expression:  # most are names and operators
             case Name():
                 return self.name(expression, scope)[0]
-            case Operator(name=name, operands=operands):
-                return self.operator(name, operands, scope)
+            case Operator():
+                return self.operator(expression.name, expression.operands, scope)
+            case Constant():
+                return _CONSTANTS[expression.kind]
+            case Parameter():
+                return _UNKNOWN
             case Call():
                 return self.call(expression, scope)
             case Case():
@@ -777,18 +783,16 @@ class _Evaluation:
 
     def beside(self, column: Expression, others: Sequence[Expression], scope: _Scope, use: str = "compare") -> None:
         """Note the parameters that a column is compared with."""
-        if not isinstance(column, Name) or not any(isinstance(other, Parameter) for other in others):
+        parameters = [other for other in others if isinstance(other, Parameter)] if isinstance(column, Name) else []
+        if not isinstance(column, Name) or not parameters:
             return
         _, declared, table = self.name(column, scope)
         if declared is None or table is None or table.view:
             return
-        for other in others:
-            if isinstance(other, Parameter):
-                exact = declared.strict or declared.key
-                slot = Slot(
-                    other.number, use, f"{table.name}.{declared.name}", storage_of(declared), declared.filled, exact
-                )
-                self.slots[slot] = None
+        exact = declared.strict or declared.key
+        shown, storage = f"{table.name}.{declared.name}", storage_of(declared)
+        for parameter in parameters:
+            self.slots[Slot(parameter.number, use, shown, storage, declared.filled, exact)] = None
 
     def applied(self, rule: Rule, values: Sequence[Value]) -> Value:
         """The facts about a function's or an operator's result."""
@@ -804,10 +808,10 @@ class _Evaluation:
                     storage = _REAL
             case letters:
                 storage = storages(letters)
-        given = values[:1] if rule.nulls == "first" else values
-        reason = next((value for value in given if value.null), _UNKNOWN)
         if rule.nulls in ("never", "unknown"):
             return Value(storage, never=rule.nulls == "never")
+        given = values[:1] if rule.nulls == "first" else values
+        reason = next((value for value in given if value.null), _UNKNOWN)
         never = rule.nulls != "some" and bool(given) and all(value.never for value in given)
         return Value(storage, reason.null, reason.about, never)
 
@@ -1054,10 +1058,9 @@ def _gives_row(query: Query) -> bool:
     for core in query.cores:
         if core.rows:
             return True
-        values = [column.value for column in core.columns if not isinstance(column.value, Star)]
         if core.group or core.having is not None:
             continue
-        if any(_aggregates(value) for value in values) or (core.where is None and _has_row(core.source)):
+        if (core.where is None and _has_row(core.source)) or any(_aggregates(column.value) for column in core.columns):
             return True
     return False
 
