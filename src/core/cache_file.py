@@ -13,11 +13,11 @@ def write_cache(file: str | Path, content: bytes) -> None:
 
     Raises nothing: a cache that cannot be written is empty in the next run.
     """
-    path = Path(file)
-    beside = path.with_name(f"{path.name}.{os.getpid()}")
+    beside = f"{os.fspath(file)}.{os.getpid()}"
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        beside.write_bytes(content)
-        beside.replace(path)
+        os.makedirs(os.path.dirname(beside), exist_ok=True)
+        with open(beside, "wb") as output:
+            output.write(content)
+        os.replace(beside, file)
     except OSError:
         pass

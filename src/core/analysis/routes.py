@@ -39,6 +39,7 @@ def pattern_of(path: str) -> Pattern | None:
     return parsed if isinstance(parsed, Pattern) else None
 
 
+@lru_cache(1024)
 def parameters_of(path: str) -> tuple[str, ...] | None:
     """The names that `req.params` has on a path; None for a path that cannot be registered."""
     pattern = pattern_of(path)

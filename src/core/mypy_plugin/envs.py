@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from mypy.nodes import ARG_POS, AssignmentStmt, CallExpr, ClassDef, MemberExpr, NameExpr, RefExpr, TypeAlias, TypeInfo
 from mypy.plugin import ClassDefContext, FunctionSigContext
@@ -11,9 +12,13 @@ from mypy.types import FunctionLike, Instance, get_proper_type
 from core.analysis.envs import EnvShape, check_env, migration_problems
 from core.analysis.problems import names_nothing, no_env, not_bindings
 from core.analysis.settings import Configured, Project
+from core.config.model import Binding, Configuration
 from core.mypy_plugin.location import at, tell
 from core.mypy_plugin.types import BINDINGS, env_shape, has_base
 from core.mypy_plugin.variables import json_type
+
+if TYPE_CHECKING:
+    from core.sql.schema import Schema
 
 __all__ = ["check_class", "check_decorator", "made", "shape_of"]
 
@@ -128,6 +133,9 @@ def _class(expression: RefExpr) -> TypeInfo | None:
 def _check_migrations(
     project: Project, configured: Configured, shape: EnvShape, path: str, ctx: ClassDefContext
 ) -> None:
+    def schema(configuration: Configuration, database: Binding) -> Schema:
+        return project.schema(configuration.migrations_directory(database.entry))
+
     # Several environments may have the same database.
-    for place, message in dict.fromkeys(migration_problems(shape, configured.configurations, project.schema)):
+    for place, message in dict.fromkeys(migration_problems(shape, configured.configurations, schema)):
         tell(project, ctx.api, message, at(place.line, max(place.column - 1, 0)), "core-sql", path=path)

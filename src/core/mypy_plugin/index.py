@@ -541,7 +541,7 @@ class Index:
         """A call of a method in its parts."""
         if not isinstance(expression, CallExpr) or not isinstance(expression.callee, MemberExpr):
             return None
-        counted = all(kind is ARG_POS for kind in expression.arg_kinds)
+        counted = expression.arg_kinds.count(ARG_POS) == len(expression.arg_kinds)
         return MethodCall(expression.callee.expr, expression.callee.name, expression.args, counted)
 
     def items_of(self, expression: Node, /) -> Sequence[Expression]:

@@ -13,7 +13,6 @@ from mypy.nodes import (
     Expression,
     FuncDef,
     MemberExpr,
-    MypyFile,
     NameExpr,
     RefExpr,
     TypeInfo,
@@ -34,7 +33,7 @@ __all__ = ["at", "env_of", "index_here", "tell", "type_of", "unwatched"]
 
 def index_here(api: CheckerPluginInterface) -> Index:
     """The index of the module that is being checked."""
-    return index_of(cast("MypyFile", cast("Any", api).tree))
+    return index_of(cast("Any", api).tree)
 
 
 def tell(

@@ -149,10 +149,9 @@ def run(project: Project, ctx: MethodSigContext) -> FunctionLike:
     if isinstance(ctx.context, CallExpr) and _takes_column(signature):
         return _with_value(project, ctx, signature, ctx.context)
     required = ARG_POS in signature.arg_kinds or ARG_NAMED in signature.arg_kinds
-    if not required and isinstance(ctx.context, CallExpr):
+    if not required and isinstance(ctx.context, CallExpr) and ctx.context not in index_here(ctx.api).settled:
         queries = _Queries(project, ctx.api)
-        if ctx.context not in queries.index.settled:
-            queries.report(run_problems(queries, ctx.context))
+        queries.report(run_problems(queries, ctx.context))
     return signature
 
 

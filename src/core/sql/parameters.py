@@ -8,7 +8,7 @@ reported.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from core.sql.statement import Slot, Storage
@@ -38,17 +38,16 @@ class Given(NamedTuple):
     enum: str = ""
 
 
-def check_parameter(number: int, slots: Iterable[Slot], given: Given) -> str | None:
+def check_parameter(number: int, slots: Sequence[Slot], given: Given) -> str | None:
     """Return the mistake in the value of a parameter, by its number from 1, or None."""
     if given.enum:
         return f"bind() takes no {given.enum}. Bind its value: .value"
     if given.kinds == _DATE:
         return "bind() takes no dates, times and UUIDs. Bind their text: str()"
-    slots = list(slots)
     # A statement that asks whether a value is NULL does not count on it elsewhere.
-    asks = any(slot.use == "null" for slot in slots)
+    asks = given.kinds == _NONE and any(slot.use == "null" for slot in slots)
     for slot in slots:
-        if slot.number == number and not (asks and given.kinds == _NONE and slot.use in ("compare", "list")):
+        if slot.number == number and not (asks and slot.use in ("compare", "list")):
             message = _mistake(slot, given)
             if message is not None:
                 return message
