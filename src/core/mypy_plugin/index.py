@@ -8,6 +8,7 @@ since there is a method for each kind of statement and one for each question of 
 
 from __future__ import annotations
 
+import gc
 import re
 import sys
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -575,6 +576,11 @@ def index_of(tree: MypyFile) -> Index:
     """The index of a module, made when it is first asked for, and anew when a daemon has read the module again."""
     index = _kept.get(tree.fullname)
     if index is None or index.defs is not tree.defs:
+        if not _kept:
+            # What mypy has read up to here is hardly ever garbage. As it does with what it loads from its cache, it is
+            # put where a collection does not look through it again: the objects of the plugin would bring that forward.
+            gc.freeze()
+            gc.unfreeze()
         if len(_kept) >= 2:
             _kept.clear()
         index = _kept[tree.fullname] = Index(tree)
