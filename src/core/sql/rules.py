@@ -125,7 +125,7 @@ def absent_tables(statement: StatementText) -> list[Token]:
     return [
         token
         for before, token in pairwise(tokens)
-        if (token.name or "").lower() in ABSENT_TABLES and (before.word in ("FROM", "JOIN") or before.text == ",")
+        if (before.word in ("FROM", "JOIN") or before.text == ",") and (token.name or "").lower() in ABSENT_TABLES
     ]
 
 

@@ -161,7 +161,7 @@ def statements_of(sql: str) -> list[StatementText]:
     semicolons and comments follow the semicolon before.
     """
     everything = tokens_of(sql)
-    if not any(token.text == ";" for token in everything):
+    if ";" not in sql:
         return [StatementText(sql, 0, tuple(everything))]
     found: list[StatementText] = []
     begin = 0
