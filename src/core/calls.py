@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from functools import wraps
+from types import FunctionType
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
 __all__ = [
@@ -23,8 +24,10 @@ __all__ = [
     "binding_call",
     "declared",
     "has_hook",
+    "implements",
 ]
 
+C = TypeVar("C", bound=type)
 F = TypeVar("F", bound=Callable[..., Any])
 
 Proceed: TypeAlias = Callable[[], Awaitable[Any]]
@@ -140,6 +143,18 @@ def declared(method: F, /) -> Callable[[Callable[..., Any]], F]:
     So the overloads of a binding's method are written once, in the Protocol.
     """
     return lambda implementation: cast("F", implementation)
+
+
+def implements(protocol: object, /) -> Callable[[C], C]:
+    """Give the methods and properties of a class the docstrings that its Protocol has: a promise is written once."""
+
+    def documented(cls: C) -> C:
+        for name, member in vars(cls).items():
+            if isinstance(member, (FunctionType, property)) and member.__doc__ is None and name[0] != "_":
+                member.__doc__ = getattr(protocol, name, member).__doc__
+        return cls
+
+    return documented
 
 
 def add_hook(binding: object, hook: CallHook, *, name: str, kind: str) -> None:

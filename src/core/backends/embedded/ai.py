@@ -19,7 +19,7 @@ from core.bindings.ai import (
     MarkdownResult,
     answer_as,
 )
-from core.calls import Hookable, binding_call, declared
+from core.calls import Hookable, binding_call, declared, implements
 from core.errors import UnsupportedBindingError
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["EmbeddedAi"]
 
 
+@implements(Ai)
 class EmbeddedAi(Hookable):
     """The models of `server`, under the platform's names."""
 
@@ -59,7 +60,6 @@ class EmbeddedAi(Hookable):
         tags: Sequence[str] | None = None,
         extra_headers: Mapping[str, str] | None = None,
     ) -> Any:
-        """Run a model. See `Ai.run`."""
         stream = stream or bool(inputs.get("stream"))
         if queue_request:
             _not_embedded("queued batches (queue_request=True)")
@@ -84,7 +84,6 @@ class EmbeddedAi(Hookable):
         source: int | None = None,
         task: str | None = None,
     ) -> list[AiModel]:
-        """Return the server's models. See `Ai.models`."""
         found = await self.list_models()
         wanted = [model for model in found if search is None or search.lower() in model.id.lower()]
         if per_page is not None:

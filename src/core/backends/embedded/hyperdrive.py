@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
+from core.bindings.hyperdrive import Hyperdrive
+from core.calls import implements
 from core.config.addresses import PORTS, connection_problem
 from core.errors import ConfigurationError, UnsupportedBindingError
 
@@ -20,6 +22,7 @@ VARIABLES: Final = (
 """The beginning of the environment variable of a binding; its name follows. The first one that is set counts."""
 
 
+@implements(Hyperdrive)
 class EmbeddedHyperdrive:
     """`Hyperdrive` over a connection string. `binding` is its name on the Env, for messages."""
 
@@ -38,7 +41,6 @@ class EmbeddedHyperdrive:
 
     @property
     def connection_string(self) -> str:
-        """All of it as a URL."""
         if self._text is None:
             raise UnsupportedBindingError(
                 f"{self.binding}: no database is named for this machine. Set {VARIABLES[0]}{self.binding}, or write "
@@ -48,26 +50,21 @@ class EmbeddedHyperdrive:
 
     @property
     def host(self) -> str:
-        """The host."""
         return urlsplit(self.connection_string).hostname or ""
 
     @property
     def port(self) -> int:
-        """The port."""
         url = urlsplit(self.connection_string)
         return url.port or PORTS[url.scheme]
 
     @property
     def user(self) -> str:
-        """The user."""
         return unquote(urlsplit(self.connection_string).username or "")
 
     @property
     def password(self) -> str:
-        """The password."""
         return unquote(urlsplit(self.connection_string).password or "")
 
     @property
     def database(self) -> str:
-        """The database's name."""
         return unquote(urlsplit(self.connection_string).path[1:])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from core.bindings.rate_limit import RateLimitOutcome
-from core.calls import Hookable, binding_call
+from core.bindings.rate_limit import RateLimit, RateLimitOutcome
+from core.calls import Hookable, binding_call, implements
 from core.context import Clock, system_clock
 
 __all__ = ["EmbeddedRateLimit"]
@@ -12,6 +12,7 @@ __all__ = ["EmbeddedRateLimit"]
 _MOST_KEYS = 100_000
 
 
+@implements(RateLimit)
 class EmbeddedRateLimit(Hookable):
     """At most `limit` requests of a key in `period` seconds. Counts are this process's, and gone with it."""
 
@@ -23,7 +24,6 @@ class EmbeddedRateLimit(Hookable):
 
     @binding_call
     async def limit(self, *, key: str) -> RateLimitOutcome:
-        """Count one, and say whether it is within the limit. See `RateLimit.limit`."""
         now = self._clock.monotonic()
         until, count = self._counts.pop(key, (0.0, 0))
         if now >= until:

@@ -23,7 +23,9 @@ from core.backends.workerd.conversion import (
 )
 from core.backends.workerd.fetch import response_of
 from core.bindings.ai import (
+    Ai,
     AiAsyncBatchResponse,
+    AiGateway,
     AiGatewayLog,
     AiGatewayUniversalRequest,
     AiModel,
@@ -33,7 +35,7 @@ from core.bindings.ai import (
     MarkdownResult,
     answer_as,
 )
-from core.calls import BoundHook, Hookable, binding_call
+from core.calls import BoundHook, Hookable, binding_call, implements
 from core.errors import AiError
 from core.http import Response
 
@@ -42,6 +44,7 @@ __all__ = ["WorkerdAi", "WorkerdAiGateway"]
 _error = translator(AiError)
 
 
+@implements(Ai)
 class WorkerdAi(Hookable):
     """`Ai` over the object that the runtime has under the binding's name."""
 
@@ -50,7 +53,6 @@ class WorkerdAi(Hookable):
 
     @property
     def ai_gateway_log_id(self) -> str | None:
-        """The gateway's log of the last run."""
         log: str | None = none_of(self._ai.aiGatewayLogId)
         return log
 
@@ -69,7 +71,6 @@ class WorkerdAi(Hookable):
         tags: Sequence[str] | None = None,
         extra_headers: Mapping[str, str] | None = None,
     ) -> Any:
-        """Run a model. See `Ai.run`."""
         if stream:
             inputs = {**inputs, "stream": True}
         given = options(
@@ -104,7 +105,6 @@ class WorkerdAi(Hookable):
         source: int | None = None,
         task: str | None = None,
     ) -> list[AiModel]:
-        """The models there are."""
         given = options(
             author=author,
             hide_experimental=hide_experimental,
@@ -130,7 +130,6 @@ class WorkerdAi(Hookable):
 
     @binding_call
     async def to_markdown(self, files: Sequence[MarkdownDocument]) -> list[MarkdownResult]:
-        """Documents as Markdown."""
         across = bridge()
         documents = [
             {
@@ -154,10 +153,10 @@ class WorkerdAi(Hookable):
         ]
 
     def gateway(self, gateway_id: str) -> WorkerdAiGateway:
-        """An AI gateway by name."""
         return WorkerdAiGateway(self._ai.gateway(gateway_id), gateway_id, self._hook)
 
 
+@implements(AiGateway)
 class WorkerdAiGateway(Hookable):
     """`AiGateway` over the runtime's."""
 
@@ -178,7 +177,6 @@ class WorkerdAiGateway(Hookable):
         *,
         gateway: GatewayOptions | None = None,
     ) -> Response:
-        """Send a request."""
         requests = [data] if isinstance(data, AiGatewayUniversalRequest) else list(data)
         outgoing = [attrs.asdict(request) for request in requests]
         given = options(gateway=None if gateway is None else js_fields(gateway))
@@ -186,7 +184,6 @@ class WorkerdAiGateway(Hookable):
 
     @binding_call
     async def get_log(self, log_id: str) -> AiGatewayLog:
-        """Return the log of a request."""
         from datetime import datetime
 
         found = from_js(await call_js(_error, self._gateway.getLog, log_id))
@@ -207,11 +204,9 @@ class WorkerdAiGateway(Hookable):
         feedback: int | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> None:
-        """Add a judgement to a log."""
         given = options(score=score, feedback=feedback, metadata=metadata)
         await call_js(_error, self._gateway.patchLog, log_id, js_value(given))
 
     @binding_call
     async def get_url(self, provider: str | None = None) -> str:
-        """The gateway's address."""
         return str(await call_js(_error, self._gateway.getUrl, *(() if provider is None else (provider,))))

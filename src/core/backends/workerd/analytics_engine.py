@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from core.backends.workerd.conversion import call_now, options, translator, unwrap
+from core.bindings.analytics_engine import AnalyticsEngineDataset
+from core.calls import implements
 from core.errors import BindingError, BindingTypeError
 
 __all__ = ["WorkerdAnalyticsEngineDataset"]
@@ -13,6 +15,7 @@ __all__ = ["WorkerdAnalyticsEngineDataset"]
 _error = translator(BindingError, TypeError=BindingTypeError)
 
 
+@implements(AnalyticsEngineDataset)
 class WorkerdAnalyticsEngineDataset:
     """`AnalyticsEngineDataset` over the runtime's."""
 
@@ -28,6 +31,5 @@ class WorkerdAnalyticsEngineDataset:
         blobs: Sequence[str | bytes | None] = (),
         doubles: Sequence[float] = (),
     ) -> None:
-        """Write one point. See `AnalyticsEngineDataset.write_data_point`."""
         given = options(indexes=list(indexes), blobs=list(blobs), doubles=list(doubles))
         call_now(_error, self._dataset.writeDataPoint, **given)

@@ -22,9 +22,18 @@ from core.backends.workerd.conversion import (
     rows_of,
     unwrap,
 )
-from core.bindings.d1 import D1ExecResult, D1Meta, D1PreparedStatement, D1Result, D1Row, D1Value
+from core.bindings.d1 import (
+    D1Database,
+    D1DatabaseSession,
+    D1ExecResult,
+    D1Meta,
+    D1PreparedStatement,
+    D1Result,
+    D1Row,
+    D1Value,
+)
 from core.bindings.numbers import MAX_SAFE_INTEGER
-from core.calls import BoundHook, Hookable, binding_call
+from core.calls import BoundHook, Hookable, binding_call, implements
 from core.errors import BindingError, CoreError, D1Error, D1TypeError
 
 if TYPE_CHECKING:
@@ -36,6 +45,7 @@ T = TypeVar("T")
 R = TypeVar("R", default=dict[str, Any])
 
 
+@implements(D1PreparedStatement)
 class WorkerdD1PreparedStatement(Hookable, Generic[R]):
     """`D1PreparedStatement` over the runtime's."""
 
@@ -54,17 +64,14 @@ class WorkerdD1PreparedStatement(Hookable, Generic[R]):
         return self.sql, *self.values
 
     def bind(self, *values: D1Value) -> WorkerdD1PreparedStatement[R]:
-        """Return a new statement with `values`. See `D1PreparedStatement.bind`."""
         bound = call_now(_error, self._statement.bind, *[_bindable(value) for value in values])
         return WorkerdD1PreparedStatement(bound, self.sql, values, self._hook, self.type)
 
     def as_(self, type_: TypeForm[T], /) -> D1PreparedStatement[T]:
-        """Return a new statement whose rows become `T`. See `D1PreparedStatement.as_`."""
         return WorkerdD1PreparedStatement(self._statement, self.sql, self.values, self._hook, type_)
 
     @binding_call
     async def first(self, column_or_type: Any = None, /) -> Any:
-        """Return the first row, its column, or the row as a `T`. See `D1PreparedStatement.first`."""
         if isinstance(column_or_type, str):
             value = await call_js(_error, self._statement.first, column_or_type)
             return _cell(rows_of(value) if not is_null(value) else None)
@@ -73,7 +80,6 @@ class WorkerdD1PreparedStatement(Hookable, Generic[R]):
 
     @binding_call
     async def one(self, column_or_type: Any = None, /, *, error: Exception | None = None) -> Any:
-        """Return the first row, which has to be there. See `D1PreparedStatement.one`."""
         row = await call_js(_error, self._statement.first)
         if is_null(row):
             raise CoreError(404, "Not Found") if error is None else error
@@ -94,23 +100,21 @@ class WorkerdD1PreparedStatement(Hookable, Generic[R]):
 
     @binding_call
     async def all(self, type_: Any = None, /) -> Any:
-        """Return every row. See `D1PreparedStatement.all`."""
         return _result(await call_js(_error, self._statement.all), self.type if type_ is None else type_)
 
     @binding_call
     async def run(self) -> D1Result[R]:
-        """Run the statement. See `D1PreparedStatement.run`."""
         return _result(await call_js(_error, self._statement.run), self.type)
 
     @binding_call
     async def raw(self, column_names: bool = False) -> list[list[Any]]:
-        """Return every row as a list of its values. See `D1PreparedStatement.raw`."""
         rows: list[list[Any]] = rows_of(await call_js(_error, self._statement.raw, columnNames=bool(column_names)))
         if column_names:
             return [rows[0], *([_cell(value) for value in row] for row in rows[1:])]
         return [[_cell(value) for value in row] for row in rows]
 
 
+@implements(D1DatabaseSession)
 class WorkerdD1Session(Hookable):
     """`D1DatabaseSession` over the runtime's."""
 
@@ -118,14 +122,12 @@ class WorkerdD1Session(Hookable):
         self._database = unwrap(database)
 
     def prepare(self, sql: str, /) -> WorkerdD1PreparedStatement:
-        """Return a statement for `sql`. See `D1Database.prepare`."""
         if not isinstance(sql, str):
             raise D1TypeError(f"prepare() takes the text of a statement, not {type(sql).__name__}")
         return WorkerdD1PreparedStatement(self._database.prepare(sql), sql, (), self._hook)
 
     @binding_call
     async def batch(self, statements: Sequence[Any], /) -> Any:
-        """Run statements in one transaction. See `D1Database.batch`."""
         outgoing: list[Any] = []
         types: list[Any] = []
         for statement in statements:
@@ -141,22 +143,20 @@ class WorkerdD1Session(Hookable):
         return tuple(results) if isinstance(statements, tuple) else results
 
     def get_bookmark(self) -> str | None:
-        """Return where the session is, or None. See `D1DatabaseSession.get_bookmark`."""
         bookmark: str | None = none_of(self._database.getBookmark())
         return bookmark
 
 
+@implements(D1Database)
 class WorkerdD1Database(WorkerdD1Session):
     """`D1Database` over the object that the runtime has under the binding's name."""
 
     @binding_call
     async def exec(self, sql: str, /) -> D1ExecResult:
-        """Run a string line by line. See `D1Database.exec`."""
         result = rows_of(await call_js(_error, self._database.exec, sql))
         return D1ExecResult(result["count"], result["duration"])
 
     def with_session(self, constraint_or_bookmark: str | None = None, /) -> WorkerdD1Session:
-        """Return a session. See `D1Database.with_session`."""
         given = () if constraint_or_bookmark is None else (constraint_or_bookmark,)
         session = WorkerdD1Session(self._database.withSession(*given))
         session._hook = self._hook

@@ -36,12 +36,18 @@ from core.backends.workerd.spans import parent_to_send
 from core.bindings.durable_object import (
     DurableObject,
     DurableObjectId,
+    DurableObjectNamespace,
+    DurableObjectState,
     DurableObjectStorage,
+    DurableObjectStub,
+    DurableObjectTransaction,
+    SqlStorage,
+    SqlStorageCursor,
     SyncKvStorage,
     sql_binding,
 )
 from core.bindings.object_socket import DurableObjectWebSocket, WebSocketRequestResponsePair
-from core.calls import BoundHook, Hookable, binding_call, declared
+from core.calls import BoundHook, Hookable, binding_call, declared, implements
 from core.context import require_awaitable
 from core.errors import (
     BindingTypeError,
@@ -67,6 +73,7 @@ _error = translator(DurableObjectError, TypeError=DurableObjectTypeError, RangeE
 _GIVEN_NOTHING: Final = object()
 
 
+@implements(DurableObjectId)
 class WorkerdDurableObjectId:
     """`DurableObjectId` over the runtime's."""
 
@@ -83,17 +90,14 @@ class WorkerdDurableObjectId:
 
     @property
     def name(self) -> str | None:
-        """The name it was made from."""
         name: str | None = attribute(self._id, "name")
         return name
 
     @property
     def jurisdiction(self) -> Any:
-        """The jurisdiction it was made for."""
         return attribute(self._id, "jurisdiction")
 
     def equals(self, other: DurableObjectId, /) -> bool:
-        """Return True if both name the same object."""
         return str(self) == str(other)
 
     def __eq__(self, other: object) -> bool:
@@ -103,6 +107,7 @@ class WorkerdDurableObjectId:
         return hash(str(self))
 
 
+@implements(DurableObjectNamespace)
 class WorkerdDurableObjectNamespace(Hookable):
     """`DurableObjectNamespace` over the object that the runtime has under the binding's name."""
 
@@ -111,19 +116,15 @@ class WorkerdDurableObjectNamespace(Hookable):
         self._cls = cls
 
     def id_from_name(self, name: str) -> WorkerdDurableObjectId:
-        """The id that belongs to `name`."""
         return WorkerdDurableObjectId(_call(self._namespace.idFromName, name))
 
     def id_from_string(self, id: str) -> WorkerdDurableObjectId:
-        """The id that `str(id)` gave."""
         return WorkerdDurableObjectId(_call(self._namespace.idFromString, id))
 
     def new_unique_id(self, *, jurisdiction: str | None = None) -> WorkerdDurableObjectId:
-        """An id that no object has yet."""
         return WorkerdDurableObjectId(_call(self._namespace.newUniqueId, **options(jurisdiction=jurisdiction)))
 
     def get(self, id: Any, *, location_hint: str | None = None) -> Any:
-        """The stub of an object."""
         if not isinstance(id, WorkerdDurableObjectId):
             raise DurableObjectTypeError(
                 f"get() takes an id, as id_from_name() and id_from_string() give them, not {type(id).__name__}"
@@ -136,16 +137,15 @@ class WorkerdDurableObjectNamespace(Hookable):
         return WorkerdDurableObjectStub(lambda: _call(self._namespace.get, id._id, **given), self._cls, self._hook)
 
     def get_by_name(self, name: str, *, location_hint: str | None = None) -> Any:
-        """The stub of the object of that name."""
         return self.get(self.id_from_name(name), location_hint=location_hint)
 
     def jurisdiction(self, jurisdiction: str) -> WorkerdDurableObjectNamespace:
-        """This namespace confined to a jurisdiction."""
         confined = WorkerdDurableObjectNamespace(_call(self._namespace.jurisdiction, jurisdiction), self._cls)
         confined._hook = self._hook
         return confined
 
 
+@implements(DurableObjectStub)
 class WorkerdDurableObjectStub(Hookable):
     """A stub: `fetch`, `id`, `name`, and every method of the object under its own name.
 
@@ -165,12 +165,10 @@ class WorkerdDurableObjectStub(Hookable):
 
     @property
     def id(self) -> WorkerdDurableObjectId:
-        """The object's id."""
         return WorkerdDurableObjectId(self._stub().id)
 
     @property
     def name(self) -> str | None:
-        """The object's name, when the stub was got by one."""
         name: str | None = attribute(self._stub(), "name")
         return name
 
@@ -181,7 +179,6 @@ class WorkerdDurableObjectStub(Hookable):
 
     @binding_call
     async def fetch(self, request: Request, /) -> Response:
-        """Hand a request to the object's `fetch`."""
         from core.backends.workerd.fetch import fetch_through
 
         try:
@@ -220,6 +217,7 @@ def _may_be_called(cls: Any, name: str) -> bool:
 # An object's own side -------------------------------------------------------------------------------------------------
 
 
+@implements(DurableObjectState)
 class WorkerdDurableObjectState:
     """`DurableObjectState` over the runtime's."""
 
@@ -232,20 +230,17 @@ class WorkerdDurableObjectState:
 
     @property
     def id(self) -> WorkerdDurableObjectId:
-        """The object's id."""
         if self._id is None:
             self._id = WorkerdDurableObjectId(self._state.id)
         return self._id
 
     @property
     def storage(self) -> WorkerdStorage:
-        """The object's storage."""
         if self._storage is None:
             self._storage = WorkerdStorage(self._state.storage)
         return self._storage
 
     def wait_until(self, awaitable: Awaitable[Any], /) -> None:
-        """Let `awaitable` run on."""
         require_awaitable(awaitable)
         task = asyncio.ensure_future(awaitable)
         proxy = bridge().create_proxy(task)
@@ -253,7 +248,6 @@ class WorkerdDurableObjectState:
         task.add_done_callback(lambda _: proxy.destroy())
 
     def block_concurrency_while(self, callback: Callable[[], Awaitable[T]], /) -> Awaitable[T]:
-        """Run `callback` with no other call reaching the object. It begins at once, awaited or not."""
         across = bridge()
         # A promise of our own: the error of a coroutine would reach the calls that it breaks as a traceback of
         # Python's.
@@ -294,13 +288,11 @@ class WorkerdDurableObjectState:
         return waiting
 
     def accept_web_socket(self, socket: DurableObjectWebSocket, tags: Sequence[str] = ()) -> None:
-        """Accept a WebSocket. See `DurableObjectState.accept_web_socket`."""
         from core.backends.workerd.object_socket import accept
 
         accept(self._state, socket, [*dict.fromkeys(tags)])
 
     def get_web_sockets(self, tag: str | None = None) -> list[DurableObjectWebSocket]:
-        """Return the open WebSockets. See `DurableObjectState.get_web_sockets`."""
         from core.backends.workerd.object_socket import WorkerdSocketCarrier
 
         found = _call(self._state.getWebSockets, *(() if tag is None else (tag,)))
@@ -308,28 +300,23 @@ class WorkerdDurableObjectState:
         return [DurableObjectWebSocket(carrier) for carrier in carriers if not carrier.is_closed]
 
     def get_tags(self, socket: DurableObjectWebSocket, /) -> list[str]:
-        """Return the tags of a WebSocket. See `DurableObjectState.get_tags`."""
         return [str(tag) for tag in _call(self._state.getTags, _js_socket(socket))]
 
     def set_web_socket_auto_response(self, pair: WebSocketRequestResponsePair | None = None, /) -> None:
-        """Answer a message without waking the object. See `DurableObjectState.set_web_socket_auto_response`."""
         given: tuple[Any, ...] = ()
         if pair is not None:
             given = (_call(bridge().js.WebSocketRequestResponsePair.new, pair.request, pair.response),)
         _call(self._state.setWebSocketAutoResponse, *given)
 
     def get_web_socket_auto_response(self) -> WebSocketRequestResponsePair | None:
-        """Return the automatic answer. See `DurableObjectState.get_web_socket_auto_response`."""
         pair = none_of(_call(self._state.getWebSocketAutoResponse))
         return None if pair is None else WebSocketRequestResponsePair(str(pair.request), str(pair.response))
 
     def get_web_socket_auto_response_timestamp(self, socket: DurableObjectWebSocket, /) -> datetime | None:
-        """Return when it was last sent. See `DurableObjectState.get_web_socket_auto_response_timestamp`."""
         at = none_of(_call(self._state.getWebSocketAutoResponseTimestamp, _js_socket(socket)))
         return None if at is None else date_of(at)
 
     def abort(self, reason: str | None = None) -> None:
-        """Reset the object."""
         state, across = self._state, bridge()
         from pyodide.ffi import create_once_callable
 
@@ -347,6 +334,7 @@ def _js_socket(socket: DurableObjectWebSocket) -> Any:
     return carrier.js_socket
 
 
+@implements(DurableObjectStorage)
 class _Operations:
     """Operations shared by storage and a transaction."""
 
@@ -356,13 +344,11 @@ class _Operations:
         self._storage = unwrap(storage)
 
     async def get(self, keys: Any, /, *, allow_concurrency: bool = False, no_cache: bool = False) -> Any:
-        """The value under a key or None; of a list of keys a dict."""
         given = _given(allow_concurrency, no_cache=no_cache)
         return from_js(await call_js(_error, self._storage.get, _keys(keys), **given))
 
     @declared(DurableObjectStorage.list)
     async def list(self, *, allow_concurrency: bool = False, no_cache: bool = False, **keys: Any) -> dict[str, Any]:
-        """The values of a range of keys."""
         given = _range(**keys) | _given(allow_concurrency, no_cache=no_cache)
         found: dict[str, Any] = from_js(await call_js(_error, self._storage.list, **given))
         return found
@@ -377,7 +363,6 @@ class _Operations:
         allow_unconfirmed: bool = False,
         no_cache: bool = False,
     ) -> None:
-        """Store a value, or several."""
         given = _given(allow_concurrency, allow_unconfirmed, no_cache)
         if isinstance(key, str):
             if value is _GIVEN_NOTHING:
@@ -395,12 +380,10 @@ class _Operations:
         allow_unconfirmed: bool = False,
         no_cache: bool = False,
     ) -> Any:
-        """Delete a key, or several."""
         given = _given(allow_concurrency, allow_unconfirmed, no_cache)
         return from_js(await call_js(_error, self._storage.delete, _keys(keys), **given))
 
     async def get_alarm(self, *, allow_concurrency: bool = False) -> int | None:
-        """Return the time of the alarm, in milliseconds since 1970, or None."""
         found = none_of(await call_js(_error, self._storage.getAlarm, **_given(allow_concurrency)))
         return None if found is None else int(found)
 
@@ -411,25 +394,24 @@ class _Operations:
         allow_concurrency: bool = False,
         allow_unconfirmed: bool = False,
     ) -> None:
-        """Have `alarm` called at a time."""
         given = _given(allow_concurrency, allow_unconfirmed)
         await call_js(_error, self._storage.setAlarm, _time(scheduled_time), **given)
 
     async def delete_alarm(self, *, allow_concurrency: bool = False, allow_unconfirmed: bool = False) -> None:
-        """Take the alarm back."""
         await call_js(_error, self._storage.deleteAlarm, **_given(allow_concurrency, allow_unconfirmed))
 
 
+@implements(DurableObjectTransaction)
 class WorkerdTransaction(_Operations):
     """`DurableObjectTransaction` over the runtime's."""
 
     __slots__ = ()
 
     def rollback(self) -> None:
-        """Undo the transaction."""
         _call(self._storage.rollback)
 
 
+@implements(DurableObjectStorage)
 class WorkerdStorage(_Operations):
     """`DurableObjectStorage` over the runtime's."""
 
@@ -441,11 +423,9 @@ class WorkerdStorage(_Operations):
         self._kv: WorkerdSyncKv | None = None
 
     async def delete_all(self, *, allow_concurrency: bool = False, allow_unconfirmed: bool = False) -> None:
-        """Delete everything."""
         await call_js(_error, self._storage.deleteAll, **_given(allow_concurrency, allow_unconfirmed))
 
     async def transaction(self, closure: Callable[[Any], Awaitable[T]], /) -> T:
-        """Run `closure` in a transaction."""
         kept: list[Any] = []
         failed: list[BaseException] = []
 
@@ -469,7 +449,6 @@ class WorkerdStorage(_Operations):
         return value
 
     def transaction_sync(self, closure: Callable[[], T], /) -> T:
-        """The same for a `closure` that waits for nothing."""
         kept: list[Any] = []
         failed: list[BaseException] = []
 
@@ -493,36 +472,31 @@ class WorkerdStorage(_Operations):
         return value
 
     async def sync(self) -> None:
-        """Return when all that was written so far is safe."""
         await call_js(_error, self._storage.sync)
 
     async def get_current_bookmark(self) -> str:
-        """A mark of the present state."""
         return str(await call_js(_error, self._storage.getCurrentBookmark))
 
     async def get_bookmark_for_time(self, timestamp: datetime | float, /) -> str:
-        """A mark of the state at a time."""
         return str(await call_js(_error, self._storage.getBookmarkForTime, _time(timestamp)))
 
     async def on_next_session_restore_bookmark(self, bookmark: str, /) -> str:
-        """Come back to a mark when the object starts next."""
         return str(await call_js(_error, self._storage.onNextSessionRestoreBookmark, bookmark))
 
     @property
     def sql(self) -> WorkerdSqlStorage:
-        """The SQL database."""
         if self._sql is None:
             self._sql = WorkerdSqlStorage(self._storage.sql)
         return self._sql
 
     @property
     def kv(self) -> WorkerdSyncKv:
-        """The keys and values, without waiting."""
         if self._kv is None:
             self._kv = WorkerdSyncKv(self._storage.kv)
         return self._kv
 
 
+@implements(SyncKvStorage)
 class WorkerdSyncKv:
     """`SyncKvStorage` over the runtime's."""
 
@@ -532,24 +506,21 @@ class WorkerdSyncKv:
         self._kv = kv
 
     def get(self, key: str, /) -> Any:
-        """The value under `key`, or None."""
         return from_js(_call(self._kv.get, key))
 
     @declared(SyncKvStorage.list)
     def list(self, **keys: Any) -> Iterator[tuple[str, Any]]:
-        """Keys and values of a range of keys."""
         for entry in _call(self._kv.list, **_range(**keys)):
             yield str(entry[0]), from_js(entry[1])
 
     def put(self, key: str, value: Any, /) -> None:
-        """Store a value."""
         _call(self._kv.put, key, _copied(value))
 
     def delete(self, key: str, /) -> bool:
-        """Delete a key."""
         return bool(_call(self._kv.delete, key))
 
 
+@implements(SqlStorage)
 class WorkerdSqlStorage:
     """`SqlStorage` over the runtime's."""
 
@@ -560,15 +531,14 @@ class WorkerdSqlStorage:
 
     @property
     def database_size(self) -> int:
-        """Its size in bytes."""
         return int(self._sql.databaseSize)
 
     def exec(self, query: str, /, *bindings: Any) -> WorkerdSqlCursor:
-        """Run one or more statements."""
         outgoing = [_sql_value(sql_binding(value)) for value in bindings]
         return WorkerdSqlCursor(_call(self._sql.exec, query, *outgoing))
 
 
+@implements(SqlStorageCursor)
 class WorkerdSqlCursor:
     """`SqlStorageCursor` over the runtime's."""
 
@@ -579,17 +549,14 @@ class WorkerdSqlCursor:
 
     @property
     def column_names(self) -> list[str]:
-        """The names of the columns."""
         return [str(name) for name in self._cursor.columnNames]
 
     @property
     def rows_read(self) -> int:
-        """Rows read so far."""
         return int(self._cursor.rowsRead)
 
     @property
     def rows_written(self) -> int:
-        """Rows written."""
         return int(self._cursor.rowsWritten)
 
     def __iter__(self) -> WorkerdSqlCursor:
@@ -602,15 +569,12 @@ class WorkerdSqlCursor:
         return _sql_row(step.value)
 
     def to_array(self) -> list[dict[str, Any]]:
-        """All rows that were not read yet."""
         return [_sql_row(row) for row in _call(self._cursor.toArray)]
 
     def one(self) -> dict[str, Any]:
-        """The only row."""
         return _sql_row(_call(self._cursor.one))
 
     def raw(self) -> Iterator[list[Any]]:
-        """The rows that were not read yet, as lists of values."""
         for row in _call(self._cursor.raw):
             yield [_sql_cell(value) for value in row]
 

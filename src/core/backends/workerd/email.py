@@ -17,8 +17,8 @@ from core.backends.workerd.conversion import (
     translator,
     unwrap,
 )
-from core.bindings.email import EmailAddress, EmailBuilder, EmailMessage, EmailSendResult
-from core.calls import Hookable, binding_call
+from core.bindings.email import EmailAddress, EmailBuilder, EmailMessage, EmailSendResult, SendEmail
+from core.calls import Hookable, binding_call, implements
 from core.errors import BindingError, BindingTypeError
 
 __all__ = ["WorkerdSendEmail"]
@@ -26,6 +26,7 @@ __all__ = ["WorkerdSendEmail"]
 _error = translator(BindingError, TypeError=BindingTypeError)
 
 
+@implements(SendEmail)
 class WorkerdSendEmail(Hookable):
     """`SendEmail` over the runtime's."""
 
@@ -34,7 +35,6 @@ class WorkerdSendEmail(Hookable):
 
     @binding_call
     async def send(self, message: EmailMessage | EmailBuilder, /) -> EmailSendResult:
-        """Send one. See `SendEmail.send`."""
         if isinstance(message, EmailBuilder):
             outgoing = js_value(_built(message))
         else:

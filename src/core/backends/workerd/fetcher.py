@@ -8,7 +8,8 @@ from typing import Any
 from core.backends.workerd.conversion import translator, unwrap
 from core.backends.workerd.fetch import fetch_through
 from core.backends.workerd.rpc import rpc_method
-from core.calls import Hookable, binding_call
+from core.bindings.fetcher import Fetcher
+from core.calls import Hookable, binding_call, implements
 from core.errors import BindingError, BindingTypeError
 from core.http import Request, Response
 
@@ -17,6 +18,7 @@ __all__ = ["WorkerdFetcher"]
 _error = translator(BindingError, TypeError=BindingTypeError)
 
 
+@implements(Fetcher)
 class WorkerdFetcher(Hookable):
     """`Fetcher` over the object that the runtime has under the binding's name, with the other side's own methods."""
 
@@ -26,7 +28,6 @@ class WorkerdFetcher(Hookable):
 
     @binding_call
     async def fetch(self, request: Request | str, /) -> Response:
-        """The answer to a request, or to a GET of an absolute URL. See `Fetcher.fetch`."""
         return await fetch_through(self._fetcher, Request(request) if isinstance(request, str) else request, _error)
 
     def __getattr__(self, name: str, /) -> Callable[..., Awaitable[Any]]:

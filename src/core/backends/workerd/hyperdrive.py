@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from core.backends.workerd.conversion import unwrap
+from core.bindings.hyperdrive import Hyperdrive
+from core.calls import implements
 
 __all__ = ["WorkerdHyperdrive"]
 
 
+@implements(Hyperdrive)
 class WorkerdHyperdrive:
     """`Hyperdrive` over the runtime's."""
 
@@ -19,30 +22,24 @@ class WorkerdHyperdrive:
 
     @property
     def connection_string(self) -> str:
-        """All of it as a URL."""
         return str(self._hyperdrive.connectionString)
 
     @property
     def host(self) -> str:
-        """The host."""
         return str(self._hyperdrive.host)
 
     @property
     def port(self) -> int:
-        """The port."""
         return int(self._hyperdrive.port)
 
     @property
     def user(self) -> str:
-        """The user."""
         return str(self._hyperdrive.user)
 
     @property
     def password(self) -> str:
-        """The password."""
         return str(self._hyperdrive.password)
 
     @property
     def database(self) -> str:
-        """The database's name."""
         return str(self._hyperdrive.database)

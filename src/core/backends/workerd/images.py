@@ -18,8 +18,8 @@ from core.backends.workerd.conversion import (
     unwrap,
 )
 from core.backends.workerd.fetch import response_of
-from core.bindings.images import ImageInfo, ImageSource
-from core.calls import BoundHook, Hookable, binding_call
+from core.bindings.images import ImageInfo, Images, ImageSource, ImageTransformationResult, ImageTransformer
+from core.calls import BoundHook, Hookable, binding_call, implements
 from core.errors import BindingError, BindingTypeError
 from core.http import Response
 
@@ -28,6 +28,7 @@ __all__ = ["WorkerdImages"]
 _error = translator(BindingError, TypeError=BindingTypeError)
 
 
+@implements(Images)
 class WorkerdImages(Hookable):
     """`Images` over the runtime's."""
 
@@ -36,15 +37,14 @@ class WorkerdImages(Hookable):
 
     @binding_call
     async def info(self, image: ImageSource, /) -> ImageInfo:
-        """Return the facts known about an image."""
         found = from_js(await call_js(_error, self._images.info, _stream(image)))
         return ImageInfo(found["format"], found.get("fileSize"), found.get("width"), found.get("height"))
 
     def input(self, image: ImageSource, /) -> WorkerdImageTransformer:
-        """Begin with an image."""
         return WorkerdImageTransformer(self._images.input(_stream(image)), self._hook)
 
 
+@implements(ImageTransformer)
 class WorkerdImageTransformer(Hookable):
     """`ImageTransformer` over the runtime's."""
 
@@ -55,11 +55,9 @@ class WorkerdImageTransformer(Hookable):
         self._hook = hook
 
     def transform(self, transform: Mapping[str, Any], /) -> WorkerdImageTransformer:
-        """Do this to it."""
         return WorkerdImageTransformer(self._transformer.transform(js_value(dict(transform))), self._hook)
 
     def draw(self, image: Any, /, **placing: Any) -> WorkerdImageTransformer:
-        """Draw another image over it."""
         drawn = image._transformer if isinstance(image, WorkerdImageTransformer) else _stream(image)
         return WorkerdImageTransformer(self._transformer.draw(drawn, **options(**placing)), self._hook)
 
@@ -67,11 +65,11 @@ class WorkerdImageTransformer(Hookable):
     async def output(
         self, *, format: str, quality: int | None = None, background: str | None = None, anim: bool | None = None
     ) -> WorkerdImageResult:
-        """Make it."""
         given = options(format=format, quality=quality, background=background, anim=anim)
         return WorkerdImageResult(await call_js(_error, self._transformer.output, **given))
 
 
+@implements(ImageTransformationResult)
 class WorkerdImageResult:
     """`ImageTransformationResult` over the runtime's."""
 
@@ -81,15 +79,12 @@ class WorkerdImageResult:
         self._result = result
 
     def response(self) -> Response:
-        """It as a response."""
         return response_of(self._result.response())
 
     def content_type(self) -> str:
-        """Its content type."""
         return str(self._result.contentType())
 
     def image(self) -> AsyncIterator[bytes]:
-        """Its bytes."""
         return chunks_of(self._result.image())
 
 

@@ -27,8 +27,8 @@ from core.backends.workerd.conversion import (
     translator,
     unwrap,
 )
-from core.bindings.kv import KVKey, KVListResult, KVPutValue, KVType, KVValue
-from core.calls import Hookable, binding_call
+from core.bindings.kv import KVKey, KVListResult, KVNamespace, KVPutValue, KVType, KVValue
+from core.calls import Hookable, binding_call, implements
 from core.errors import KVError, KVSyntaxError, KVTypeError
 from core.http.json import check_nesting, loads
 
@@ -47,6 +47,7 @@ _TYPES: Final = {
 }
 
 
+@implements(KVNamespace)
 class WorkerdKVNamespace(Hookable):
     """`KVNamespace` over the object that the runtime has under the binding's name."""
 
@@ -55,7 +56,6 @@ class WorkerdKVNamespace(Hookable):
 
     @binding_call
     async def get(self, key: str | Sequence[str], type: KVType = "text", *, cache_ttl: int | None = None) -> Any:
-        """Return the value under `key`, or None; of several keys, a dict of them. See `KVNamespace.get`."""
         return await self._get(key, type, cache_ttl)
 
     async def _get(self, key: str | Sequence[str], type: KVType, cache_ttl: int | None) -> Any:
@@ -68,7 +68,6 @@ class WorkerdKVNamespace(Hookable):
 
     @binding_call
     async def get_json(self, key: str, type_: TypeForm[T], /, *, cache_ttl: int | None = None) -> T | None:
-        """Return the JSON value under `key` as a `T`, or None. See `KVNamespace.get_json`."""
         value = await self._get(key, "json", cache_ttl)
         if value is None:
             return None
@@ -80,7 +79,6 @@ class WorkerdKVNamespace(Hookable):
     async def get_with_metadata(
         self, key: str | Sequence[str], type: KVType = "text", *, cache_ttl: int | None = None
     ) -> Any:
-        """Return value and metadata; of several keys, a dict of them. See `KVNamespace.get_with_metadata`."""
         if not isinstance(key, str):
             found = await self._bulk(self._kv.getWithMetadata, key, type, cache_ttl)
             return {
@@ -100,7 +98,6 @@ class WorkerdKVNamespace(Hookable):
         expiration_ttl: float | None = None,
         metadata: Any = None,
     ) -> None:
-        """Store `value` under `key`. See `KVNamespace.put`."""
         await self._put(key, value, expiration, expiration_ttl, metadata)
 
     async def _put(
@@ -135,7 +132,6 @@ class WorkerdKVNamespace(Hookable):
         expiration_ttl: float | None = None,
         metadata: Any = None,
     ) -> None:
-        """Store `value` as compact JSON. See `KVNamespace.put_json`."""
         from core.http.json import dumps
 
         try:
@@ -146,13 +142,11 @@ class WorkerdKVNamespace(Hookable):
 
     @binding_call
     async def delete(self, key: str) -> None:
-        """Remove `key`. See `KVNamespace.delete`."""
         _check_key(key)
         await call_js(_error, self._kv.delete, key)
 
     @binding_call
     async def list(self, *, prefix: str | None = None, limit: int = 1000, cursor: str | None = None) -> KVListResult:
-        """Return one page of keys. See `KVNamespace.list`."""
         if cursor is not None and not isinstance(cursor, str):
             raise KVTypeError(f"A cursor must be a str, not {type(cursor).__name__}. Pass the last page's cursor")
         given = options(prefix=prefix, limit=limit, cursor=cursor)

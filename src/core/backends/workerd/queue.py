@@ -24,14 +24,17 @@ from core.backends.workerd.conversion import (
 )
 from core.backends.workerd.spans import PARENT, parent_to_send
 from core.bindings.queue import (
+    Message,
+    MessageBatch,
     MessageBatchMetadata,
     MessageSendRequest,
+    Queue,
     QueueContentType,
     QueueMetrics,
     QueueSendMetadata,
     QueueSendResponse,
 )
-from core.calls import Hookable, binding_call
+from core.calls import Hookable, binding_call, implements
 from core.errors import QueueError, QueueTypeError
 
 __all__ = ["WorkerdMessage", "WorkerdMessageBatch", "WorkerdQueue"]
@@ -41,6 +44,7 @@ _error = translator(QueueError, TypeError=QueueTypeError)
 MAX_DELAY: Final = 86_400
 
 
+@implements(Queue)
 class WorkerdQueue(Hookable):
     """`Queue` over the object that the runtime has under the binding's name."""
 
@@ -51,7 +55,6 @@ class WorkerdQueue(Hookable):
     async def send(
         self, body: Any, *, content_type: QueueContentType = "json", delay_seconds: int | None = None
     ) -> QueueSendResponse:
-        """Send one message. See `Queue.send`."""
         given = options(contentType=content_type, delaySeconds=_delay("send", delay_seconds))
         return _response(await call_js(_error, self._queue.send, _outgoing(body, content_type), **given))
 
@@ -59,7 +62,6 @@ class WorkerdQueue(Hookable):
     async def send_batch(
         self, messages: Iterable[MessageSendRequest[Any] | Mapping[str, Any]], *, delay_seconds: int | None = None
     ) -> QueueSendResponse:
-        """Send several messages, all or none. See `Queue.send_batch`."""
         across = bridge()
         outgoing: list[Any] = []
         for message in messages:
@@ -76,10 +78,10 @@ class WorkerdQueue(Hookable):
 
     @binding_call
     async def metrics(self) -> QueueMetrics:
-        """Return the number of messages that wait in the queue. See `Queue.metrics`."""
         return _metrics(from_js(await call_js(_error, self._queue.metrics)))
 
 
+@implements(Message)
 class WorkerdMessage:
     """`Message` over the runtime's; its body crosses when it is first read."""
 
@@ -91,17 +93,14 @@ class WorkerdMessage:
 
     @property
     def id(self) -> str:
-        """The same at every attempt."""
         return str(self._message.id)
 
     @property
     def timestamp(self) -> datetime:
-        """The time at which it was sent."""
         return date_of(self._message.timestamp)
 
     @property
     def body(self) -> Any:
-        """The value that was sent."""
         return self._read()[0]
 
     @property
@@ -116,18 +115,16 @@ class WorkerdMessage:
 
     @property
     def attempts(self) -> int:
-        """The number of this attempt, from 1."""
         return int(self._message.attempts)
 
     def ack(self) -> None:
-        """Be done with it."""
         self._message.ack()
 
     def retry(self, delay_seconds: int | None = None) -> None:
-        """Have it delivered again."""
         self._message.retry(**options(delaySeconds=delay_seconds))
 
 
+@implements(MessageBatch)
 class WorkerdMessageBatch:
     """`MessageBatch` over the runtime's."""
 
@@ -139,12 +136,10 @@ class WorkerdMessageBatch:
 
     @property
     def queue(self) -> str:
-        """The queue's name."""
         return str(self._batch.queue)
 
     @property
     def messages(self) -> list[WorkerdMessage]:
-        """The messages."""
         if self._messages is None:
             self._messages = [WorkerdMessage(message) for message in self._batch.messages]
         return self._messages
@@ -156,16 +151,13 @@ class WorkerdMessageBatch:
 
     @property
     def metadata(self) -> MessageBatchMetadata:
-        """The number of messages that still wait in the queue."""
         found: dict[str, Any] = from_js(getattr(self._batch, "metadata", None)) or {}
         return MessageBatchMetadata(_metrics(found.get("metrics")))
 
     def ack_all(self) -> None:
-        """Be done with the batch."""
         self._batch.ackAll()
 
     def retry_all(self, delay_seconds: int | None = None) -> None:
-        """Have all delivered again."""
         self._batch.retryAll(**options(delaySeconds=delay_seconds))
 
 

@@ -35,16 +35,18 @@ from core.backends.workerd.conversion import (
 )
 from core.bindings.r2 import (
     R2Body,
+    R2Bucket,
     R2Checksums,
     R2Conditional,
     R2HTTPMetadata,
+    R2MultipartUpload,
     R2Object,
     R2ObjectBody,
     R2Objects,
     R2Range,
     R2UploadedPart,
 )
-from core.calls import BoundHook, Hookable, binding_call
+from core.calls import BoundHook, Hookable, binding_call, implements
 from core.errors import BindingError, R2Error, R2TypeError, R2ValueError
 from core.http import Headers
 
@@ -53,6 +55,7 @@ __all__ = ["WorkerdR2Bucket", "WorkerdR2MultipartUpload"]
 _HASHES: Final = ("md5", "sha1", "sha256", "sha384", "sha512")
 
 
+@implements(R2Bucket)
 class WorkerdR2Bucket(Hookable):
     """`R2Bucket` over the object that the runtime has under the binding's name."""
 
@@ -61,13 +64,11 @@ class WorkerdR2Bucket(Hookable):
 
     @binding_call
     async def head(self, key: str) -> R2Object | None:
-        """The object under `key` without its body, or None."""
         found = await call_js(_error, self._bucket.head, _key(key))
         return None if is_null(found) else _object(found)
 
     @binding_call
     async def get(self, key: str, *, only_if: Any = None, range: Any = None, ssec_key: Any = None) -> Any:
-        """The object under `key`, or None. See `R2Bucket.get`."""
         given = options(onlyIf=_stated(R2Conditional, only_if), range=_stated(R2Range, range), ssecKey=ssec_key)
         found = await call_js(_error, self._bucket.get, _key(key), **given)
         if is_null(found):
@@ -92,7 +93,6 @@ class WorkerdR2Bucket(Hookable):
         storage_class: str | None = None,
         ssec_key: Any = None,
     ) -> Any:
-        """Store `value`. See `R2Bucket.put`."""
         given = _metadata(http_metadata, custom_metadata, storage_class, ssec_key)
         conditions = _stated(R2Conditional, only_if)
         given |= options(onlyIf=conditions, md5=md5, sha1=sha1, sha256=sha256, sha384=sha384, sha512=sha512)
@@ -105,7 +105,6 @@ class WorkerdR2Bucket(Hookable):
 
     @binding_call
     async def delete(self, keys: str | Iterable[str]) -> None:
-        """Delete one object or many."""
         outgoing = _key(keys) if isinstance(keys, str) else bridge().to_js([_key(key) for key in keys])
         await call_js(_error, self._bucket.delete, outgoing)
 
@@ -120,7 +119,6 @@ class WorkerdR2Bucket(Hookable):
         start_after: str | None = None,
         include: Iterable[str] | None = None,
     ) -> R2Objects:
-        """One page of objects. See `R2Bucket.list`."""
         if limit is not None and not 1 <= limit <= 1000:
             # A negative number would cross as a large one.
             raise _error("Error", "list: MaxKeys params must be positive integer <= 1000. (10022)")
@@ -146,17 +144,16 @@ class WorkerdR2Bucket(Hookable):
         storage_class: str | None = None,
         ssec_key: Any = None,
     ) -> WorkerdR2MultipartUpload:
-        """Begin to upload an object in parts."""
         given = _metadata(http_metadata, custom_metadata, storage_class, ssec_key)
         upload = await call_js(_error, self._bucket.createMultipartUpload, _key(key), **given)
         return WorkerdR2MultipartUpload(upload, self._hook)
 
     def resume_multipart_upload(self, key: str, upload_id: str) -> WorkerdR2MultipartUpload:
-        """An upload that was begun before."""
         upload = call_now(_error, self._bucket.resumeMultipartUpload, _key(key), upload_id)
         return WorkerdR2MultipartUpload(upload, self._hook)
 
 
+@implements(R2MultipartUpload)
 class WorkerdR2MultipartUpload(Hookable):
     """`R2MultipartUpload` over the runtime's."""
 
@@ -171,17 +168,14 @@ class WorkerdR2MultipartUpload(Hookable):
 
     @property
     def key(self) -> str:
-        """The object's key."""
         return str(self._upload.key)
 
     @property
     def upload_id(self) -> str:
-        """The name of the upload."""
         return str(self._upload.uploadId)
 
     @binding_call
     async def upload_part(self, part_number: int, value: Any, *, ssec_key: Any = None) -> R2UploadedPart:
-        """Store one part."""
         given = options(ssecKey=ssec_key)
 
         async def store(outgoing: Any) -> Any:
@@ -192,7 +186,6 @@ class WorkerdR2MultipartUpload(Hookable):
 
     @binding_call
     async def complete(self, uploaded_parts: Sequence[R2UploadedPart | Mapping[str, Any]]) -> R2Object:
-        """Make the object of these parts."""
         parts = [
             {"partNumber": part["part_number"], "etag": part["etag"]}
             if isinstance(part, Mapping)
@@ -203,7 +196,6 @@ class WorkerdR2MultipartUpload(Hookable):
 
     @binding_call
     async def abort(self) -> None:
-        """Drop the upload and its parts."""
         await call_js(_error, self._upload.abort)
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from core.backends.workerd.conversion import call_js, unwrap
-from core.bindings.rate_limit import RateLimitOutcome
-from core.calls import Hookable, binding_call
+from core.bindings.rate_limit import RateLimit, RateLimitOutcome
+from core.calls import Hookable, binding_call, implements
 from core.errors import BindingError
 
 __all__ = ["WorkerdRateLimit"]
 
 
+@implements(RateLimit)
 class WorkerdRateLimit(Hookable):
     """`RateLimit` over the runtime's."""
 
@@ -20,6 +21,5 @@ class WorkerdRateLimit(Hookable):
 
     @binding_call
     async def limit(self, *, key: str) -> RateLimitOutcome:
-        """Count one for `key`. See `RateLimit.limit`."""
         outcome = await call_js(lambda name, message: BindingError(message), self._limiter.limit, key=key)
         return RateLimitOutcome(bool(outcome.success))

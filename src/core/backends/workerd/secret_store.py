@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from core.backends.workerd.conversion import call_js, unwrap
-from core.calls import Hookable, binding_call
+from core.bindings.secret_store import SecretsStoreSecret
+from core.calls import Hookable, binding_call, implements
 from core.errors import BindingError
 
 __all__ = ["WorkerdSecretsStoreSecret"]
 
 
+@implements(SecretsStoreSecret)
 class WorkerdSecretsStoreSecret(Hookable):
     """`SecretsStoreSecret` over the runtime's."""
 
@@ -19,5 +21,4 @@ class WorkerdSecretsStoreSecret(Hookable):
 
     @binding_call
     async def get(self) -> str:
-        """Its text. See `SecretsStoreSecret.get`."""
         return str(await call_js(lambda name, message: BindingError(message), self._secret.get))

@@ -9,13 +9,14 @@ import attrs
 
 from core.backends.workerd.conversion import call_js, from_js, js_fields, js_value, options, translator, unwrap
 from core.bindings.vectorize import (
+    Vectorize,
     VectorizeAsyncMutation,
     VectorizeIndexInfo,
     VectorizeMatch,
     VectorizeMatches,
     VectorizeVector,
 )
-from core.calls import Hookable, binding_call
+from core.calls import Hookable, binding_call, implements
 from core.errors import BindingError, BindingTypeError
 
 __all__ = ["WorkerdVectorize"]
@@ -23,6 +24,7 @@ __all__ = ["WorkerdVectorize"]
 _error = translator(BindingError, TypeError=BindingTypeError)
 
 
+@implements(Vectorize)
 class WorkerdVectorize(Hookable):
     """`Vectorize` over the runtime's."""
 
@@ -31,7 +33,6 @@ class WorkerdVectorize(Hookable):
 
     @binding_call
     async def describe(self) -> VectorizeIndexInfo:
-        """Return a description of the index."""
         found = from_js(await call_js(_error, self._index.describe))
         return VectorizeIndexInfo(
             vector_count=int(found.get("vectorCount", found.get("vectorsCount", 0))),
@@ -42,32 +43,26 @@ class WorkerdVectorize(Hookable):
 
     @binding_call
     async def query(self, vector: Sequence[float], **options: Any) -> VectorizeMatches:
-        """The vectors most like `vector`. See `Vectorize.query`."""
         return _matches(from_js(await call_js(_error, self._index.query, js_value(list(vector)), **_query(**options))))
 
     @binding_call
     async def query_by_id(self, vector_id: str, **options: Any) -> VectorizeMatches:
-        """The vectors most like one of the index. See `Vectorize.query_by_id`."""
         return _matches(from_js(await call_js(_error, self._index.queryById, vector_id, **_query(**options))))
 
     @binding_call
     async def insert(self, vectors: Sequence[VectorizeVector]) -> VectorizeAsyncMutation:
-        """Add vectors. See `Vectorize.insert`."""
         return _mutation(await call_js(_error, self._index.insert, js_value([_outgoing(vector) for vector in vectors])))
 
     @binding_call
     async def upsert(self, vectors: Sequence[VectorizeVector]) -> VectorizeAsyncMutation:
-        """Add or replace vectors. See `Vectorize.upsert`."""
         return _mutation(await call_js(_error, self._index.upsert, js_value([_outgoing(vector) for vector in vectors])))
 
     @binding_call
     async def delete_by_ids(self, ids: Sequence[str]) -> VectorizeAsyncMutation:
-        """Delete vectors. See `Vectorize.delete_by_ids`."""
         return _mutation(await call_js(_error, self._index.deleteByIds, js_value(list(ids))))
 
     @binding_call
     async def get_by_ids(self, ids: Sequence[str]) -> list[VectorizeVector]:
-        """Vectors by id. See `Vectorize.get_by_ids`."""
         found = from_js(await call_js(_error, self._index.getByIds, js_value(list(ids))))
         return [
             VectorizeVector(

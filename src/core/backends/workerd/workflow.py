@@ -9,13 +9,14 @@ import attrs
 
 from core.backends.workerd.conversion import call_js, from_js, js_fields, js_value, translator, unwrap
 from core.bindings.workflow import (
+    Workflow,
     WorkflowError,
     WorkflowInstance,
     WorkflowInstanceCreateOptions,
     WorkflowRetention,
     WorkflowStatus,
 )
-from core.calls import BoundHook, Hookable, binding_call
+from core.calls import BoundHook, Hookable, binding_call, implements
 from core.errors import BindingError, BindingTypeError
 
 __all__ = ["WorkerdWorkflow", "WorkerdWorkflowInstance"]
@@ -23,6 +24,7 @@ __all__ = ["WorkerdWorkflow", "WorkerdWorkflowInstance"]
 _error = translator(BindingError, TypeError=BindingTypeError)
 
 
+@implements(Workflow)
 class WorkerdWorkflow(Hookable):
     """`Workflow` over the runtime's."""
 
@@ -33,23 +35,21 @@ class WorkerdWorkflow(Hookable):
     async def create(
         self, *, id: str | None = None, params: Any = None, retention: WorkflowRetention | None = None
     ) -> WorkerdWorkflowInstance:
-        """Start a run. See `Workflow.create`."""
         given = _options(WorkflowInstanceCreateOptions(id, params, retention))
         return WorkerdWorkflowInstance(await call_js(_error, self._workflow.create, js_value(given)), self._hook)
 
     @binding_call
     async def create_batch(self, batch: Sequence[WorkflowInstanceCreateOptions[Any]]) -> list[WorkflowInstance]:
-        """Start several runs. See `Workflow.create_batch`."""
         outgoing = js_value([_options(options) for options in batch])
         runs = await call_js(_error, self._workflow.createBatch, outgoing)
         return [WorkerdWorkflowInstance(run, self._hook) for run in runs]
 
     @binding_call
     async def get(self, id: str) -> WorkerdWorkflowInstance:
-        """A run by its id. See `Workflow.get`."""
         return WorkerdWorkflowInstance(await call_js(_error, self._workflow.get, id), self._hook)
 
 
+@implements(WorkflowInstance)
 class WorkerdWorkflowInstance(Hookable):
     """`WorkflowInstance` over the runtime's."""
 
@@ -64,32 +64,26 @@ class WorkerdWorkflowInstance(Hookable):
 
     @property
     def id(self) -> str:
-        """Its id."""
         return str(self._run.id)
 
     @binding_call
     async def pause(self) -> None:
-        """Stop after the step that is running."""
         await call_js(_error, self._run.pause)
 
     @binding_call
     async def resume(self) -> None:
-        """Go on after a pause."""
         await call_js(_error, self._run.resume)
 
     @binding_call
     async def terminate(self) -> None:
-        """End it."""
         await call_js(_error, self._run.terminate)
 
     @binding_call
     async def restart(self) -> None:
-        """Begin from the start."""
         await call_js(_error, self._run.restart)
 
     @binding_call
     async def status(self) -> WorkflowStatus:
-        """Return the state of the run."""
         found = from_js(await call_js(_error, self._run.status))
         error = found.get("error")
         if isinstance(error, str):
@@ -102,7 +96,6 @@ class WorkerdWorkflowInstance(Hookable):
 
     @binding_call
     async def send_event(self, *, type: str, payload: Any) -> None:
-        """Hand an event to a step that waits for it."""
         await call_js(_error, self._run.sendEvent, type=type, payload=js_value(payload))
 
 

@@ -12,9 +12,18 @@ from core.backends.embedded.d1.plans import WHITE_SPACE
 from core.backends.embedded.d1.values import to_sqlite
 from core.backends.embedded.disk import StoreError, store_error
 from core.backends.embedded.store import Database, Store, is_busy
-from core.bindings.d1 import D1ExecResult, D1Meta, D1Result, D1Row, D1Value
+from core.bindings.d1 import (
+    D1Database,
+    D1DatabaseSession,
+    D1ExecResult,
+    D1Meta,
+    D1PreparedStatement,
+    D1Result,
+    D1Row,
+    D1Value,
+)
 from core.bindings.numbers import MAX_SAFE_INTEGER
-from core.calls import Hookable, binding_call
+from core.calls import Hookable, binding_call, implements
 from core.errors import CoreError, D1TypeError
 
 __all__ = ["EmbeddedD1Database", "EmbeddedD1PreparedStatement", "EmbeddedD1Session"]
@@ -28,6 +37,7 @@ _new: Final[Callable[[Any], Any]] = object.__new__
 _put: Final = object.__setattr__
 
 
+@implements(D1PreparedStatement)
 class EmbeddedD1PreparedStatement(Hookable):
     """A statement of an embedded database. See `D1PreparedStatement`."""
 
@@ -55,7 +65,6 @@ class EmbeddedD1PreparedStatement(Hookable):
         return self.sql, *self.values
 
     def bind(self, *values: D1Value) -> EmbeddedD1PreparedStatement:
-        """Return a new statement with `values`. See `D1PreparedStatement.bind`."""
         bound: list[Any] = []
         value: Any
         for value in values:
@@ -70,17 +79,14 @@ class EmbeddedD1PreparedStatement(Hookable):
         return EmbeddedD1PreparedStatement(self._database, self.sql, tuple(bound), self._session, self.type)
 
     def as_(self, type_: Any, /) -> Any:
-        """Return a new statement whose rows become `T`. See `D1PreparedStatement.as_`."""
         return EmbeddedD1PreparedStatement(self._database, self.sql, self.values, self._session, type_)
 
     @binding_call
     async def first(self, column_or_type: Any = None, /) -> Any:
-        """Return the first row, its column, or the row as a `T`. See `D1PreparedStatement.first`."""
         return await self._first(column_or_type, None)
 
     @binding_call
     async def one(self, column_or_type: Any = None, /, *, error: Exception | None = None) -> Any:
-        """Return the first row, which has to be there. See `D1PreparedStatement.one`."""
         return await self._first(column_or_type, CoreError(404, "Not Found") if error is None else error)
 
     async def _first(self, column_or_type: Any, missing: Exception | None) -> Any:
@@ -105,7 +111,6 @@ class EmbeddedD1PreparedStatement(Hookable):
 
     @binding_call
     async def all(self, type_: Any = None, /) -> Any:
-        """Return every row. See `D1PreparedStatement.all`."""
         return self._result(await self._database._answer(self), self.type if type_ is None else type_)
 
     def _result(self, answer: Answer, type_: Any) -> D1Result[Any]:
@@ -118,7 +123,6 @@ class EmbeddedD1PreparedStatement(Hookable):
 
     @binding_call
     async def run(self) -> D1Result[Any]:
-        """Run the statement. See `D1PreparedStatement.run`."""
         database = self._database
         # As `_answer` has it, without a coroutine more: most writes are runs, and most end here.
         try:
@@ -131,12 +135,12 @@ class EmbeddedD1PreparedStatement(Hookable):
 
     @binding_call
     async def raw(self, column_names: bool = False) -> list[list[Any]]:
-        """Return every row as a list of its values. See `D1PreparedStatement.raw`."""
         columns, rows, _ = await self._database._answer(self)
         lists = [list(row) for row in rows]
         return [columns, *lists] if column_names else lists
 
 
+@implements(D1DatabaseSession)
 class EmbeddedD1Session:
     """A session of an embedded database, which has one copy and is never behind. See `D1DatabaseSession`."""
 
@@ -147,23 +151,21 @@ class EmbeddedD1Session:
         self._bookmark = bookmark
 
     def prepare(self, sql: str, /) -> EmbeddedD1PreparedStatement:
-        """Return a statement of this session."""
         return EmbeddedD1PreparedStatement(self._database, check_sql(sql), session=self)
 
     async def batch(self, statements: Sequence[Any], /) -> Any:
-        """Run statements in one transaction. See `D1Database.batch`."""
         results = await self._database.batch(statements)
         self._moved()
         return results
 
     def get_bookmark(self) -> str | None:
-        """Return where the session is, or None before anything ran."""
         return self._bookmark
 
     def _moved(self) -> None:
         self._bookmark = self._database._next_bookmark()
 
 
+@implements(D1Database)
 class EmbeddedD1Database(Hookable):
     """The database `name` of `store`. Two objects of one name are one database."""
 
@@ -176,12 +178,10 @@ class EmbeddedD1Database(Hookable):
         return f"<{type(self).__name__} {self._database.location}>"
 
     def prepare(self, sql: str, /) -> EmbeddedD1PreparedStatement:
-        """Return a statement for `sql`. See `D1Database.prepare`."""
         return EmbeddedD1PreparedStatement(self, sql if sql.__class__ is str else check_sql(sql))
 
     @binding_call
     async def batch(self, statements: Sequence[Any], /) -> Any:
-        """Run statements in one transaction. See `D1Database.batch`."""
         given = [statement for statement in _check_statements(statements) if not self.engine.is_blank(statement.sql)]
         queries = [(statement.sql, statement.values) for statement in given]
         answers = await self._perform(lambda: self.engine.transaction(queries))
@@ -190,14 +190,12 @@ class EmbeddedD1Database(Hookable):
 
     @binding_call
     async def exec(self, sql: str, /) -> D1ExecResult:
-        """Run a string line by line. See `D1Database.exec`."""
         lines = check_sql(sql).strip(WHITE_SPACE).split("\n")
         prefix = f"D1_EXEC_ERROR: Error in line 1: {lines[0]}: "
         answers = await self._perform(lambda: self.engine.transaction([(line, ()) for line in lines]), prefix)
         return D1ExecResult(len(answers), sum(numbers[0] for _, _, numbers in answers))
 
     def with_session(self, constraint_or_bookmark: str | None = None, /) -> EmbeddedD1Session:
-        """Return a session. See `D1Database.with_session`."""
         start = "" if constraint_or_bookmark is None else check_sql(constraint_or_bookmark).strip(WHITE_SPACE)
         return EmbeddedD1Session(self, None if start in ("", "first-primary", "first-unconstrained") else start)
 

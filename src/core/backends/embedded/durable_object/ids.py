@@ -11,11 +11,13 @@ from typing import Final
 import attrs
 
 from core.bindings.durable_object import DurableObjectId, DurableObjectJurisdiction
+from core.calls import implements
 from core.errors import DurableObjectTypeError
 
 __all__ = ["ObjectId", "check_jurisdiction", "id_from_digits", "id_from_name", "new_id"]
 
 
+@implements(DurableObjectId)
 @attrs.frozen(eq=False)
 class ObjectId:
     """The id of an object. `str()` gives its 64 hex digits; two of the same digits are equal."""
@@ -34,7 +36,6 @@ class ObjectId:
         return hash(self.digits)
 
     def equals(self, other: DurableObjectId, /) -> bool:
-        """True if both name the same object."""
         return str(other) == self.digits
 
 

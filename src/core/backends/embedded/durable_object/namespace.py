@@ -17,8 +17,9 @@ from core.bindings.durable_object import (
     DurableObjectId,
     DurableObjectJurisdiction,
     DurableObjectLocationHint,
+    DurableObjectNamespace,
 )
-from core.calls import BoundHook, Hookable
+from core.calls import BoundHook, Hookable, implements
 
 if TYPE_CHECKING:
     from core.http import Request, Response
@@ -31,6 +32,7 @@ D = TypeVar("D", bound=DurableObject[Any])
 _NOT_REMOTE: Final = frozenset({"alarm", "ctx", "env", "web_socket_close", "web_socket_error", "web_socket_message"})
 
 
+@implements(DurableObjectNamespace)
 class EmbeddedDurableObjectNamespace(Hookable, Generic[D]):
     """The objects of the class `cls` under `name` in `store`. Two namespaces of one name are one.
 
@@ -70,30 +72,24 @@ class EmbeddedDurableObjectNamespace(Hookable, Generic[D]):
         await self.objects.close()
 
     def id_from_name(self, name: str) -> ObjectId:
-        """Return the id of a name. See `DurableObjectNamespace.id_from_name`."""
         return id_from_name(self.objects.name, self._jurisdiction, name)
 
     def id_from_string(self, id: str) -> ObjectId:
-        """Return the id of these digits. See `DurableObjectNamespace.id_from_string`."""
         return id_from_digits(self.objects.name, self._jurisdiction, str(id).lower())
 
     def new_unique_id(self, *, jurisdiction: DurableObjectJurisdiction | None = None) -> ObjectId:
-        """Return a new id. See `DurableObjectNamespace.new_unique_id`."""
         return new_id(self.objects.name, jurisdiction or self._jurisdiction)
 
     def get(self, id: DurableObjectId, *, location_hint: DurableObjectLocationHint | None = None) -> D:
-        """Return a stub. See `DurableObjectNamespace.get`."""
         known = self.id_from_string(str(id))
         named = ObjectId(known.digits, id.name, known.jurisdiction)
         # A stub has those methods of the class that can be called from afar, and nothing else.
         return cast("D", Stub(self.objects, named, self._hook))
 
     def get_by_name(self, name: str, *, location_hint: DurableObjectLocationHint | None = None) -> D:
-        """Return the stub of a name. See `DurableObjectNamespace.get_by_name`."""
         return self.get(self.id_from_name(name), location_hint=location_hint)
 
     def jurisdiction(self, jurisdiction: DurableObjectJurisdiction) -> EmbeddedDurableObjectNamespace[D]:
-        """Return this namespace within a jurisdiction. See `DurableObjectNamespace.jurisdiction`."""
         check_jurisdiction(jurisdiction)
         confined = self.over(self.objects, jurisdiction)
         confined._hook = self._hook

@@ -14,8 +14,8 @@ from core.backends.embedded.durable_object.arguments import (
     to_milliseconds,
 )
 from core.backends.embedded.durable_object.records import ObjectRecords
-from core.bindings.durable_object import DurableObjectStorage
-from core.calls import declared
+from core.bindings.durable_object import DurableObjectStorage, DurableObjectTransaction
+from core.calls import declared, implements
 from core.errors import DurableObjectError, DurableObjectTypeError, DurableObjectValueError
 
 __all__ = ["Operations", "Transaction"]
@@ -23,6 +23,7 @@ __all__ = ["Operations", "Transaction"]
 _MISSING: Final[Any] = object()
 
 
+@implements(DurableObjectStorage)
 class Operations:
     """Operations shared by storage and a transaction."""
 
@@ -33,7 +34,6 @@ class Operations:
         raise NotImplementedError
 
     async def get(self, keys: Any, /, *, allow_concurrency: bool = False, no_cache: bool = False) -> Any:
-        """Return a value, or several. See `DurableObjectStorage.get`."""
         await self._check("get()")
         if isinstance(keys, str):
             return self._storage.read(encode_key(keys))
@@ -43,7 +43,6 @@ class Operations:
 
     @declared(DurableObjectStorage.list)
     async def list(self, *, allow_concurrency: bool = False, no_cache: bool = False, **keys: Any) -> dict[str, Any]:
-        """Return a range of values. See `DurableObjectStorage.list`."""
         await self._check("list()")
         return dict(self._storage.scan(**keys))
 
@@ -57,7 +56,6 @@ class Operations:
         allow_unconfirmed: bool = False,
         no_cache: bool = False,
     ) -> None:
-        """Store a value, or several. See `DurableObjectStorage.put`."""
         await self._check("put()")
         if isinstance(key, str):
             if value is _MISSING:
@@ -86,14 +84,12 @@ class Operations:
         allow_unconfirmed: bool = False,
         no_cache: bool = False,
     ) -> Any:
-        """Delete a key, or several. See `DurableObjectStorage.delete`."""
         await self._check("delete()")
         if isinstance(keys, str):
             return self._storage.remove([encode_key(keys)]) > 0
         return self._storage.remove([encode_key(key) for key in several(keys)])
 
     async def get_alarm(self, *, allow_concurrency: bool = False) -> int | None:
-        """Return when the alarm goes off. See `DurableObjectStorage.get_alarm`."""
         await self._check("getAlarm()")
         row = self._storage.read_alarm()
         return None if row is None or row.mark == self._storage.firing else row.time
@@ -101,16 +97,15 @@ class Operations:
     async def set_alarm(
         self, scheduled_time: datetime | float, *, allow_concurrency: bool = False, allow_unconfirmed: bool = False
     ) -> None:
-        """Set the alarm. See `DurableObjectStorage.set_alarm`."""
         await self._check("setAlarm()")
         self._storage.write_alarm(to_milliseconds(scheduled_time))
 
     async def delete_alarm(self, *, allow_concurrency: bool = False, allow_unconfirmed: bool = False) -> None:
-        """Take the alarm back. See `DurableObjectStorage.delete_alarm`."""
         await self._check("deleteAlarm()")
         self._storage.remove_alarm()
 
 
+@implements(DurableObjectTransaction)
 class Transaction(Operations):
     """The storage inside `transaction`. See `DurableObjectTransaction`."""
 
@@ -132,7 +127,6 @@ class Transaction(Operations):
             )
 
     def rollback(self) -> None:
-        """Undo it. See `DurableObjectTransaction.rollback`."""
         if not self.rolled_back:
             self._refuse_late("rollback()")
             self.rolled_back = True

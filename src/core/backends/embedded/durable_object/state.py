@@ -11,7 +11,9 @@ from typing import Any, Final, NoReturn, TypeVar
 from core.backends.embedded.durable_object.ids import ObjectId
 from core.backends.embedded.durable_object.life import LiveObject
 from core.backends.embedded.durable_object.storage import ObjectStorage
+from core.bindings.durable_object import DurableObjectState
 from core.bindings.object_socket import DurableObjectWebSocket, WebSocketRequestResponsePair
+from core.calls import implements
 from core.context import require_awaitable
 from core.errors import DurableObjectError
 
@@ -22,6 +24,7 @@ MAX_AUTO_RESPONSE: Final = 2048
 _log = logging.getLogger("core.durable_object")
 
 
+@implements(DurableObjectState)
 class ObjectState:
     """The state of one object. See `DurableObjectState`."""
 
@@ -31,11 +34,9 @@ class ObjectState:
 
     @property
     def id(self) -> ObjectId:
-        """The object's id."""
         return self._object.id
 
     def wait_until(self, awaitable: Awaitable[Any], /) -> None:
-        """Let `awaitable` run on. See `DurableObjectState.wait_until`."""
         require_awaitable(awaitable)
         task = asyncio.ensure_future(awaitable)
         self._object.background.add(task)
@@ -47,23 +48,18 @@ class ObjectState:
             _log.error("a task of the object %s failed", self.id.name or self.id, exc_info=error)
 
     def block_concurrency_while(self, callback: Callable[[], Awaitable[T]], /) -> Awaitable[T]:
-        """Run `callback` alone. See `DurableObjectState.block_concurrency_while`."""
         return self._object.block(callback)
 
     def accept_web_socket(self, socket: DurableObjectWebSocket, tags: Sequence[str] = ()) -> None:
-        """Accept a WebSocket. See `DurableObjectState.accept_web_socket`."""
         self._object.sockets.accept(socket, tags)
 
     def get_web_sockets(self, tag: str | None = None) -> list[DurableObjectWebSocket]:
-        """Return the open WebSockets. See `DurableObjectState.get_web_sockets`."""
         return self._object.sockets.tagged(tag)
 
     def get_tags(self, socket: DurableObjectWebSocket, /) -> list[str]:
-        """Return the tags of a WebSocket. See `DurableObjectState.get_tags`."""
         return self._object.sockets.tags(socket)
 
     def set_web_socket_auto_response(self, pair: WebSocketRequestResponsePair | None = None, /) -> None:
-        """Answer a message without waking the object. See `DurableObjectState.set_web_socket_auto_response`."""
         for text in () if pair is None else (pair.request, pair.response):
             if len(text) > MAX_AUTO_RESPONSE:
                 raise DurableObjectError(
@@ -72,15 +68,12 @@ class ObjectState:
         self._object.sockets.auto_response = pair
 
     def get_web_socket_auto_response(self) -> WebSocketRequestResponsePair | None:
-        """Return the automatic answer. See `DurableObjectState.get_web_socket_auto_response`."""
         return self._object.sockets.auto_response
 
     def get_web_socket_auto_response_timestamp(self, socket: DurableObjectWebSocket, /) -> datetime | None:
-        """Return when it was last sent. See `DurableObjectState.get_web_socket_auto_response_timestamp`."""
         return self._object.sockets.answered(socket)
 
     def abort(self, reason: str | None = None) -> NoReturn:
-        """Reset the object. See `DurableObjectState.abort`."""
         error = DurableObjectError(reason or "Application called abort() to reset Durable Object.")
         self._object.reset(error)
         # Every call has its answer. No Exception, so that error handling does not go on as if nothing were.

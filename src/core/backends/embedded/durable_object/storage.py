@@ -12,7 +12,8 @@ from core.backends.embedded.durable_object.living import Living
 from core.backends.embedded.durable_object.operations import Operations, Transaction
 from core.backends.embedded.durable_object.records import ObjectRecords
 from core.backends.embedded.durable_object.sync import Sql, SyncKv
-from core.bindings.durable_object import DurableObjectTransaction
+from core.bindings.durable_object import DurableObjectStorage, DurableObjectTransaction
+from core.calls import implements
 from core.errors import DurableObjectError, UnsupportedBindingError
 
 __all__ = ["ObjectStorage"]
@@ -20,6 +21,7 @@ __all__ = ["ObjectStorage"]
 T = TypeVar("T")
 
 
+@implements(DurableObjectStorage)
 class ObjectStorage(ObjectRecords, Operations):
     """The storage of one object. See `DurableObjectStorage`."""
 
@@ -29,16 +31,13 @@ class ObjectStorage(ObjectRecords, Operations):
 
     @property
     def sql(self) -> Sql:
-        """The SQL database."""
         return Sql(self)
 
     @property
     def kv(self) -> SyncKv:
-        """The keys and values, without waiting."""
         return SyncKv(self)
 
     async def delete_all(self, *, allow_concurrency: bool = False, allow_unconfirmed: bool = False) -> None:
-        """Delete everything. See `DurableObjectStorage.delete_all`."""
         await self._object.turn()
         if self._transactions:
             raise DurableObjectError("Cannot call deleteAll() within a transaction")
@@ -54,7 +53,6 @@ class ObjectStorage(ObjectRecords, Operations):
             self._object.objects.alarms.note(self._object.id, None)
 
     async def transaction(self, closure: Callable[[DurableObjectTransaction], Awaitable[T]], /) -> T:
-        """Run `closure` as one. See `DurableObjectStorage.transaction`."""
         return await self._object.exclusively(lambda: self._transaction(closure))
 
     async def _transaction(self, closure: Callable[[DurableObjectTransaction], Awaitable[T]]) -> T:
@@ -72,7 +70,6 @@ class ObjectStorage(ObjectRecords, Operations):
         return result
 
     def transaction_sync(self, closure: Callable[[], T], /) -> T:
-        """Run `closure` as one. See `DurableObjectStorage.transaction_sync`."""
         savepoint = self.begin()
         try:
             result = closure()
@@ -90,7 +87,6 @@ class ObjectStorage(ObjectRecords, Operations):
         self.plan_alarm()
 
     async def sync(self) -> None:
-        """Keep the writes. See `DurableObjectStorage.sync`."""
         self.commit()
 
     async def get_current_bookmark(self) -> str:

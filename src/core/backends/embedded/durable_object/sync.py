@@ -9,13 +9,14 @@ from typing import Any
 from core.backends.embedded.d1 import Refused
 from core.backends.embedded.durable_object.arguments import encode_key, encode_value
 from core.backends.embedded.durable_object.records import ObjectRecords
-from core.bindings.durable_object import SqlStorageValue, SyncKvStorage, sql_binding
-from core.calls import declared
+from core.bindings.durable_object import SqlStorage, SqlStorageValue, SyncKvStorage, sql_binding
+from core.calls import declared, implements
 from core.errors import DurableObjectError
 
 __all__ = ["Sql", "SyncKv"]
 
 
+@implements(SyncKvStorage)
 class SyncKv:
     """The keys and values, without waiting. See `SyncKvStorage`."""
 
@@ -23,20 +24,16 @@ class SyncKv:
         self._storage = storage
 
     def get(self, key: str, /) -> Any:
-        """Return a value, or None. See `SyncKvStorage.get`."""
         return self._storage.read(encode_key(key))
 
     @declared(SyncKvStorage.list)
     def list(self, **keys: Any) -> Iterator[tuple[str, Any]]:
-        """Return a range of keys and values. See `SyncKvStorage.list`."""
         return self._storage.scan(**keys)
 
     def put(self, key: str, value: Any, /) -> None:
-        """Store a value. See `SyncKvStorage.put`."""
         self._storage.write([(encode_key(key), encode_value(value))])
 
     def delete(self, key: str, /) -> bool:
-        """Delete a key. See `SyncKvStorage.delete`."""
         return self._storage.remove([encode_key(key)]) > 0
 
 
@@ -69,6 +66,7 @@ class Cursor:
         return ([*row] for row in self._rows)
 
 
+@implements(SqlStorage)
 class Sql:
     """The object's own SQL database. See `SqlStorage`."""
 
@@ -77,12 +75,10 @@ class Sql:
 
     @property
     def database_size(self) -> int:
-        """The size of the database in bytes. See `SqlStorage.database_size`."""
         (pages,), (size,) = (self._storage.rows(f"PRAGMA page_{name}")[0] for name in ("count", "size"))
         return int(pages) * int(size)
 
     def exec(self, query: str, /, *bindings: SqlStorageValue) -> Cursor:
-        """Run SQL. See `SqlStorage.exec`."""
         values = tuple([sql_binding(value) for value in bindings])
         self._storage.writing()
         # A statement that fails undoes itself; those before it, in the same text too, stay done.

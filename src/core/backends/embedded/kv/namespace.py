@@ -39,7 +39,7 @@ from core.backends.embedded.kv.arguments import (
 )
 from core.backends.embedded.kv.rows import KVRows
 from core.bindings.kv import KVKey, KVListResult, KVNamespace, KVPutValue, KVType, KVValue
-from core.calls import Hookable, binding_call, declared
+from core.calls import Hookable, binding_call, declared, implements
 from core.errors import KVError, KVSyntaxError, KVTypeError
 from core.http.streams import encode
 
@@ -61,6 +61,7 @@ MIN_TTL: Final = 60
 _LARGE: Final = 128 * 1024
 
 
+@implements(KVNamespace)
 class EmbeddedKVNamespace(KVRows, Hookable):
     """The namespace `name` of `store`. Two objects of one name are one namespace."""
 
@@ -72,7 +73,6 @@ class EmbeddedKVNamespace(KVRows, Hookable):
     @declared(KVNamespace.get)
     @binding_call
     async def get(self, key: str | Sequence[str], type: KVType = "text", *, cache_ttl: int | None = None) -> Any:
-        """Return the value under `key`, or None; of several keys, a dict of them. See `KVNamespace.get`."""
         if not isinstance(key, str):
             found = await self._get_bulk(key, type, cache_ttl)
             return {name: None if entry is None else entry[0] for name, entry in found.items()}
@@ -98,7 +98,6 @@ class EmbeddedKVNamespace(KVRows, Hookable):
 
     @binding_call
     async def get_json(self, key: str, type_: TypeForm[T], /, *, cache_ttl: int | None = None) -> T | None:
-        """Return the JSON value under `key` as a `T`, or None. See `KVNamespace.get_json`."""
         stored = await self._get(key, cache_ttl)
         value = None if stored is None else read_as(stored[0], "json")
         if value is None:
@@ -112,7 +111,6 @@ class EmbeddedKVNamespace(KVRows, Hookable):
     async def get_with_metadata(
         self, key: str | Sequence[str], type: KVType = "text", *, cache_ttl: int | None = None
     ) -> Any:
-        """Return value and metadata; of several keys, a dict of them. See `KVNamespace.get_with_metadata`."""
         if not isinstance(key, str):
             found = await self._get_bulk(key, type, cache_ttl)
             return {name: None if entry is None else KVValue(*entry) for name, entry in found.items()}
@@ -126,7 +124,6 @@ class EmbeddedKVNamespace(KVRows, Hookable):
     async def list(
         self, *, prefix: str | None = None, limit: int | None = MAX_LIST_KEYS, cursor: str | None = None
     ) -> KVListResult:
-        """Return one page of keys. See `KVNamespace.list`."""
         count = MAX_LIST_KEYS if limit is None else to_int32("limit", limit)
         if count <= 0:
             count = MAX_LIST_KEYS
@@ -160,7 +157,6 @@ class EmbeddedKVNamespace(KVRows, Hookable):
         expiration_ttl: float | None = None,
         metadata: Any = None,
     ) -> None:
-        """Store `value` under `key`. See `KVNamespace.put`."""
         await self._put(key, value, expiration, expiration_ttl, metadata)
 
     @binding_call
@@ -173,7 +169,6 @@ class EmbeddedKVNamespace(KVRows, Hookable):
         expiration_ttl: float | None = None,
         metadata: Any = None,
     ) -> None:
-        """Store `value` as compact JSON. See `KVNamespace.put_json`."""
         from core.http.json import dumps
 
         try:
@@ -184,7 +179,6 @@ class EmbeddedKVNamespace(KVRows, Hookable):
 
     @binding_call
     async def delete(self, key: str) -> None:
-        """Remove `key`. See `KVNamespace.delete`."""
         raw = key_of(key, "DELETE")
         check_length("DELETE", raw)
         try:

@@ -19,11 +19,12 @@ from core.backends.embedded.store import Store
 from core.bindings.queue import (
     MessageSendRequest,
     MessageSendRequestDict,
+    Queue,
     QueueContentType,
     QueueMetrics,
     QueueSendResponse,
 )
-from core.calls import Hookable, binding_call
+from core.calls import Hookable, binding_call, implements
 from core.errors import QueueError, QueueTypeError
 
 __all__ = ["EmbeddedQueue"]
@@ -35,6 +36,7 @@ MAX_BATCH_COUNT: Final = 100
 MAX_BATCH_BYTES: Final = 256_000
 
 
+@implements(Queue)
 class EmbeddedQueue(Hookable, Generic[T]):
     """The sending side of the queue `name` of `store`. Two objects of one name are one queue.
 
@@ -62,7 +64,6 @@ class EmbeddedQueue(Hookable, Generic[T]):
     async def send(
         self, body: T, *, content_type: QueueContentType = "json", delay_seconds: int | None = None
     ) -> QueueSendResponse:
-        """Send one message. See `Queue.send`."""
         # A single send takes the name of a content type in any case, a batch does not: so the platform.
         kind = check_content_type(str(content_type).lower(), content_type)
         data = serialise(body, kind)
@@ -78,7 +79,6 @@ class EmbeddedQueue(Hookable, Generic[T]):
         *,
         delay_seconds: int | None = None,
     ) -> QueueSendResponse:
-        """Send several messages, all or none. See `Queue.send_batch`."""
         requests = [request_of(message) for message in messages]
         if not requests:
             raise QueueTypeError("sendBatch() requires at least one message")
@@ -112,5 +112,4 @@ class EmbeddedQueue(Hookable, Generic[T]):
 
     @binding_call
     async def metrics(self) -> QueueMetrics:
-        """Return how much waits. See `Queue.metrics`."""
         return await self._broker.wait("metrics", lambda: self._broker.metrics(self.name))

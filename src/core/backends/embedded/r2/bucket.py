@@ -42,12 +42,13 @@ from core.bindings.r2 import (
     R2Range,
     R2Value,
 )
-from core.calls import Hookable, binding_call, declared
+from core.calls import Hookable, binding_call, declared, implements
 from core.http.streams import encode
 
 __all__ = ["EmbeddedR2Bucket", "StoredR2Bucket"]
 
 
+@implements(R2Bucket)
 class StoredR2Bucket(Hookable):
     """A bucket over a storage of its objects."""
 
@@ -61,7 +62,6 @@ class StoredR2Bucket(Hookable):
 
     @binding_call
     async def head(self, key: str) -> R2Object | None:
-        """Return the object without its body. See `R2Bucket.head`."""
         row = await self._storage.head(encode_key("head", key))
         return None if row is None else R2Object(**fields(row), range=R2Range(0, row.size))
 
@@ -75,7 +75,6 @@ class StoredR2Bucket(Hookable):
         range: Ranges | None = None,
         ssec_key: R2Hash | None = None,
     ) -> R2ObjectBody | R2Object | None:
-        """Return the object with its body, or without when `only_if` fails. See `R2Bucket.get`."""
         conditions = None if only_if is None else Preconditions.of(only_if)
         span = None if range is None else ByteRange.of(range)
         ssec_key_md5(ssec_key)
@@ -100,7 +99,6 @@ class StoredR2Bucket(Hookable):
         start_after: str | None = None,
         include: Iterable[R2Include] | None = None,
     ) -> R2Objects:
-        """Return one page of objects. See `R2Bucket.list`."""
         with_http, with_custom, included = read_include(include)
         count = page_size(limit, with_metadata=included)
         after = first_after(start_after, cursor)
@@ -133,7 +131,6 @@ class StoredR2Bucket(Hookable):
         storage_class: str | None = None,
         ssec_key: R2Hash | None = None,
     ) -> R2Object | None:
-        """Store an object, or return None when `only_if` fails. See `R2Bucket.put`."""
         hashes = {"md5": md5, "sha1": sha1, "sha256": sha256, "sha384": sha384, "sha512": sha512}
         conditions = None if only_if is None else Preconditions.of(only_if)
         custom = check_custom_metadata(custom_metadata)
@@ -171,7 +168,6 @@ class StoredR2Bucket(Hookable):
 
     @binding_call
     async def delete(self, keys: str | Iterable[str]) -> None:
-        """Delete objects. See `R2Bucket.delete`."""
         names = [keys] if isinstance(keys, str) else [*keys]
         raws = [encode_key("delete", name) for name in names]
         if raws:
@@ -189,7 +185,6 @@ class StoredR2Bucket(Hookable):
         storage_class: str | None = None,
         ssec_key: R2Hash | None = None,
     ) -> EmbeddedR2MultipartUpload:
-        """Begin an upload. See `R2Bucket.create_multipart_upload`."""
         custom = check_custom_metadata(custom_metadata)
         http = to_http_metadata(http_metadata)
         ssec_md5 = ssec_key_md5(ssec_key)
@@ -201,7 +196,6 @@ class StoredR2Bucket(Hookable):
         return EmbeddedR2MultipartUpload(self._storage, self._hook, key, upload_id)
 
     def resume_multipart_upload(self, key: str, upload_id: str) -> EmbeddedR2MultipartUpload:
-        """Return an upload that was begun before. See `R2Bucket.resume_multipart_upload`."""
         return EmbeddedR2MultipartUpload(self._storage, self._hook, key, upload_id)
 
 

@@ -12,13 +12,14 @@ from core.backends.embedded.r2.errors import refuse
 from core.backends.embedded.r2.parts import chosen_parts
 from core.backends.embedded.r2.rows import fields
 from core.backends.embedded.r2.storage import R2Storage
-from core.bindings.r2 import R2Hash, R2Object, R2UploadedPart, R2UploadedPartDict, R2Value
-from core.calls import BoundHook, Hookable, binding_call
+from core.bindings.r2 import R2Hash, R2MultipartUpload, R2Object, R2UploadedPart, R2UploadedPartDict, R2Value
+from core.calls import BoundHook, Hookable, binding_call, implements
 from core.errors import R2TypeError
 
 __all__ = ["EmbeddedR2MultipartUpload"]
 
 
+@implements(R2MultipartUpload)
 class EmbeddedR2MultipartUpload(Hookable):
     """An upload in parts, of one bucket. See `R2MultipartUpload`."""
 
@@ -38,7 +39,6 @@ class EmbeddedR2MultipartUpload(Hookable):
 
     @binding_call
     async def upload_part(self, part_number: int, value: R2Value, *, ssec_key: R2Hash | None = None) -> R2UploadedPart:
-        """Store one part. See `R2MultipartUpload.upload_part`."""
         number = check_part_number(part_number)
         if value is None:
             raise R2TypeError(wrong_value("uploadPart", "R2MultipartUpload"))
@@ -56,12 +56,10 @@ class EmbeddedR2MultipartUpload(Hookable):
 
     @binding_call
     async def complete(self, uploaded_parts: Sequence[R2UploadedPart | R2UploadedPartDict]) -> R2Object:
-        """Make the object of the parts. See `R2MultipartUpload.complete`."""
         chosen = chosen_parts(uploaded_parts)
         raw = encode_key("completeMultipartUpload", self.key)
         return R2Object(**fields(await self._storage.complete(self.upload_id, raw, chosen)))
 
     @binding_call
     async def abort(self) -> None:
-        """Drop the upload. See `R2MultipartUpload.abort`."""
         await self._storage.abort(self.upload_id, encode_key("abortMultipartUpload", self.key))

@@ -20,6 +20,7 @@ from core.backends.embedded.r2.parts import Chosen, Part, find_parts, joined
 from core.backends.embedded.r2.rows import SCHEMA, Described, Row, insert, select
 from core.backends.embedded.store import Database, Store, run_script
 from core.bindings.r2 import KnownLengthStream
+from core.calls import implements
 from core.errors import R2Error
 
 __all__ = ["BucketStorage", "Found", "R2Storage", "TakenIn"]
@@ -109,6 +110,7 @@ class R2Storage(Protocol[S]):
         ...
 
 
+@implements(R2Storage)
 class BucketStorage:
     """The rows and bodies of the bucket `name` of `store`: an `R2Storage`."""
 
@@ -121,15 +123,12 @@ class BucketStorage:
         self._database.insist(self._set_up)
 
     def now(self) -> int:
-        """Milliseconds since 1970."""
         return math.floor(self._clock.time() * 1000)
 
     async def head(self, key: bytes) -> Row | None:
-        """The row of a key."""
         return await self._wait("head", lambda: select(self._connection, key))
 
     async def find(self, key: bytes) -> Found | None:
-        """The row of a key, and its body."""
 
         def look() -> tuple[Row, Any] | None:
             with self._database.transaction(write=False):
@@ -147,21 +146,17 @@ class BucketStorage:
         return Found(row, read)
 
     async def page(self, start: bytes, delimiter: bytes, after: bytes | None, count: int) -> Page:
-        """The page of at most `count` keys and prefixes that begin with `start` and come after `after`."""
         return await self._wait("list", lambda: read_page(self._database, start, delimiter, after, count))
 
     async def take_in(
         self, method: Method, key: bytes, source: bytes | KnownLengthStream, algorithms: Sequence[str]
     ) -> Incoming:
-        """Read a body completely. See `Bodies.take_in`."""
         return await self._bodies.take_in(source, algorithms)
 
     def discard(self, taken: Incoming) -> None:
-        """Delete the staged file, if it did not become a piece's."""
         self._bodies.discard(taken)
 
     async def write(self, row: Row, taken: Incoming, conditions: Preconditions | None) -> bool:
-        """Store an object, if the conditions hold for the one before."""
         if not await self._wait("put", lambda: self.write_at_once(row, taken, conditions)):
             return False
         self._bodies.empty_garbage()
@@ -177,7 +172,6 @@ class BucketStorage:
         return True
 
     async def remove(self, keys: Sequence[bytes]) -> None:
-        """Delete objects."""
 
         def remove() -> None:
             with self._database.transaction() as connection:
@@ -187,7 +181,6 @@ class BucketStorage:
         self._bodies.empty_garbage()
 
     async def begin(self, upload_id: str, key: bytes, described: Described) -> None:
-        """Begin an upload in parts."""
         values = (upload_id, key, IN_PROGRESS, *described)
         await self._wait(
             "createMultipartUpload",
@@ -195,7 +188,6 @@ class BucketStorage:
         )
 
     async def write_part(self, upload_id: str, key: bytes, number: int, taken: Incoming, etag: str) -> bool:
-        """Store a part in place of the one before, if its upload is in progress."""
 
         def write() -> bool:
             with self._database.transaction() as connection:
@@ -211,7 +203,6 @@ class BucketStorage:
         return True
 
     async def complete(self, upload_id: str, key: bytes, chosen: Chosen) -> Row:
-        """Make the object of its parts."""
 
         def write() -> Row:
             with self._database.transaction() as connection:
@@ -222,7 +213,6 @@ class BucketStorage:
         return row
 
     async def abort(self, upload_id: str, key: bytes) -> None:
-        """Drop an upload."""
 
         def write() -> None:
             with self._database.transaction() as connection:
