@@ -6,16 +6,15 @@ from datetime import UTC, datetime
 
 from core.errors import DurableObjectTypeError
 from core.testing.contracts.contract import MovingClock, refused
-from core.testing.contracts.durable_object.subject import Subjects, contract
+from core.testing.contracts.durable_object.subject import Subject, case
 
 __all__: list[str] = []
 
 # ---------------------------------------------------------------------- alarms
 
 
-@contract.case(timed=True)
-async def an_alarm_goes_off_at_its_time(subjects: Subjects, clock: MovingClock) -> None:
-    one = subjects.get_by_name("one")
+@case(timed=True)
+async def an_alarm_goes_off_at_its_time(one: Subject, clock: MovingClock) -> None:
     when = int(clock.time() + 10) * 1000
     await one.arm(when)
     assert await one.armed() == when
@@ -29,9 +28,8 @@ async def an_alarm_goes_off_at_its_time(subjects: Subjects, clock: MovingClock) 
     assert len(await one.rings()) == 1
 
 
-@contract.case(timed=True)
-async def an_alarm_can_be_moved_and_taken_back(subjects: Subjects, clock: MovingClock) -> None:
-    one = subjects.get_by_name("one")
+@case(timed=True)
+async def an_alarm_can_be_moved_and_taken_back(one: Subject, clock: MovingClock) -> None:
     await one.arm((clock.time() + 5) * 1000)
     await one.arm_at(datetime.fromtimestamp(clock.time() + 20, UTC))
     await clock.advance(10)
@@ -45,18 +43,16 @@ async def an_alarm_can_be_moved_and_taken_back(subjects: Subjects, clock: Moving
     assert len(await one.rings()) == 1
 
 
-@contract.case(timed=True)
-async def an_alarm_in_the_past_goes_off_now(subjects: Subjects, clock: MovingClock) -> None:
-    one = subjects.get_by_name("one")
+@case(timed=True)
+async def an_alarm_in_the_past_goes_off_now(one: Subject, clock: MovingClock) -> None:
     await one.arm(1)
     await clock.advance(1)
     assert len(await one.rings()) == 1
     await refused(one.arm(0), DurableObjectTypeError, "setAlarm() cannot be called with an alarm time <= 0")
 
 
-@contract.case(timed=True)
-async def an_alarm_that_fails_is_tried_again(subjects: Subjects, clock: MovingClock) -> None:
-    one = subjects.get_by_name("one")
+@case(timed=True)
+async def an_alarm_that_fails_is_tried_again(one: Subject, clock: MovingClock) -> None:
     await one.put("failures", 2)
     await one.arm((clock.time() + 1) * 1000)
     await clock.advance(2)
@@ -69,9 +65,8 @@ async def an_alarm_that_fails_is_tried_again(subjects: Subjects, clock: MovingCl
     assert len(await one.rings()) == 3
 
 
-@contract.case(timed=True)
-async def an_alarm_is_given_up_after_six_retries(subjects: Subjects, clock: MovingClock) -> None:
-    one = subjects.get_by_name("one")
+@case(timed=True)
+async def an_alarm_is_given_up_after_six_retries(one: Subject, clock: MovingClock) -> None:
     await one.put("failures", 100)
     await one.arm((clock.time() + 1) * 1000)
     await clock.advance(1000)
@@ -79,9 +74,8 @@ async def an_alarm_is_given_up_after_six_retries(subjects: Subjects, clock: Movi
     assert await one.armed() is None
 
 
-@contract.case(timed=True)
-async def an_alarm_may_set_the_next_one(subjects: Subjects, clock: MovingClock) -> None:
-    one = subjects.get_by_name("one")
+@case(timed=True)
+async def an_alarm_may_set_the_next_one(one: Subject, clock: MovingClock) -> None:
     again = int(clock.time() + 30) * 1000
     await one.put("again", again)
     await one.arm((clock.time() + 1) * 1000)

@@ -11,7 +11,7 @@ from typing import Any
 from core.errors import DurableObjectError, DurableObjectTypeError
 from core.http import Request
 from core.testing.contracts.contract import refused
-from core.testing.contracts.durable_object.subject import Point, Subjects, contract
+from core.testing.contracts.durable_object.subject import Point, Subject, Subjects, case, contract
 
 __all__: list[str] = []
 
@@ -86,16 +86,14 @@ async def all_stubs_of_an_id_reach_one_object(subjects: Subjects) -> None:
     assert await subjects.get_by_name("two").increment() == 1
 
 
-@contract.case()
-async def nothing_comes_between_two_calls_of_storage(subjects: Subjects) -> None:
-    one = subjects.get_by_name("one")
+@case()
+async def nothing_comes_between_two_calls_of_storage(one: Subject) -> None:
     counts = await asyncio.gather(*(one.increment() for _ in range(25)))
     assert sorted(counts) == [*range(1, 26)]
 
 
-@contract.case()
-async def a_critical_section_is_alone(subjects: Subjects) -> None:
-    one = subjects.get_by_name("one")
+@case()
+async def a_critical_section_is_alone(one: Subject) -> None:
     assert max(await asyncio.gather(*(one.alone() for _ in range(5)))) == 1
 
 
@@ -105,9 +103,8 @@ async def calls_wait_for_what_the_constructor_began(subjects: Subjects) -> None:
     assert await fresh.get_loaded() == "nothing"
 
 
-@contract.case()
-async def arguments_and_results_keep_their_types(subjects: Subjects) -> None:
-    one = subjects.get_by_name("one")
+@case()
+async def arguments_and_results_keep_their_types(one: Subject) -> None:
     assert await one.move(Point(1, ("a",)), by=2) == Point(3, ("a", "moved"))
 
 
@@ -118,9 +115,8 @@ async def arguments_are_copies(subjects: Subjects) -> None:
     assert values == [1, 2]
 
 
-@contract.case()
-async def what_a_method_raises_reaches_the_caller_and_its_writes_stay(subjects: Subjects) -> None:
-    one = subjects.get_by_name("one")
+@case()
+async def what_a_method_raises_reaches_the_caller_and_its_writes_stay(one: Subject) -> None:
     error = await refused(one.put_and_fail("k", "v"), LookupError)
     assert "after the put" in str(error)
     assert await one.get("k") == "v"
@@ -148,9 +144,8 @@ async def fetch_hands_over_a_request(subjects: Subjects) -> None:
     assert await response.text() == "POST https://object.test/a?b=c hello"
 
 
-@contract.case()
-async def an_aborted_object_starts_anew_from_what_was_kept(subjects: Subjects) -> None:
-    one = subjects.get_by_name("one")
+@case()
+async def an_aborted_object_starts_anew_from_what_was_kept(one: Subject) -> None:
     await one.put("loaded", "kept")
     assert await one.get_loaded() == "nothing"
     error = await refused(one.abort(), DurableObjectError)
@@ -158,17 +153,15 @@ async def an_aborted_object_starts_anew_from_what_was_kept(subjects: Subjects) -
     assert await one.get_loaded() == "kept"
 
 
-@contract.case()
-async def an_abort_cannot_be_caught(subjects: Subjects) -> None:
-    one = subjects.get_by_name("one")
+@case()
+async def an_abort_cannot_be_caught(one: Subject) -> None:
     error = await refused(one.abort_and_go_on(), DurableObjectError)
     assert "because" in str(error)
     assert await one.get("after") is None
 
 
-@contract.case()
-async def a_critical_section_that_fails_resets_the_object(subjects: Subjects) -> None:
-    one = subjects.get_by_name("one")
+@case()
+async def a_critical_section_that_fails_resets_the_object(one: Subject) -> None:
     await one.alone()
     for call in (one.fail_in_section("k", caught=False), one.fail_in_section("k", caught=True)):
         error = await refused(call, DurableObjectError)
@@ -187,9 +180,8 @@ CHILDREN = (
 )
 
 
-@contract.case()
-async def an_answer_waits_for_its_writes(subjects: Subjects) -> None:
-    one = subjects.get_by_name("one")
+@case()
+async def an_answer_waits_for_its_writes(one: Subject) -> None:
     await one.sql(CHILDREN)
     for pause in (False, True):
         assert await one.alone() == 1
@@ -207,9 +199,8 @@ async def an_answer_waits_for_its_writes(subjects: Subjects) -> None:
     assert await one.get("k") == 2
 
 
-@contract.case()
-async def a_transaction_that_cannot_be_kept_fails_its_call(subjects: Subjects) -> None:
-    one = subjects.get_by_name("one")
+@case()
+async def a_transaction_that_cannot_be_kept_fails_its_call(one: Subject) -> None:
     await one.sql(CHILDREN)
     await refused(one.violate_in_transaction("k"), DurableObjectError)
     assert await one.get("k") is None

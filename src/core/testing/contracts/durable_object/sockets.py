@@ -10,7 +10,7 @@ from core.errors import DurableObjectError
 from core.http import Request
 from core.http.websocket import WebSocket, WebSocketClosed
 from core.testing.contracts.contract import refused
-from core.testing.contracts.durable_object.subject import Subjects, contract
+from core.testing.contracts.durable_object.subject import Subject, Subjects, case, contract
 
 __all__: list[str] = []
 
@@ -194,9 +194,8 @@ async def an_abort_cuts_every_connection(subjects: Subjects) -> None:
     assert await subjects.get_by_name("one").count_sockets() == 0
 
 
-@contract.case()
-async def sockets_have_limits(subjects: Subjects) -> None:
-    one = subjects.get_by_name("one")
+@case()
+async def sockets_have_limits(one: Subject) -> None:
     await refused(
         one.accept_under([str(number) for number in range(11)]),
         DurableObjectError,
@@ -210,9 +209,8 @@ async def sockets_have_limits(subjects: Subjects) -> None:
     assert await one.count_sockets() == 0
 
 
-@contract.case()
-async def a_socket_is_accepted_once_and_before_it_is_answered(subjects: Subjects) -> None:
-    one = subjects.get_by_name("one")
+@case()
+async def a_socket_is_accepted_once_and_before_it_is_answered(one: Subject) -> None:
     await refused(one.accept_twice(), DurableObjectError)
     error = await refused(one.forget_to_accept(), Exception)
     assert "accept_web_socket(server) first" in str(error)

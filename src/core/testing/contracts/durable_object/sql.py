@@ -6,16 +6,15 @@ from datetime import UTC, datetime
 
 from core.errors import DurableObjectError, DurableObjectTypeError
 from core.testing.contracts.contract import refused
-from core.testing.contracts.durable_object.subject import Subjects, contract
+from core.testing.contracts.durable_object.subject import Subject, Subjects, case, contract
 
 __all__: list[str] = []
 
 # ---------------------------------------------------------------------- SQL
 
 
-@contract.case()
-async def sql_has_rows_and_bindings(subjects: Subjects) -> None:
-    one = subjects.get_by_name("one")
+@case()
+async def sql_has_rows_and_bindings(one: Subject) -> None:
     await one.sql("CREATE TABLE t (a INTEGER PRIMARY KEY, b TEXT, c BLOB)")
     await one.sql("INSERT INTO t VALUES (?, ?, ?), (?, ?, ?)", 1, "x", b"\x00", 2, None, None)
     assert await one.sql("SELECT * FROM t ORDER BY a") == [
@@ -35,16 +34,14 @@ async def a_cursor_goes_on_where_it_stopped(subjects: Subjects) -> None:
     assert await subjects.get_by_name("one").sql_cursor() == 2
 
 
-@contract.case()
-async def sql_is_in_transactions_too(subjects: Subjects) -> None:
-    one = subjects.get_by_name("one")
+@case()
+async def sql_is_in_transactions_too(one: Subject) -> None:
     await one.sql("CREATE TABLE t (a, b)")
     assert await one.sql_transaction() == [0, None]
 
 
-@contract.case()
-async def sql_binds_numbers_as_d1_does(subjects: Subjects) -> None:
-    one = subjects.get_by_name("one")
+@case()
+async def sql_binds_numbers_as_d1_does(one: Subject) -> None:
     query = "SELECT typeof(?1) AS type, ?1 AS value, 'n' || ?1 AS text"
     for bound, kind, value, text in (
         (True, "real", 1, "n1.0"),
@@ -72,9 +69,8 @@ async def sql_binds_numbers_as_d1_does(subjects: Subjects) -> None:
         await refused(one.sql(query, unfit), DurableObjectTypeError)
 
 
-@contract.case()
-async def sql_gives_numbers_and_texts_as_they_are(subjects: Subjects) -> None:
-    one = subjects.get_by_name("one")
+@case()
+async def sql_gives_numbers_and_texts_as_they_are(one: Subject) -> None:
     assert await one.sql("SELECT 9e999 AS a, -9e999 AS b, 1e20 AS c, 3.0 AS d, 2.5 AS e, x'00' AS f, NULL AS g") == [
         {"a": float("inf"), "b": float("-inf"), "c": 1e20, "d": 3, "e": 2.5, "f": b"\x00", "g": None}
     ]
@@ -85,9 +81,8 @@ async def sql_gives_numbers_and_texts_as_they_are(subjects: Subjects) -> None:
     assert await one.sql("SELECT a, count(*) AS n FROM t") == [{"a": "\ufffd", "n": 1}]
 
 
-@contract.case()
-async def a_text_of_several_statements_keeps_what_it_did_before_one_that_fails(subjects: Subjects) -> None:
-    one = subjects.get_by_name("one")
+@case()
+async def a_text_of_several_statements_keeps_what_it_did_before_one_that_fails(one: Subject) -> None:
     await one.sql("CREATE TABLE t (a UNIQUE)")
     for text, message in (
         ("INSERT INTO t VALUES (1); INSERT INTO nope VALUES (2); INSERT INTO t VALUES (3)", "no such table: nope"),
@@ -102,9 +97,8 @@ async def a_text_of_several_statements_keeps_what_it_did_before_one_that_fails(s
         await refused(one.sql(text), DurableObjectError, "SQL code did not contain a statement.")
 
 
-@contract.case()
-async def sql_errors_are_sqlites(subjects: Subjects) -> None:
-    one = subjects.get_by_name("one")
+@case()
+async def sql_errors_are_sqlites(one: Subject) -> None:
     error = await refused(one.sql("SELECT * FROM nope"), DurableObjectError)
     assert str(error).startswith("no such table: nope")
     await one.sql("CREATE TABLE t (a UNIQUE)")

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 
 from core.errors import DurableObjectError, DurableObjectTypeError, DurableObjectValueError
 from core.testing.contracts.contract import refused
-from core.testing.contracts.durable_object.subject import Subjects, contract
+from core.testing.contracts.durable_object.subject import Subject, Subjects, case, contract
 
 __all__: list[str] = []
 
@@ -18,9 +18,8 @@ T = TypeVar("T")
 # ---------------------------------------------------------------------- storage
 
 
-@contract.case()
-async def values_of_every_kind_come_back(subjects: Subjects) -> None:
-    one = subjects.get_by_name("one")
+@case()
+async def values_of_every_kind_come_back(one: Subject) -> None:
     values: list[Any] = [
         None,
         True,
@@ -46,9 +45,8 @@ async def values_of_every_kind_come_back(subjects: Subjects) -> None:
         assert await one.get("k") == value, value
 
 
-@contract.case()
-async def a_dict_has_plain_keys_and_a_set_plain_items(subjects: Subjects) -> None:
-    one = subjects.get_by_name("one")
+@case()
+async def a_dict_has_plain_keys_and_a_set_plain_items(one: Subject) -> None:
     for value in ({(1, 2): 3}, {b"x": 1}, {datetime(2026, 1, 1, tzinfo=UTC): 1}, {b"x"}, {(1, 2)}, [{"a": {b"x": 1}}]):
         await refused(one.store(value), DurableObjectTypeError)
         await refused(one.put("k", value), DurableObjectTypeError)
@@ -61,9 +59,8 @@ async def a_missing_key_is_none(subjects: Subjects) -> None:
     assert await subjects.get_by_name("one").get("nope") is None
 
 
-@contract.case()
-async def several_at_once(subjects: Subjects) -> None:
-    one = subjects.get_by_name("one")
+@case()
+async def several_at_once(one: Subject) -> None:
     await one.put({"b": 2, "a": 1, "c": 3})
     assert await one.get(["c", "nope", "a"]) == {"a": 1, "c": 3}
     assert [*(await one.get(["c", "a"]))] == ["a", "c"]
@@ -79,9 +76,8 @@ async def objects_have_storage_of_their_own(subjects: Subjects) -> None:
     assert await subjects.get_by_name("two").get("k") is None
 
 
-@contract.case()
-async def a_list_is_a_range_in_the_order_of_utf_8(subjects: Subjects) -> None:
-    one = subjects.get_by_name("one")
+@case()
+async def a_list_is_a_range_in_the_order_of_utf_8(one: Subject) -> None:
     for key in ("b", "a", "ab", "\uff5e", "😀", "c"):
         await one.put(key, key)
     every = ["a", "ab", "b", "c", "\uff5e", "😀"]
@@ -106,9 +102,8 @@ async def a_list_is_a_range_in_the_order_of_utf_8(subjects: Subjects) -> None:
     await refused(one.listed(limit=0), DurableObjectTypeError, "List limit must be positive.")
 
 
-@contract.case()
-async def storage_has_limits(subjects: Subjects) -> None:
-    one = subjects.get_by_name("one")
+@case()
+async def storage_has_limits(one: Subject) -> None:
     await one.put("k" * 2048, 1)
     message = "Keys cannot be larger than 2048 bytes. A key of size 2049 was provided."
     await refused(one.put("k" * 2049, 1), DurableObjectValueError, message)
@@ -123,9 +118,8 @@ async def storage_has_limits(subjects: Subjects) -> None:
     await refused(one.put("k"), DurableObjectTypeError, "put() called with undefined value.")
 
 
-@contract.case()
-async def delete_all_leaves_nothing(subjects: Subjects) -> None:
-    one = subjects.get_by_name("one")
+@case()
+async def delete_all_leaves_nothing(one: Subject) -> None:
     await one.put("k", 1)
     await one.sql("CREATE TABLE t (a)")
     await one.arm(4_102_444_800_000)
@@ -135,9 +129,8 @@ async def delete_all_leaves_nothing(subjects: Subjects) -> None:
     await refused(one.sql("SELECT * FROM t"), DurableObjectError)
 
 
-@contract.case()
-async def keys_and_values_without_waiting(subjects: Subjects) -> None:
-    one = subjects.get_by_name("one")
+@case()
+async def keys_and_values_without_waiting(one: Subject) -> None:
     assert await one.kv() == [["b", 2]]
     assert await one.get("b") == 2
 
@@ -145,9 +138,8 @@ async def keys_and_values_without_waiting(subjects: Subjects) -> None:
 # ---------------------------------------------------------------------- transactions
 
 
-@contract.case()
-async def a_transaction_is_kept_whole_or_not_at_all(subjects: Subjects) -> None:
-    one = subjects.get_by_name("one")
+@case()
+async def a_transaction_is_kept_whole_or_not_at_all(one: Subject) -> None:
     assert await one.transact("well") == "well"
     assert await one.get(["a", "b"]) == {"a": "well", "b": "well"}
     await refused(one.transact("fail"), LookupError)
@@ -156,17 +148,15 @@ async def a_transaction_is_kept_whole_or_not_at_all(subjects: Subjects) -> None:
     assert await one.get(["a", "b"]) == {"a": "well", "b": "well"}
 
 
-@contract.case()
-async def a_transaction_that_waits_for_nothing(subjects: Subjects) -> None:
-    one = subjects.get_by_name("one")
+@case()
+async def a_transaction_that_waits_for_nothing(one: Subject) -> None:
     assert await one.transact_sync("well") == "well"
     await refused(one.transact_sync("fail"), LookupError)
     assert await one.get("a") == "well"
 
 
-@contract.case()
-async def other_calls_see_a_transaction_whole(subjects: Subjects) -> None:
-    one = subjects.get_by_name("one")
+@case()
+async def other_calls_see_a_transaction_whole(one: Subject) -> None:
 
     async def settled(call: Awaitable[T]) -> T | Exception:
         try:
@@ -185,9 +175,8 @@ async def other_calls_see_a_transaction_whole(subjects: Subjects) -> None:
         assert values.get("a") != "fail"
 
 
-@contract.case()
-async def a_transaction_that_has_ended_takes_nothing_more(subjects: Subjects) -> None:
-    one = subjects.get_by_name("one")
+@case()
+async def a_transaction_that_has_ended_takes_nothing_more(one: Subject) -> None:
     error = await refused(one.use_late(), DurableObjectError)
     assert "on transaction that has already committed" in str(error)
     assert await one.get("late") is None

@@ -1,10 +1,15 @@
-"""The object that the cases call: a worker under test has to have this class, the same for every implementation."""
+"""The object that the cases call: a worker under test has to have this class, the same for every implementation.
+
+One file, since it is one class, and the way of the cases to its objects.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
+from functools import wraps
 from typing import Any, TypeVar, cast
 
 import attrs
@@ -20,9 +25,9 @@ from core.bindings.object_socket import DurableObjectWebSocket, WebSocketRequest
 from core.http import Request, Response
 from core.http.escapes import parse_query
 from core.http.websocket import WebSocketClosed
-from core.testing.contracts.contract import Contract
+from core.testing.contracts.contract import Contract, MovingClock
 
-__all__ = ["Point", "Subject", "Subjects", "clean", "contract"]
+__all__ = ["Point", "Subject", "Subjects", "case", "clean", "contract"]
 
 T = TypeVar("T")
 
@@ -384,3 +389,16 @@ async def clean(namespace: DurableObjectNamespace[Subject]) -> None:
 
 contract: Contract[DurableObjectNamespace[Subject]] = Contract("durable_object", clean)
 Subjects = DurableObjectNamespace[Subject]
+
+
+def case(*, timed: bool = False) -> Callable[[Callable[..., Awaitable[None]]], Callable[..., Awaitable[None]]]:
+    """Add the decorated function to the contract, as a case of the object `one` alone: `(one)`, `(one, clock)`."""
+
+    def add(body: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
+        @wraps(body)
+        async def of_one(subjects: Subjects, *clock: MovingClock) -> None:
+            await body(subjects.get_by_name("one"), *clock)
+
+        return contract.case(timed=timed)(of_one)
+
+    return add
