@@ -83,9 +83,9 @@ class Explorer:
         pages = (
             self.requests,
             ApiPages(self._options),
-            KVPages(places),
+            KVPages(places, self._recorder),
             SQLPages(places, self._recorder),
-            R2Pages(places),
+            R2Pages(places, self._recorder),
             QueuePages(places, self._recorder),
             ObjectPages(places, self._recorder),
             MetricsPages(self._loaded),

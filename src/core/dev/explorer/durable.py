@@ -13,11 +13,10 @@ from typing import Any, Final
 
 import attrs
 
-from core.dev.explorer.places import Places
+from core.dev.explorer.places import Keys, Panel
 from core.dev.explorer.rows import Asked, Listing, read
 from core.dev.explorer.sql import tables_of
 from core.dev.explorer.values import cell, cloned
-from core.dev.record import Recorder
 from core.errors import BindingError, CoreError
 from core.request import Request
 from core.response import Response
@@ -41,13 +40,6 @@ class Stored:
 
 
 @attrs.frozen
-class Keys:
-    """Keys to delete."""
-
-    keys: list[str]
-
-
-@attrs.frozen
 class Query:
     """A statement for the object's database."""
 
@@ -61,12 +53,8 @@ class Alarm:
     time: int | None
 
 
-class ObjectPages:
+class ObjectPages(Panel):
     """The handlers."""
-
-    def __init__(self, places: Places, recorder: Recorder) -> None:
-        self._places = places
-        self._recorder = recorder
 
     def add_to(self, api: Router[Any, Any]) -> None:
         """Add the routes."""

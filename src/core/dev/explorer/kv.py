@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 
-from core.dev.explorer.places import Places, key_of
+from core.dev.explorer.places import Panel, key_of
 from core.dev.explorer.rows import Asked, Listing, change
 from core.dev.explorer.values import shown
 from core.errors import CoreError
@@ -40,11 +40,8 @@ class Doomed:
     search: str | None = None
 
 
-class KVPages:
+class KVPages(Panel):
     """The handlers."""
-
-    def __init__(self, places: Places) -> None:
-        self._places = places
 
     def add_to(self, api: Router[Any, Any]) -> None:
         """Add the routes."""

@@ -5,12 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import attrs
+
 from core.assembly.embedded import d1_name
 from core.assembly.project import Loaded
+from core.dev.record import Recorder
 from core.errors import CoreError
 from core.request import Request
 
-__all__ = ["Places", "key_of"]
+__all__ = ["Keys", "Panel", "Places", "key_of"]
 
 
 class Places:
@@ -45,6 +48,21 @@ class Places:
             case _:
                 name = d1_name(entry)
         return self.loaded.store.file(kind, name)
+
+
+class Panel:
+    """The handlers of one panel."""
+
+    def __init__(self, places: Places, recorder: Recorder) -> None:
+        self._places = places
+        self._recorder = recorder
+
+
+@attrs.frozen
+class Keys:
+    """Keys to delete."""
+
+    keys: list[str]
 
 
 def key_of(req: Request[Any]) -> str:

@@ -10,10 +10,9 @@ import attrs
 
 from core.assembly.project import consumers_of
 from core.bindings.queue import QueueContentType
-from core.dev.explorer.places import Places
+from core.dev.explorer.places import Panel
 from core.dev.explorer.rows import Asked, Listing
 from core.dev.explorer.values import cloned, shown
-from core.dev.record import Recorder
 from core.errors import CoreError
 from core.request import Request
 from core.response import Response
@@ -39,12 +38,8 @@ class Chosen:
     to: str | None = None
 
 
-class QueuePages:
+class QueuePages(Panel):
     """The handlers."""
-
-    def __init__(self, places: Places, recorder: Recorder) -> None:
-        self._places = places
-        self._recorder = recorder
 
     def add_to(self, api: Router[Any, Any]) -> None:
         """Add the routes."""

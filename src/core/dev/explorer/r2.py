@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from core.dev.explorer.places import Places, key_of
+from core.dev.explorer.places import Keys, Panel, key_of
 from core.dev.explorer.rows import Asked, Listing
 from core.dev.explorer.values import shown
 from core.errors import CoreError
@@ -40,18 +40,8 @@ class Metadata:
     custom_metadata: dict[str, str]
 
 
-@attrs.frozen
-class Keys:
-    """Objects to delete."""
-
-    keys: list[str]
-
-
-class R2Pages:
+class R2Pages(Panel):
     """The handlers."""
-
-    def __init__(self, places: Places) -> None:
-        self._places = places
 
     def add_to(self, api: Router[Any, Any]) -> None:
         """Add the routes."""

@@ -104,40 +104,34 @@ class Listing:
 
 async def read(file: Path | None, action: Callable[[sqlite3.Connection], T]) -> T | None:
     """Run `action` in a thread, on a connection that only reads. Returns None where there is no file yet."""
-    if file is None:
-        return None
-    path = file
 
-    def work() -> T | None:
-        if not path.exists():
-            return None
-        with contextlib.closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=5)) as connection:
-            connection.text_factory = _text
-            return action(connection)
+    def reading(connection: sqlite3.Connection) -> T:
+        connection.text_factory = _text
+        return action(connection)
 
-    return await _in_thread(path, work)
+    return await _in_thread(file, "ro", reading)
 
 
 async def change(file: Path | None, sql: str, values: list[Any]) -> int:
     """Run one statement that writes, in a thread. Returns how many rows it changed."""
+    return await _in_thread(file, "rw", lambda connection: connection.execute(sql, values).rowcount) or 0
+
+
+async def _in_thread(file: Path | None, mode: str, action: Callable[[sqlite3.Connection], T]) -> T | None:
     if file is None:
-        return 0
-    path = file
+        return None
 
-    def work() -> int:
-        if not path.exists():
-            return 0
-        with contextlib.closing(sqlite3.connect(path, timeout=5, isolation_level=None)) as connection:
-            return connection.execute(sql, values).rowcount
+    def work() -> T | None:
+        if not file.exists():
+            return None
+        address = f"{file.as_uri()}?mode={mode}"
+        with contextlib.closing(sqlite3.connect(address, uri=True, timeout=5, isolation_level=None)) as connection:
+            return action(connection)
 
-    return await _in_thread(path, work)
-
-
-async def _in_thread(path: Path, work: Callable[[], T]) -> T:
     try:
         return await asyncio.to_thread(work)
     except (sqlite3.Error, StoreError) as error:
-        raise CoreError(400, f"{error} ({path.name})") from error
+        raise CoreError(400, f"{error} ({file.name})") from error
 
 
 def _text(raw: bytes) -> str:

@@ -20,7 +20,7 @@ from core.backends.embedded import migrations
 from core.backends.embedded.d1 import engine_of
 from core.backends.embedded.d1.errors import Refused
 from core.backends.embedded.store import Store
-from core.dev.explorer.places import Places
+from core.dev.explorer.places import Panel, Places
 from core.dev.explorer.rows import Asked, Listing, Page, read
 from core.dev.explorer.values import cell, from_cell
 from core.dev.record import Recorder
@@ -69,12 +69,11 @@ class RowChange:
     values: dict[str, Any] | None = None
 
 
-class SQLPages:
+class SQLPages(Panel):
     """The handlers."""
 
     def __init__(self, places: Places, recorder: Recorder) -> None:
-        self._places = places
-        self._recorder = recorder
+        super().__init__(places, recorder)
         self._running: dict[str, sqlite3.Connection] = {}
 
     def add_to(self, api: Router[Any, Any]) -> None:
