@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Final, NoReturn
 
-from core.dev.terminal import write_lines_at_once
+from core.dev.terminal import core_version, write_lines_at_once
 
 __all__ = ["COMMANDS", "Command", "main", "parser_for"]
 
@@ -132,7 +132,7 @@ def _run(arguments: list[str]) -> int:
         sys.stdout.write(_overview())
         return 0 if arguments else 2
     if arguments[0] in ("-V", "--version"):
-        sys.stdout.write(f"core {_version()}\n")
+        sys.stdout.write(f"core {core_version()}\n")
         return 0
     name = arguments[0]
     command = COMMANDS.get(name)
@@ -188,7 +188,7 @@ def _overview() -> str:
 
     paint = Style(sys.stdout)
     lines = [
-        f"{paint.bold('core')} {_version()}: typed HTTP APIs on an edge worker runtime, in Python",
+        f"{paint.bold('core')} {core_version()}: typed HTTP APIs on an edge worker runtime, in Python",
         "",
         f"{paint.bold('Usage')}: core COMMAND [options]",
     ]
@@ -200,12 +200,3 @@ def _overview() -> str:
         lines += [f"  {paint.cyan(name.ljust(11))} {COMMANDS[name].help}" for name in names]
     lines += ["", "`core COMMAND --help` lists the options of a command.", _EXIT_CODES, ""]
     return "\n".join(lines)
-
-
-def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("core-edge")
-    except PackageNotFoundError:
-        return "(from source)"

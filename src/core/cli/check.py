@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from core.cli.project import find_configuration
 from core.cli.style import shown_path
+from core.dev.terminal import core_version
 from core.errors import ConfigurationError, DeveloperError
 
 if TYPE_CHECKING:
@@ -242,7 +243,7 @@ def _sarif(proof: Proof, path: Path, configurations: Sequence[Configuration]) ->
     ]
     driver = {
         "name": "core check",
-        "semanticVersion": _version(),
+        "semanticVersion": core_version("0.0.0"),
         "rules": [
             {"id": code, "name": _camel(code), "shortDescription": {"text": CHECKS[code].rule}} for code in CODES
         ],
@@ -277,15 +278,6 @@ def _code_points(finding: Finding) -> int:
 
 def _camel(code: str) -> str:
     return "".join(part.capitalize() for part in code.split("-"))
-
-
-def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("core-edge")
-    except PackageNotFoundError:
-        return "0.0.0"
 
 
 _FORMATS: Final = {"text": _text, "json": _json, "sarif": _sarif}

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from core.cli.project import add_project_options, find_configuration
+from core.cli.project import add_project_options, project_options
 from core.cli.style import Progress, Style
 
 if TYPE_CHECKING:
@@ -40,14 +40,9 @@ def add(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
     from core.assembly.project import read_configuration
-    from core.dev.options import Options
     from core.errors import UsageError
 
-    options = Options(
-        config=find_configuration(args.config),
-        environment=args.environment,
-        state=None if args.state is None else args.state.resolve(),
-    )
+    options = project_options(args)
     configuration = read_configuration(options)
     databases = [name for name, binding in configuration.bindings.items() if binding.kind == "d1"]
     if args.binding is not None:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from core.errors import ConfigurationError, UsageError
 
-__all__ = ["add_project_options", "find_configuration"]
+if TYPE_CHECKING:
+    from core.dev.options import Options
+
+__all__ = ["add_project_options", "find_configuration", "project_options"]
 
 
 def add_project_options(parser: argparse.ArgumentParser) -> None:
@@ -17,6 +21,17 @@ def add_project_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--env", metavar="NAME", dest="environment", help="a named environment of the file")
     group.add_argument(
         "--state", metavar="FOLDER", type=Path, help="where embedded bindings are kept (default: .core/state)"
+    )
+
+
+def project_options(args: argparse.Namespace) -> Options:
+    """The project that these options mean. Raises UsageError where there is none."""
+    from core.dev.options import Options
+
+    return Options(
+        config=find_configuration(args.config),
+        environment=args.environment,
+        state=None if args.state is None else args.state.resolve(),
     )
 
 

@@ -178,19 +178,10 @@ def _run_python(args: argparse.Namespace) -> int:
         config=config,
         environment=args.environment,
         state=(args.state or config.parent / ".core" / "python").resolve(),
-        host=args.host,
-        port=args.port,
-        health=args.health,
         workers=args.workers or os.cpu_count() or 1,
         server=args.server or "granian",
-        stop_seconds=args.stop_timeout,
-        hang_seconds=args.hang_timeout,
-        memory=args.memory,
-        migrate=args.migrate,
         front=Front(args.client_address_header, args.forwarded_proto_header, args.public_url),
-        metrics=args.metrics,
-        log_format=args.log_format,
-        secrets=args.secrets_dir,
+        **_common(args),
     )
     return asyncio.run(serve_python(options))
 
@@ -218,25 +209,32 @@ def _run_bundle(args: argparse.Namespace) -> int:
             secrets=args.secrets_dir,
         )
     options = ServeOptions(
-        host=args.host,
-        port=args.port,
-        health=args.health,
         state=(args.state or Path(".core/serve")).resolve(),
         processes=args.processes or 1,
-        stop_seconds=args.stop_timeout,
-        hang_seconds=args.hang_timeout,
-        memory=args.memory,
-        migrate=args.migrate,
         ip_header=args.client_address_header,
         proto_header=args.forwarded_proto_header,
         origin=args.public_url,
         private_network=args.private_network,
         cluster=cluster,
-        metrics=args.metrics,
-        log_format=args.log_format,
-        secrets=args.secrets_dir,
+        **_common(args),
     )
     return asyncio.run(serve(toolchain(), bundle, options))
+
+
+def _common(args: argparse.Namespace) -> dict[str, Any]:
+    """The options that both ways of serving have."""
+    return {
+        "host": args.host,
+        "port": args.port,
+        "health": args.health,
+        "stop_seconds": args.stop_timeout,
+        "hang_seconds": args.hang_timeout,
+        "memory": args.memory,
+        "migrate": args.migrate,
+        "metrics": args.metrics,
+        "log_format": args.log_format,
+        "secrets": args.secrets_dir,
+    }
 
 
 def _address(text: str) -> tuple[str, int]:

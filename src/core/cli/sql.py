@@ -14,7 +14,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from core.cli.project import add_project_options, find_configuration
+from core.cli.project import add_project_options, project_options
 from core.cli.style import Style, table
 
 if TYPE_CHECKING:
@@ -104,13 +104,8 @@ def opened(args: argparse.Namespace) -> Generator[tuple[str, Execute]]:
     Raises UsageError.
     """
     from core.assembly.project import read_configuration
-    from core.dev.options import Options
 
-    options = Options(
-        config=find_configuration(args.config),
-        environment=args.environment,
-        state=None if args.state is None else args.state.resolve(),
-    )
+    options = project_options(args)
     configuration = read_configuration(options)
     name = _database(configuration, args.binding)
     if args.workerd:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from core.assembly.project import Loaded
 from core.dev.options import Options
-from core.dev.terminal import Style, table
+from core.dev.terminal import Style, core_version, table
 
 __all__ = ["address_of", "finding_lines", "start_screen"]
 
@@ -27,10 +26,11 @@ def start_screen(
     """The lines of the screen."""
     name = (loaded.configuration.worker.name if loaded is not None else None) or options.root.name
     environment = f" ({options.environment})" if options.environment else ""
+    versions = f"core {core_version('from source')}, Python {platform.python_version()}"
     url = address_of(options.host, address[1])
     lines = [
         "",
-        f"  {style.bold(name)}{environment}  {style.dim(f'core {_version()}, Python {platform.python_version()}')}",
+        f"  {style.bold(name)}{environment}  {style.dim(versions)}",
         "",
     ]
     lines.append(f"  {style.bold('Address')}    {style.cyan(url)}")
@@ -112,10 +112,3 @@ def finding_lines(found: Sequence[str], style: Style) -> list[str]:
     if len(found) > 10:
         lines.append(style.dim(f"    and {len(found) - 10} more: core check"))
     return lines
-
-
-def _version() -> str:
-    try:
-        return version("core-edge")
-    except PackageNotFoundError:
-        return "from source"

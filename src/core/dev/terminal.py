@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from typing import Final, TextIO
 
-__all__ = ["Style", "table", "write_lines_at_once"]
+__all__ = ["Style", "core_version", "table", "write_lines_at_once"]
 
 _CODES: Final = {
     "bold": "1",
@@ -67,6 +67,16 @@ class Style:
         """A status code in the colour of its class."""
         colour = "red" if status >= 500 else "yellow" if status >= 400 else "cyan" if status >= 300 else "green"
         return self.paint(str(status), colour)
+
+
+def core_version(otherwise: str = "(from source)") -> str:
+    """The version of the framework that is installed, or `otherwise` where it runs from its source."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("core-edge")
+    except PackageNotFoundError:
+        return otherwise
 
 
 def write_lines_at_once() -> None:
