@@ -8,7 +8,7 @@ from textwrap import dedent
 
 from tests.runtime.conftest import Background
 
-from core.runtime.capnp import Module, Plan, Socket, Storage, storage_folders, worker_config
+from core.runtime.capnp import Module, Plan, Socket, storage_folders, worker_config
 from core.runtime.ending import memory_of
 from core.runtime.process import Workerd
 from core.runtime.toolchain import Toolchain
@@ -34,7 +34,7 @@ def test_ten_thousand_calls_of_a_service_leave_little_behind(
     modules = [Module("main.mjs", "esModule", str(tmp_path / "main.mjs"))]
     config = tmp_path / "workerd.capnp"
     sockets = {"http": Socket("127.0.0.1:0")}
-    config.write_text(worker_config(PLAN, modules, storage=Storage(tmp_path), sockets=sockets))
+    config.write_text(worker_config(PLAN, modules, storage=tmp_path, sockets=sockets))
     workerd = background.run(Workerd.start(tools.workerd, config, arguments=["--import-path=/"]))
     try:
         connection = http.client.HTTPConnection("127.0.0.1", workerd.ports["http"], timeout=60)

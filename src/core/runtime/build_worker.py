@@ -15,7 +15,7 @@ from typing import Any
 from core.cache_file import write_cache
 from core.hosts.workers.isolate import PLACEHOLDERS_BINDING
 from core.runtime.bundle import Bundle, BundleError, write_bundle
-from core.runtime.capnp import Plan, Raw, Socket, Storage, storage_folders, worker_config
+from core.runtime.capnp import Plan, Raw, Socket, storage_folders, worker_config
 from core.runtime.process import Workerd
 from core.runtime.toolchain import Toolchain
 
@@ -65,7 +65,7 @@ async def ask(
         config = worker_config(
             plan,
             bundle.modules,
-            storage=Storage(state),
+            storage=state,
             sockets={"http": Socket("127.0.0.1:0")},
             extra_bindings=[*extra, {"name": PLACEHOLDERS_BINDING, "text": "yes"}] if plan.secrets else extra,
         )

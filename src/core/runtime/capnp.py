@@ -8,7 +8,6 @@ it writes one file: services, sockets and bindings name each other.
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -25,10 +24,8 @@ __all__ = [
     "Plan",
     "Raw",
     "Socket",
-    "Storage",
     "capnp",
     "cluster_config",
-    "new_cluster_key",
     "quoted",
     "storage_folders",
     "worker_config",
@@ -109,13 +106,6 @@ class Cluster:
 
 
 @attrs.frozen
-class Storage:
-    """The folder under which a process keeps its state, each service in a folder of its own."""
-
-    root: Path | str
-
-
-@attrs.frozen
 class Socket:
     """An address of workerd, and the service behind it: the application, an entrypoint of it, or another service.
 
@@ -162,7 +152,7 @@ def worker_config(
     plan: Plan,
     modules: Sequence[Module],
     *,
-    storage: Storage,
+    storage: Path | str,
     sockets: Mapping[str, Socket],
     cluster: Cluster | None = None,
     buckets: Mapping[str, External] | None = None,
@@ -171,7 +161,7 @@ def worker_config(
     test_clock: bool = False,
     fronts: Mapping[str, str] | None = None,
 ) -> str:
-    """The text of the configuration.
+    """The text of the configuration. Each service keeps its state in a folder of its own below `storage`.
 
     `buckets` are the services of the plan's R2 buckets, by name; without them their bindings are absent.
     `private_network` lets the application's own `fetch` reach addresses of private networks. `test_clock` gives the
@@ -227,7 +217,7 @@ def _for_tests(services: Iterable[Mapping[str, Any]], clock: bool, fronts: Mappi
 
 
 def storage_folders(plan: Plan, cluster: Cluster | None = None) -> list[str]:
-    """The folders below `Storage.root` that must exist before workerd starts."""
+    """The folders below the storage that must exist before workerd starts."""
     folders: list[str] = []
     if plan.classes:
         folders.append("do")
@@ -281,11 +271,6 @@ def cluster_config(
     return f"{_HEAD}{capnp(config)};\n"
 
 
-def new_cluster_key() -> str:
-    """A secret for `Cluster.key`."""
-    return secrets.token_hex(32)
-
-
 _NO_BUCKETS = (
     "`core serve` and `core dev` answer R2 beside workerd, which has no buckets of its own. Serve it with them"
 )
@@ -295,7 +280,7 @@ _NO_BUCKETS = (
 
 
 def _application(
-    plan: Plan, modules: Sequence[Module], storage: Storage, extra: Iterable[Mapping[str, Any]]
+    plan: Plan, modules: Sequence[Module], storage: Path | str, extra: Iterable[Mapping[str, Any]]
 ) -> Mapping[str, Any]:
     bindings: list[Mapping[str, Any]] = []
     for name, value in plan.vars.items():
@@ -330,7 +315,7 @@ def _application(
     return {"name": plan.name, "worker": worker}
 
 
-def _kv(plan: Plan, storage: Storage, cluster: Cluster | None) -> list[Mapping[str, Any]]:
+def _kv(plan: Plan, storage: Path | str, cluster: Cluster | None) -> list[Mapping[str, Any]]:
     if not plan.kv:
         return []
     bindings: list[Mapping[str, Any]] = [
@@ -347,7 +332,7 @@ def _kv(plan: Plan, storage: Storage, cluster: Cluster | None) -> list[Mapping[s
     return [*_bundled(_KV, "kv.js", "KVNamespace", bindings, storage, "kv"), blobs, *cache]
 
 
-def _d1(plan: Plan, storage: Storage) -> list[Mapping[str, Any]]:
+def _d1(plan: Plan, storage: Path | str) -> list[Mapping[str, Any]]:
     if not plan.d1:
         return []
     return _bundled(
@@ -363,7 +348,7 @@ def _bucket(name: str, external: External) -> Mapping[str, Any]:
     }
 
 
-def _queues(plan: Plan, storage: Storage, cluster: Cluster | None) -> list[Mapping[str, Any]]:
+def _queues(plan: Plan, storage: Path | str, cluster: Cluster | None) -> list[Mapping[str, Any]]:
     if not plan.queues and not plan.consumers:
         return []
     consumers = {consumer.queue: {"consumer": "worker", **consumer.settings} for consumer in plan.consumers}
@@ -377,7 +362,7 @@ def _queues(plan: Plan, storage: Storage, cluster: Cluster | None) -> list[Mappi
     return _bundled(_QUEUES, "queues.js", "QueueShard", bindings, storage, "queues", _EXTRA_HANDLERS)
 
 
-def _cron(plan: Plan, storage: Storage) -> list[Mapping[str, Any]]:
+def _cron(plan: Plan, storage: Path | str) -> list[Mapping[str, Any]]:
     if not plan.crons:
         return []
     bindings: list[Mapping[str, Any]] = [
@@ -396,7 +381,7 @@ def _bundled(
     module: str,
     cls: str,
     bindings: Sequence[Mapping[str, Any]],
-    storage: Storage,
+    storage: Path | str,
     folder: str,
     flags: Sequence[str] = (),
 ) -> list[Mapping[str, Any]]:
@@ -422,8 +407,8 @@ def _namespace(cls: str, key: str) -> Mapping[str, Any]:
     return {"className": cls, "uniqueKey": key, "enableSql": True}
 
 
-def _disk(name: str, storage: Storage, folder: str) -> Mapping[str, Any]:
-    return {"name": name, "disk": {"path": f"{storage.root}/{folder}", "writable": True}}
+def _disk(name: str, storage: Path | str, folder: str) -> Mapping[str, Any]:
+    return {"name": name, "disk": {"path": f"{storage}/{folder}", "writable": True}}
 
 
 def _json(name: str, value: object) -> Mapping[str, Any]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import secrets
 import tempfile
 from pathlib import Path
 from typing import Final
@@ -17,7 +18,7 @@ from typing import Final
 import attrs
 
 from core.errors import DeveloperError
-from core.runtime.capnp import Cluster, cluster_config, new_cluster_key
+from core.runtime.capnp import Cluster, cluster_config
 from core.runtime.node import exchange
 from core.runtime.process import Workerd, WorkerdError
 from core.runtime.toolchain import Toolchain
@@ -43,7 +44,7 @@ async def prove_key(toolchain: Toolchain, cluster: Cluster, *, replace: bool = F
     beside = attrs.evolve(
         cluster,
         bucket=f"{cluster.bucket.rstrip('/')}/key",
-        key=new_cluster_key(),
+        key=secrets.token_hex(32),
         address="127.0.0.1:0",
         advertise="",
         stop_timeout_ms=1000,

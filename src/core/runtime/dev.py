@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+import attrs
+
 from core.errors import DeveloperError
 from core.hosts.workers.isolate import LOG_FORMAT_BINDING, SPANS_BINDING
 from core.runtime.build_worker import glue_of
@@ -65,30 +67,20 @@ def serve_dev(
     return asyncio.run(_Dev(config, environment, listener, state, reload, migrate, log_format, write).run())
 
 
+@attrs.define(eq=False)
 class _Dev:
-    def __init__(
-        self,
-        config: Path,
-        environment: str | None,
-        listener: socket.socket,
-        state: Path | None,
-        reload: bool,
-        migrate: bool,
-        log_format: LogFormat,
-        write: Callable[[str], None],
-    ) -> None:
-        self._config = config
-        self._environment = environment
-        self._listener = listener
-        self._state = state
-        self._reload = reload
-        self._migrate = migrate
-        self._as_json = log_format == "json"
-        self._write = write
-        self._traced = are_collected()
-        self._node: Node | None = None
-        self._lock: int | None = None
-        self._stopping = asyncio.Event()
+    _config: Path
+    _environment: str | None
+    _listener: socket.socket
+    _state: Path | None
+    _reload: bool
+    _migrate: bool
+    _log_format: LogFormat
+    _write: Callable[[str], None]
+    _traced: bool = attrs.field(init=False, factory=are_collected)
+    _node: Node | None = attrs.field(init=False, default=None)
+    _lock: int | None = attrs.field(init=False, default=None)
+    _stopping: asyncio.Event = attrs.field(init=False, factory=asyncio.Event)
 
     async def run(self) -> int:
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -167,7 +159,7 @@ class _Dev:
     async def _start(self, tools: Toolchain, project: Project, bundle: Bundle, root: Path) -> None:
         reader: LineReader | LogReader = LogReader(self._write, root)
         bindings: list[dict[str, str]] = []
-        if self._as_json:
+        if self._log_format == "json":
             from core.hosts.output import LineReader
 
             reader = LineReader(self._write, "workerd")

@@ -20,7 +20,7 @@ import attrs
 
 from core.runtime.build_worker import ask, glue_of
 from core.runtime.bundle import Bundle, BundleError, Migrations, PackageSize, compressed_size, worker_file, write_bundle
-from core.runtime.capnp import Plan, Socket, Storage, worker_config
+from core.runtime.capnp import Plan, Socket, worker_config
 from core.runtime.collect import Collected, collect, main_module
 from core.runtime.kept_answers import keep, kept, key_of
 from core.runtime.toolchain import Toolchain
@@ -100,7 +100,7 @@ async def make_bundle(
     )
     if plan.assets is not None:
         shutil.copytree(assets_from, out / "assets")
-    config = worker_config(plan, bundle.modules, storage=Storage("state"), sockets={"http": Socket("127.0.0.1:8787")})
+    config = worker_config(plan, bundle.modules, storage="state", sockets={"http": Socket("127.0.0.1:8787")})
     (out / "config.capnp").write_text(config, "utf-8")
     return bundle
 
@@ -289,7 +289,7 @@ _MISSING_EXTRA = re.compile(r"^core\.errors\.MissingExtraError:.*core-edge\[([a-
 
 
 def _import_error(error: Mapping[str, Any], root: Path) -> str:
-    frames = [frame for frame in error["frames"] if not _is_library(frame[0], root)] or error["frames"]
+    frames = [frame for frame in error["frames"] if (root / frame[0]).exists()] or error["frames"]
     steps = [f"  {_path(path, root)}, line {line}: {source}" for path, line, _, source in frames]
     missing = error["missing"]
     if missing:
@@ -356,7 +356,3 @@ def _path(path: str, root: Path) -> str:
         return own.relative_to(Path.cwd()).as_posix()
     except ValueError:
         return str(own)
-
-
-def _is_library(path: str, root: Path) -> bool:
-    return not (root / path).exists()

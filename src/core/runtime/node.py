@@ -19,7 +19,7 @@ import attrs
 
 from core.hosts.workers.isolate import IP_HEADER_BINDING, ORIGIN_BINDING, RETRY_DELAYS_BINDING
 from core.runtime.bundle import Bundle
-from core.runtime.capnp import Cluster, External, Module, Plan, Socket, Storage, storage_folders, worker_config
+from core.runtime.capnp import Cluster, External, Module, Plan, Socket, storage_folders, worker_config
 from core.runtime.ending import memory_of
 from core.runtime.process import Workerd, WorkerdError
 from core.runtime.toolchain import Toolchain
@@ -131,7 +131,7 @@ async def start_node(
             worker_config(
                 plan,
                 _modules_of(bundle),
-                storage=_storage_of(state),
+                storage=_absolute(state),
                 sockets=listening,
                 cluster=cluster,
                 buckets=buckets,
@@ -159,12 +159,12 @@ async def start_node(
 
 def _modules_of(bundle: Bundle) -> list[Module]:
     """The modules by absolute paths: the configuration is not in the bundle's folder, which may be somebody else's."""
-    folder = bundle.folder.absolute()
+    folder = _absolute(bundle.folder)
     return [Module(module.name, module.kind, str(folder / module.path)) for module in bundle.modules]
 
 
-def _storage_of(state: Path) -> Storage:
-    return Storage(state.absolute())
+def _absolute(folder: Path) -> Path:
+    return folder.absolute()
 
 
 def _prepare(state: Path, folders: Sequence[str], text: str) -> Path:

@@ -27,6 +27,7 @@ from core.backends.embedded.r2.conditions import Preconditions
 from core.backends.embedded.store import Store
 from core.backends.s3.objects import BucketError, SharedObjects
 from core.backends.s3.r2 import SharedBucketStorage
+from core.backends.workerd.conversion import js_name
 from core.bindings.r2 import R2Body, R2HTTPMetadata, R2Object, R2ObjectBody, R2UploadedPart
 from core.errors import BindingError, DeveloperError
 from core.http import Headers
@@ -297,14 +298,7 @@ _METHODS: Final[Mapping[str, Callable[[StoredR2Bucket, Mapping[str, Any], _Incom
 
 # Values: the names and forms of the schema, and those of Python ------------------------------------------------------
 
-_HTTP_FIELDS: Final = {
-    "contentType": "content_type",
-    "contentLanguage": "content_language",
-    "contentDisposition": "content_disposition",
-    "contentEncoding": "content_encoding",
-    "cacheControl": "cache_control",
-    "cacheExpiry": "cache_expiry",
-}
+_HTTP_FIELDS: Final = {js_name(field.name): field.name for field in attrs.fields(R2HTTPMetadata)}
 
 
 def _conditions(given: Mapping[str, Any]) -> Any:

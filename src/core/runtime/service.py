@@ -131,7 +131,8 @@ class _Service:
                 if self.stopping.is_set():
                     return 0
             host, port = self._listener.getsockname()[:2]
-            _say(f"serving on http://{host}:{port}, health on http://{options.health[0]}:{_port_of(health)}")
+            at = health.sockets[0].getsockname()[1]
+            _say(f"serving on http://{host}:{port}, health on http://{options.health[0]}:{at}")
             keepers = [asyncio.create_task(self._keep(index)) for index in range(options.processes)]
             keepers.append(asyncio.create_task(self._roll()))
             if self._traced:
@@ -316,14 +317,7 @@ class _Service:
         if self.stopping.is_set():
             return 503, {"status": "stopping"}
         nodes = dict(self._nodes)
-        answers = await asyncio.gather(
-            *(
-                ask_health(node.health_port, seconds=10)
-                if node.workerd.returncode is None
-                else _result(f"it ended with status {node.workerd.returncode}")
-                for node in nodes.values()
-            )
-        )
+        answers = await asyncio.gather(*map(_problem_of, nodes.values()))
         told = {str(index): answer or "ok" for index, answer in zip(nodes, answers, strict=True)}
         well = any(answer is None for answer in answers)
         return (200 if well else 503), {"status": "ok" if well else "failing", "processes": told}
@@ -353,11 +347,7 @@ async def apply_migrations(node: Node, bundle: Bundle) -> list[str]:
     """Apply the bundle's pending SQL migrations; the steps done, in lines. Raises DeveloperError."""
     done: list[str] = []
     for binding, migrations in bundle.migrations.items():
-        answer = await post_json(
-            node.health_port,
-            "/migrate",
-            {"binding": binding, **attrs.asdict(migrations)},
-        )
+        answer = await post_json(node.health_port, "/migrate", {"binding": binding, **attrs.asdict(migrations)})
         if "error" in answer:
             raise DeveloperError(f"{binding}: {answer['error']}. Put the migration right and start again")
         done += [f"{binding}: applied {name}" for name in answer["applied"]]
@@ -368,13 +358,10 @@ async def apply_migrations(node: Node, bundle: Bundle) -> list[str]:
     return done
 
 
-async def _result(value: str) -> str | None:
-    return value
-
-
-def _port_of(server: asyncio.Server) -> int:
-    port: int = server.sockets[0].getsockname()[1]
-    return port
+async def _problem_of(node: Node) -> str | None:
+    if node.workerd.returncode is not None:
+        return f"it ended with status {node.workerd.returncode}"
+    return await ask_health(node.health_port, seconds=10)
 
 
 def _say(line: str) -> None:

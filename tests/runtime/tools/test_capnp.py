@@ -14,7 +14,6 @@ from core.runtime.capnp import (
     Plan,
     Raw,
     Socket,
-    Storage,
     capnp,
     quoted,
     storage_folders,
@@ -26,7 +25,7 @@ SOCKETS = {"http": Socket("127.0.0.1:0"), "health": Socket("127.0.0.1:0", "Healt
 
 
 def config(plan: Plan, cluster: Cluster | None = None) -> str:
-    return worker_config(plan, MODULES, storage=Storage("/state"), sockets=SOCKETS, cluster=cluster)
+    return worker_config(plan, MODULES, storage="/state", sockets=SOCKETS, cluster=cluster)
 
 
 def test_values_are_written_as_capn_proto_reads_them() -> None:
@@ -91,7 +90,7 @@ def test_a_cluster_keeps_large_values_in_its_bucket() -> None:
 def test_a_bucket_is_asked_for_with_its_token_and_is_absent_without_a_service() -> None:
     plan = Plan(r2={"FILES": "files"})
     buckets = {"files": External("127.0.0.1:1234", "secret")}
-    text = worker_config(plan, MODULES, storage=Storage("/state"), sockets=SOCKETS, buckets=buckets)
+    text = worker_config(plan, MODULES, storage="/state", sockets=SOCKETS, buckets=buckets)
     assert 'name = "FILES", r2Bucket = "core-r2-FILES"' in text
     assert 'address = "127.0.0.1:1234"' in text
     assert 'injectRequestHeaders = [ ( name = "Authorization", value = "secret" ) ]' in text
