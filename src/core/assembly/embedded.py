@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 import attrs
+from typing_extensions import Unpack
 
 from core.backends.embedded.store import Store
 from core.bindings.absent import AbsentBinding
@@ -22,7 +23,7 @@ from core.config.model import Binding, Configuration, D1Table
 if TYPE_CHECKING:
     from core.backends.embedded.durable_object import EmbeddedDurableObjectNamespace
 
-__all__ = ["EmbeddedBindings", "d1_name", "embed"]
+__all__ = ["EmbeddedBindings", "Embedding", "d1_name", "embed"]
 
 
 @attrs.frozen
@@ -53,17 +54,8 @@ class EmbeddedBindings:
             await namespace.close()
 
 
-def embed(
-    configuration: Configuration,
-    store: Store,
-    *,
-    secrets: Mapping[str, str] | None = None,
-    classes: Mapping[str, object] | None = None,
-    hook: CallHook | None = None,
-    objects_at: str | None = None,
-    count_rows: bool = False,
-) -> EmbeddedBindings:
-    """Build every binding of `configuration` on `store`.
+class Embedding(TypedDict, total=False):
+    """The options of `embed`.
 
     `secrets` has the values of secrets by name; one without a value is left out, so that `inject` can say where to
     write it. `classes` has the classes of Durable Objects by name: the names of the worker's main module will do.
@@ -71,10 +63,21 @@ def embed(
     process that answers there. `count_rows` has the databases count the rows that statements read, as the fakes do:
     each statement then runs twice.
     """
-    maker = _Maker(configuration, store, secrets or {}, classes or {}, objects_at)
+
+    secrets: Mapping[str, str] | None
+    classes: Mapping[str, object]
+    hook: CallHook | None
+    objects_at: str | None
+    count_rows: bool
+
+
+def embed(configuration: Configuration, store: Store, **given: Unpack[Embedding]) -> EmbeddedBindings:
+    """Build every binding of `configuration` on `store`."""
+    maker = _Maker(configuration, store, given.get("secrets") or {}, given.get("classes", {}), given.get("objects_at"))
+    hook = given.get("hook")
     for name, binding in configuration.bindings.items():
         maker.make(name, binding)
-        if count_rows and binding.kind == "d1":
+        if given.get("count_rows") and binding.kind == "d1":
             _count_rows(maker.values[name], store)
         if hook is not None:
             add_hook(maker.values.get(name), hook, name=name, kind=binding.kind)
@@ -85,23 +88,16 @@ _IDLE: Final = 10.0
 """Seconds after which the instance of a Durable Object that nobody calls is freed."""
 
 
+@attrs.define(eq=False)
 class _Maker:
-    def __init__(
-        self,
-        configuration: Configuration,
-        store: Store,
-        secrets: Mapping[str, str],
-        classes: Mapping[str, object],
-        objects_at: str | None,
-    ) -> None:
-        self.configuration = configuration
-        self.store = store
-        self.secrets = secrets
-        self.classes = classes
-        self.objects_at = objects_at
-        self.values: dict[str, object] = {}
-        self.absent: dict[str, str] = {}
-        self.namespaces: dict[str, EmbeddedDurableObjectNamespace[Any]] = {}
+    configuration: Configuration
+    store: Store
+    secrets: Mapping[str, str]
+    classes: Mapping[str, object]
+    objects_at: str | None
+    values: dict[str, object] = attrs.field(init=False, factory=dict[str, object])
+    absent: dict[str, str] = attrs.field(init=False, factory=dict[str, str])
+    namespaces: dict[str, EmbeddedDurableObjectNamespace[Any]] = attrs.field(init=False, factory=dict[str, Any])
 
     def make(self, name: str, binding: Binding) -> None:
         match binding.kind:

@@ -11,19 +11,19 @@ import asyncio
 import contextlib
 import importlib
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, Protocol, cast
 
 import attrs
+from typing_extensions import Unpack
 
 from core.app import App
-from core.assembly.embedded import EmbeddedBindings, d1_name, embed
+from core.assembly.embedded import EmbeddedBindings, Embedding, d1_name, embed
 from core.backends.embedded import migrations
 from core.backends.embedded.queue import ConsumerSettings
 from core.backends.embedded.store import Store
-from core.calls import CallHook
 from core.config.model import Configuration
 from core.env import inject
 from core.errors import ConfigurationError, DeveloperError, EnvError
@@ -116,32 +116,17 @@ class Loaded:
         self.store.close()
 
 
-async def load(
-    place: Place,
-    *,
-    hook: CallHook | None = None,
-    secrets: Mapping[str, str] | None = None,
-    objects_at: str | None = None,
-    count_rows: bool = False,
-) -> Loaded:
+async def load(place: Place, **given: Unpack[Embedding]) -> Loaded:
     """Read the configuration, import the application, open the bindings, apply migrations and build the Env.
 
-    `hook` sees every call of a binding; `secrets`, `objects_at` and `count_rows` are as for `open_bindings`. Raises
-    DeveloperError, and whatever the application's own modules raise.
+    `given` is as for `open_bindings`. Raises DeveloperError, and whatever the application's own modules raise.
     """
     configuration = read_configuration(place)
     module = import_main(configuration)
     app = find_app(module, configuration)
     app.check()
-    store, bindings = open_bindings(
-        place,
-        configuration,
-        classes=vars(module),
-        hook=hook,
-        secrets=secrets,
-        objects_at=objects_at,
-        count_rows=count_rows,
-    )
+    given["classes"] = vars(module)
+    store, bindings = open_bindings(place, configuration, **given)
     try:
         notices = [f"{name}: {reason}" for name, reason in bindings.absent.items()]
         notices += await _migrate(configuration, bindings, apply=place.migrate)
@@ -174,21 +159,12 @@ def read_configuration(place: Place) -> Configuration:
 
 
 def open_bindings(
-    place: Place,
-    configuration: Configuration,
-    *,
-    classes: Mapping[str, object] | None = None,
-    hook: CallHook | None = None,
-    secrets: Mapping[str, str] | None = None,
-    objects_at: str | None = None,
-    count_rows: bool = False,
+    place: Place, configuration: Configuration, **given: Unpack[Embedding]
 ) -> tuple[Store, EmbeddedBindings]:
     """The embedded bindings on the state folder. Close the store when done.
 
-    `classes` has the classes of Durable Objects; without them the rest is there. `hook` sees every call. `secrets` are
-    values by name, those of `.dev.vars` and `.env` without it. `objects_at` is the socket of the process that has the
-    Durable Objects; without it they live in this one. With `count_rows` D1 databases count the rows that statements
-    read.
+    Without `secrets` they are the values of `.dev.vars` and `.env`; without `classes` all but the Durable Objects is
+    there.
     """
     from core.config.secrets import read_local_secrets
 
@@ -199,19 +175,10 @@ def open_bindings(
         ignore.write_text("*\n", "utf-8")
     store = Store(folder)
     try:
-        if secrets is None:
+        if given.get("secrets") is None:
             local = read_local_secrets(configuration.directory, configuration.environment)
-            secrets = {name: secret.reveal() for name, secret in local.values.items()}
-        bindings = embed(
-            configuration,
-            store,
-            secrets=secrets,
-            classes=classes,
-            hook=hook,
-            objects_at=objects_at,
-            count_rows=count_rows,
-        )
-        return store, bindings
+            given["secrets"] = {name: secret.reveal() for name, secret in local.values.items()}
+        return store, embed(configuration, store, **given)
     except BaseException:
         store.close()
         raise
@@ -266,9 +233,8 @@ def changed_locally(configuration: Configuration) -> list[str]:
         if binding.kind == "d1":
             file = store.file("d1", d1_name(binding.entry))
             table = binding.entry.migrations_table
-            differing = (
-                [] if file is None else migrations.changed_in(file, migrations_of(configuration, name), table=table)
-            )
+            files = migrations_of(configuration, name)
+            differing = [] if file is None else migrations.changed_in(file, files, table=table)
             if differing:
                 said.append(changed_note(name, differing))
     return said
