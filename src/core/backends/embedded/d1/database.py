@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeGuard, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 from core.backends.embedded.d1.engine import Answer, Engine, Numbers, engine_of
 from core.backends.embedded.d1.errors import Refused, d1_error
@@ -162,7 +162,7 @@ class EmbeddedD1Session:
         return self._bookmark
 
     def _moved(self) -> None:
-        self._bookmark = self._database._next_bookmark()
+        self._bookmark = self._database.engine.next_bookmark()
 
 
 @implements(D1Database)
@@ -232,9 +232,6 @@ class EmbeddedD1Database(Hookable):
         except sqlite3.Error as error:
             raise d1_error(prefix, self.engine.explain(error)) from error
 
-    def _next_bookmark(self) -> str:
-        return self.engine.next_bookmark()
-
 
 def check_sql(sql: object) -> str:
     if isinstance(sql, str):
@@ -242,17 +239,14 @@ def check_sql(sql: object) -> str:
     raise D1TypeError(f"SQL must be a str, not {type(sql).__name__}")
 
 
-def _is_list(given: object) -> TypeGuard[Sequence[Any]]:
-    return isinstance(given, Sequence) and not isinstance(given, str | bytes)
-
-
 def _check_statements(given: object) -> Sequence[EmbeddedD1PreparedStatement]:
-    if not _is_list(given):
+    if not isinstance(given, Sequence) or isinstance(given, str | bytes):
         raise D1TypeError(f"batch() takes a list of statements, not {type(given).__name__}")
-    for statement in given:
+    statements = cast("Sequence[object]", given)
+    for statement in statements:
         if not isinstance(statement, EmbeddedD1PreparedStatement):
             raise D1TypeError(f"batch() takes statements, as prepare() gives them, not {type(statement).__name__}")
-    return given
+    return cast("Sequence[EmbeddedD1PreparedStatement]", statements)
 
 
 def _to_result(answer: Answer) -> D1Result[D1Row]:

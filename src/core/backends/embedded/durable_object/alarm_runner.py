@@ -40,6 +40,10 @@ class AlarmRunner:
         self._object = living
         self.task: asyncio.Task[None] | None = None
 
+    def _now(self, after: float = 0.0) -> int:
+        """The time in milliseconds since 1970, `after` seconds from now."""
+        return math.floor((self._object.objects.clock.time() + after) * 1000)
+
     def fire(self) -> None:
         """Run the alarm, if the storage says that it is due and it does not run yet."""
         if self.task is None:
@@ -50,7 +54,7 @@ class AlarmRunner:
         row = self._object.storage.read_alarm()
         if row is None:
             return False
-        self._object.storage.postpone(row, math.floor(self._object.objects.clock.time() * 1000), retries=row.retries)
+        self._object.storage.postpone(row, self._now(), retries=row.retries)
         self.fire()
         task = self.task
         if task is not None:
@@ -66,9 +70,7 @@ class AlarmRunner:
         except Exception:
             _log.exception("the alarm of %r could not be handled; it is looked at again", self._object.id)
             # Not at once: a disk that is full stays so for a while.
-            self._object.objects.alarms.plan(
-                self._object.id, math.floor((self._object.objects.clock.time() + ALARM_BACKOFF) * 1000)
-            )
+            self._object.objects.alarms.plan(self._object.id, self._now(ALARM_BACKOFF))
         finally:
             self.task = None
 
@@ -97,12 +99,8 @@ class AlarmRunner:
                 self._object.id.name or self._object.id,
                 "it is tried again" if again else "it failed too often and is given up",
             )
-            wait = ALARM_BACKOFF * 2**row.retries
-            storage.postpone(
-                row,
-                math.floor((self._object.objects.clock.time() + wait) * 1000) if again else None,
-                retries=row.retries + 1,
-            )
+            later = self._now(ALARM_BACKOFF * 2**row.retries) if again else None
+            storage.postpone(row, later, retries=row.retries + 1)
         else:
             storage.firing = None
             storage.postpone(row, None)

@@ -226,8 +226,7 @@ class EmbeddedKVNamespace(KVRows, Hookable):
     async def _get_bulk(
         self, keys: Sequence[str], type: str, cache_ttl: int | None
     ) -> dict[str, tuple[Any, Any] | None]:
-        if not isinstance(keys, (list, tuple)):
-            keys = keys_of(keys)
+        keys = keys_of(keys)
         if type not in ("text", "json"):
             refuse("GET_BULK", 400, f'"{type}" is not a valid type. Use "json" or "text"')
         if len(keys) > MAX_BULK_KEYS:

@@ -56,19 +56,6 @@ CREATE TRIGGER IF NOT EXISTS r2_piece_deleted AFTER DELETE ON r2_pieces WHEN old
 BEGIN INSERT OR IGNORE INTO r2_garbage VALUES (old.file); END;
 """
 
-COLUMNS: Final = (
-    "key, version, size, etag, uploaded, checksums, http_metadata, custom_metadata, storage_class, ssec_key_md5"
-)
-
-_SELECT: Final = f"SELECT {COLUMNS} FROM r2_objects WHERE key = ?"
-
-_PUT: Final = f"""
-INSERT INTO r2_objects ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET
-version = excluded.version, size = excluded.size, etag = excluded.etag, uploaded = excluded.uploaded,
-checksums = excluded.checksums, http_metadata = excluded.http_metadata, custom_metadata = excluded.custom_metadata,
-storage_class = excluded.storage_class, ssec_key_md5 = excluded.ssec_key_md5
-"""
-
 
 class Described(NamedTuple):
     """The values that an object is given beside its bytes. Metadata is JSON."""
@@ -92,6 +79,14 @@ class Row(NamedTuple):
     custom_metadata: str
     storage_class: str
     ssec_key_md5: str | None
+
+
+COLUMNS: Final = ", ".join(Row._fields)
+_SELECT: Final = f"SELECT {COLUMNS} FROM r2_objects WHERE key = ?"
+_PUT: Final = (
+    f"INSERT INTO r2_objects ({COLUMNS}) VALUES ({', '.join('?' * len(Row._fields))}) ON CONFLICT (key) DO UPDATE SET "
+    + ", ".join(f"{name} = excluded.{name}" for name in Row._fields[1:])
+)
 
 
 def select(connection: sqlite3.Connection, key: bytes) -> Row | None:
