@@ -10,6 +10,8 @@ import pytest
 from core.runtime.bundle import BundleError
 from core.runtime.collect import collect, main_module
 
+pytestmark = pytest.mark.slow  # each reads the lists of all files that are installed
+
 
 def test_a_main_file_in_a_package_is_imported_as_a_part_of_it(tmp_path: Path) -> None:
     package = tmp_path / "src" / "shop"
