@@ -43,38 +43,11 @@ def _ipv4_number(text: str) -> int:
 
 def normalise_ipv6(text: str) -> str:
     """An address without its brackets, in its shortest form. Raises ValueError for anything else."""
-    return _write_ipv6(_parse_ipv6(text))
+    from ipaddress import IPv6Address
 
-
-def _parse_ipv6(text: str) -> list[int]:
-    head, gap, tail = text.partition("::")
-    if "::" in tail:
+    if "%" in text:  # a zone, which no URL has
         raise ValueError(text)
-    left = _ipv6_pieces(head, last=not gap)
-    right = _ipv6_pieces(tail, last=True) if gap else []
-    missing = 8 - len(left) - len(right)
-    if missing < 0 or (gap and missing < 1) or (not gap and missing):
-        raise ValueError(text)
-    return [*left, *[0] * missing, *right]
-
-
-def _ipv6_pieces(text: str, *, last: bool) -> list[int]:
-    if not text:
-        return []
-    pieces: list[int] = []
-    parts = text.split(":")
-    for place, part in enumerate(parts):
-        if last and place == len(parts) - 1 and "." in part:
-            numbers = part.split(".")
-            if len(numbers) != 4 or not all(re.fullmatch(r"0|[1-9][0-9]{0,2}", n) and int(n) < 256 for n in numbers):
-                raise ValueError(text)
-            a, b, c, d = map(int, numbers)
-            pieces += [a << 8 | b, c << 8 | d]
-        elif re.fullmatch(r"[0-9A-Fa-f]{1,4}", part):
-            pieces.append(int(part, 16))
-        else:
-            raise ValueError(text)
-    return pieces
+    return _write_ipv6([int(piece, 16) for piece in IPv6Address(text).exploded.split(":")])
 
 
 def _write_ipv6(pieces: list[int]) -> str:

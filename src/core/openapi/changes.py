@@ -55,6 +55,15 @@ class Change:
         return f"`{self.operation}` {self.message}"
 
 
+@attrs.frozen
+class _At:
+    """The body or parameter that is compared: its operation, `reading` if clients send it, and its status."""
+
+    operation: str
+    reading: bool
+    status: str | None = None
+
+
 def compare(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Change]:
     """Return the changes from one document to another, those that break a client first. Empty for none that count."""
     changes = list(_Comparison(old, new).changes())
@@ -65,7 +74,7 @@ class _Comparison:
     def __init__(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
         self.old: Mapping[str, Any] = _without_wording(old)
         self.new: Mapping[str, Any] = _without_wording(new)
-        self._under_way: set[tuple[str, str, bool]] = set()
+        self._under_way: set[tuple[str | None, str | None, bool]] = set()
 
     def changes(self) -> Iterator[Change]:
         before, after = _operations(self.old), _operations(self.new)
@@ -98,9 +107,8 @@ class _Comparison:
             earlier = before[key]
             if parameter.get("required") and not earlier.get("required"):
                 yield Change(True, name, f"now demands {parameter_name}, which could be left out")
-            yield from self._schema(
-                name, parameter_name, earlier.get("schema", {}), parameter.get("schema", {}), reading=True, status=None
-            )
+            schemas = earlier.get("schema", {}), parameter.get("schema", {})
+            yield from self._schema(_At(name, True), parameter_name, *schemas)
         for key in before:
             if key not in after:
                 yield Change(False, name, f"no longer reads the {key[0]} parameter {key[1]}")
@@ -120,9 +128,8 @@ class _Comparison:
             if later is None:
                 yield Change(True, name, f"no longer takes {media}")
             else:
-                yield from self._schema(
-                    name, "the body", content.get("schema", {}), later.get("schema", {}), reading=True, status=None
-                )
+                schemas = content.get("schema", {}), later.get("schema", {})
+                yield from self._schema(_At(name, True), "the body", *schemas)
 
     # -- answers
 
@@ -142,93 +149,83 @@ class _Comparison:
                     continue
                 for key in ("schema", "itemSchema"):
                     if key in content:
-                        where = f"of {status}"
                         given = contents[media].get(key, {})
-                        yield from self._schema(name, where, content[key], given, reading=False, status=status)
+                        yield from self._schema(_At(name, False, status), f"of {status}", content[key], given)
         for status in new:
             if status not in old:
                 yield Change(False, name, f"also answers {status}", status)
 
     # -- schemas
 
-    def _schema(
-        self, name: str, where: str, old: Schema, new: Schema, *, reading: bool, status: str | None
-    ) -> Iterator[Change]:
-        if old.get("$ref") is not None and new.get("$ref") is not None:
-            both = (old["$ref"], new["$ref"], reading)
-            if both in self._under_way:
-                return
-            self._under_way.add(both)
-            try:
-                yield from self._inner(name, where, target(self.old, old), target(self.new, new), reading, status)
-            finally:
-                self._under_way.discard(both)
+    def _schema(self, at: _At, where: str, old: Schema, new: Schema) -> Iterator[Change]:
+        both = (old.get("$ref"), new.get("$ref"), at.reading)
+        if both in self._under_way:
             return
-        yield from self._inner(name, where, target(self.old, old), target(self.new, new), reading, status)
+        if None not in both:
+            self._under_way.add(both)
+        try:
+            yield from self._inner(at, where, target(self.old, old), target(self.new, new))
+        finally:
+            self._under_way.discard(both)
 
-    def _inner(
-        self, name: str, where: str, old: Schema, new: Schema, reading: bool, status: str | None
-    ) -> Iterator[Change]:
+    def _inner(self, at: _At, where: str, old: Schema, new: Schema) -> Iterator[Change]:
         before, after = _distinct(self.old, old), _distinct(self.new, new)
         if len(before) == 1 and len(after) == 1 and _is_object(before[0]) and _is_object(after[0]):
-            yield from self._objects(name, where, before[0], after[0], reading, status)
+            yield from self._objects(at, where, before[0], after[0])
             return
         if len(before) == 1 and len(after) == 1 and before[0].get("type") == after[0].get("type") == "array":
             items = before[0].get("items", {}), after[0].get("items", {})
-            yield from self._schema(name, where, *items, reading=reading, status=status)
-            yield from self._bounds(name, where, before[0], after[0], reading, status)
+            yield from self._schema(at, where, *items)
+            yield from self._bounds(at, where, before[0], after[0])
             return
-        verb = "takes" if reading else "answers"
+        verb = "takes" if at.reading else "answers"
         subject = where if where.startswith(("the ", "`")) else f"the body {where}"
         gone = [part for part in before if not any(self._fits(self.old, part, self.new, other) for other in after)]
         added = [part for part in after if not any(self._fits(self.new, part, self.old, other) for other in before)]
         if gone:
-            yield Change(reading, name, f"no longer {verb} {_shown(gone)} as {subject}", status)
+            yield Change(at.reading, at.operation, f"no longer {verb} {_shown(gone)} as {subject}", at.status)
         if added:
-            yield Change(not reading, name, f"also {verb} {_shown(added)} as {subject}", status)
+            yield Change(not at.reading, at.operation, f"also {verb} {_shown(added)} as {subject}", at.status)
         if not gone and not added and len(before) == 1:
-            yield from self._bounds(name, where, before[0], after[0], reading, status)
+            yield from self._bounds(at, where, before[0], after[0])
 
-    def _objects(
-        self, name: str, where: str, old: Schema, new: Schema, reading: bool, status: str | None
-    ) -> Iterator[Change]:
+    def _objects(self, at: _At, where: str, old: Schema, new: Schema) -> Iterator[Change]:
+        reading = at.reading
         before, after = old.get("properties", {}), new.get("properties", {})
         demanded, demanding = set(old.get("required", ())), set(new.get("required", ()))
         of = "" if where == "the body" else f" {where}" if where.startswith("of ") else f" in {where}"
         for field, schema in before.items():
             if field not in after:
                 verb = "reads" if reading else "answers"
-                yield Change(not reading, name, f"no longer {verb} `{field}`{of}", status)
+                yield Change(not reading, at.operation, f"no longer {verb} `{field}`{of}", at.status)
                 continue
-            yield from self._schema(name, f"`{field}`{of}", schema, after[field], reading=reading, status=status)
+            yield from self._schema(at, f"`{field}`{of}", schema, after[field])
             if field in demanded and field not in demanding:
-                yield Change(not reading, name, f"may leave out `{field}`{of}", status)
+                yield Change(not reading, at.operation, f"may leave out `{field}`{of}", at.status)
             elif field in demanding and field not in demanded and reading:
-                yield Change(True, name, f"now demands `{field}`{of}", status)
+                yield Change(True, at.operation, f"now demands `{field}`{of}", at.status)
         for field in after:
             if field not in before:
                 breaks = reading and field in demanding
                 verb = ("now demands" if breaks else "also takes") if reading else "also answers"
-                yield Change(breaks, name, f"{verb} `{field}`{of}", status)
+                yield Change(breaks, at.operation, f"{verb} `{field}`{of}", at.status)
         extra = old.get("additionalProperties"), new.get("additionalProperties")
         if is_object(extra[0]) and is_object(extra[1]):
-            yield from self._schema(name, f"a value{of}", extra[0], extra[1], reading=reading, status=status)
+            yield from self._schema(at, f"a value{of}", extra[0], extra[1])
 
-    def _bounds(
-        self, name: str, where: str, old: Schema, new: Schema, reading: bool, status: str | None
-    ) -> Iterator[Change]:
+    def _bounds(self, at: _At, where: str, old: Schema, new: Schema) -> Iterator[Change]:
         for word, narrows in _BOUNDS.items():
             before, after = old.get(word), new.get(word)
             if before == after:
                 continue
             narrower = before is None or (after is not None and narrows(before, after))
-            breaks = narrower if reading else not narrower
+            breaks = narrower if at.reading else not narrower
             shown = "no longer has" if after is None else f"now has {after} as"
-            yield Change(breaks, name, f"{shown} {word} of {where}", status)
+            yield Change(breaks, at.operation, f"{shown} {word} of {where}", at.status)
         for word in ("pattern", "format"):
             if old.get(word) != new.get(word):
-                breaks = (word in new) if reading else (word in old)
-                yield Change(breaks, name, f"has another {word} of {where}", status)
+                breaks = (word in new) if at.reading else (word in old)
+                yield Change(breaks, at.operation, f"has another {word} of {where}", at.status)
 
     def _fits(self, home: Mapping[str, Any], part: Schema, other_home: Mapping[str, Any], other: Schema) -> bool:
         """Return True if every value of one schema is one of another, as far as it can be told."""

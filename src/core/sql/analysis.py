@@ -285,7 +285,7 @@ class StatementAnalysis:
         if verb in _ROWS:
             names = values.names or self._names()
         elif verb in _CHANGES:
-            returning = _returning(self.tokens, at)
+            returning = next((i for i, token in _outside(self.tokens) if i > at and token.word == "RETURNING"), None)
             if returning is None:
                 return ()
             target = _target(self.tokens, at)
@@ -366,25 +366,20 @@ def _column(name: str, value: Value) -> Column:
     return Column(name, source, declared, storage, null, about, value.never, value.text, arms)
 
 
+def _outside(tokens: Sequence[Token]) -> Iterator[tuple[int, Token]]:
+    """The tokens that are in no parentheses, with their places."""
+    depth = 0
+    for index, token in enumerate(tokens):
+        depth += {"(": 1, ")": -1}.get(token.text, 0)
+        if not depth:
+            yield index, token
+
+
 def _verb(tokens: Sequence[Token]) -> tuple[str, int]:
     """The verb of a statement, and where it stands: behind WITH and its queries."""
     if tokens[0].word != "WITH":
         return tokens[0].word, 0
-    depth = 0
-    for index, token in enumerate(tokens):
-        depth += {"(": 1, ")": -1}.get(token.text, 0)
-        if not depth and token.word in _ROWS | _CHANGES:
-            return token.word, index
-    return "", 0
-
-
-def _returning(tokens: Sequence[Token], at: int) -> int | None:
-    depth = 0
-    for index, token in enumerate(tokens):
-        depth += {"(": 1, ")": -1}.get(token.text, 0)
-        if not depth and index > at and token.word == "RETURNING":
-            return index
-    return None
+    return next(((token.word, at) for at, token in _outside(tokens) if token.word in _ROWS | _CHANGES), ("", 0))
 
 
 def _target(tokens: Sequence[Token], at: int) -> Token | None:
