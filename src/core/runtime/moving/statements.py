@@ -64,11 +64,10 @@ def statements_of(connection: sqlite3.Connection) -> Iterator[Statement]:
     schema = dict(connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'"))
     yield from (Statement(schema[name]) for name, *_ in tables)
     for group in _in_order(connection, [name for name, *_ in tables]):
-        # Those that refer to each other, or to themselves, are checked at the end of one transaction.
-        whole = len(group) > 1 or group[0].lower() in _parents(connection, group[0])
         for name in group:
             for statement in _rows_of(connection, name, schema[name]):
-                yield attrs.evolve(statement, end=not whole)
+                # Those that refer to each other are checked at the end of one transaction.
+                yield statement if len(group) == 1 else attrs.evolve(statement, end=False)
         yield Statement("SELECT 1")
     if "sqlite_sequence" in schema:
         yield Statement("DELETE FROM sqlite_sequence")
@@ -81,7 +80,7 @@ def statements_of(connection: sqlite3.Connection) -> Iterator[Statement]:
 
 
 def insert(table: str, columns: Sequence[str], rows: Iterable[Row]) -> Iterator[Statement]:
-    """The statements that insert rows."""
+    """The statements that insert rows. A transaction may end where all rows until then are inserted."""
     head = f"INSERT INTO {_quoted(table)} ({', '.join(map(_quoted, columns))}) VALUES "
     together: dict[str, list[Row]] = {}
     size = 0
@@ -91,9 +90,14 @@ def insert(table: str, columns: Sequence[str], rows: Iterable[Row]) -> Iterator[
         together.setdefault(f"{head}({', '.join(place for place, _ in encoded)})", []).append(values)
         size += sum(len(value) if isinstance(value, (str, bytes)) else 8 for value in row)
         if size > _TOGETHER:
-            yield from (Statement(sql, found, size=size // len(together)) for sql, found in together.items())
+            yield from _inserting(together, size)
             together, size = {}, 0
-    yield from (Statement(sql, found, size=size // len(together)) for sql, found in together.items())
+    yield from _inserting(together, size)
+
+
+def _inserting(together: Mapping[str, Sequence[Row]], size: int) -> Iterator[Statement]:
+    for at, (sql, rows) in enumerate(together.items(), 1):
+        yield Statement(sql, rows, end=at == len(together), size=size // len(together))
 
 
 def _encoded(value: Any) -> tuple[str, Sequence[Any]]:
@@ -151,7 +155,8 @@ def _rows_of(connection: sqlite3.Connection, table: str, sql: str) -> Iterator[S
         for row in connection.execute(f"PRAGMA table_xinfo({_quoted(table)})")
         if row[6] == 0  # neither hidden nor generated
     ]
-    names = [name for name, *_ in columns]
+    given = [name for name, *_ in columns]
+    names = [*given]
     ((kind, without_rowid),) = connection.execute(
         "SELECT type, wr FROM pragma_table_list WHERE schema = 'main' AND name = ?", (table,)
     )
@@ -165,7 +170,81 @@ def _rows_of(connection: sqlite3.Connection, table: str, sql: str) -> Iterator[S
     if keeps_rowid and "rowid" not in [name.lower() for name in names]:
         names.insert(0, "rowid")
     found = connection.execute(f"SELECT {', '.join(map(_quoted, names))} FROM {_quoted(table)}")
-    return insert(table, names, found)
+    if table.lower() not in _parents(connection, table):
+        yield from insert(table, names, found)
+        return
+    circles: Iterable[Row] = found
+    rowid = next((name for name in ("rowid", "_rowid_", "oid") if name not in map(str.lower, given)), None)
+    if rowid is not None and not without_rowid:
+        left: list[int] = []
+        yield from insert(table, names, _parents_first(connection, table, names, rowid, left))
+        circles = _read(connection, table, names, rowid, left)
+    # Their rows are checked at the end of one transaction.
+    yield from (attrs.evolve(statement, end=False) for statement in insert(table, names, circles))
+
+
+def _parents_first(
+    connection: sqlite3.Connection, table: str, names: Sequence[str], rowid: str, left: list[int]
+) -> Iterator[Row]:
+    """The rows of a table that refers to itself, each behind those that it refers to.
+
+    Rows mostly come so by themselves. One that does not waits, by its rowid alone. In `left` are those at the end that
+    wait for each other.
+    """
+    joins = list(_joins_to_itself(connection, table))
+    parents = ", ".join(f"p{at}.{rowid}" for at in range(len(joins)))
+    tables = "".join(f" LEFT JOIN {_quoted(table)} p{at} ON {condition}" for at, condition in enumerate(joins))
+    columns = ", ".join(f"c.{_quoted(name)}" for name in names)
+    waiting: dict[int, list[int]] = {}
+    missing: dict[int, int] = {}
+    for this, *rest in connection.execute(
+        f"SELECT c.{rowid}, {parents}, {columns} FROM {_quoted(table)} c{tables} ORDER BY c.{rowid}"
+    ):
+        needed = {
+            parent for parent in rest[: len(joins)] if parent is not None and (parent > this or parent in missing)
+        }
+        for parent in needed:
+            waiting.setdefault(parent, []).append(this)
+        if needed:
+            missing[this] = len(needed)
+            continue
+        yield rest[len(joins) :]
+        written = [this]
+        while written:
+            for child in waiting.pop(written.pop(), ()):
+                missing[child] -= 1
+                if missing[child] == 0:
+                    del missing[child]
+                    yield from _read(connection, table, names, rowid, [child])
+                    written.append(child)
+    left += missing
+
+
+def _joins_to_itself(connection: sqlite3.Connection, table: str) -> Iterator[str]:
+    """For each foreign key of a table to itself, the condition under which its row `p<number>` is one of row `c`."""
+    keys: dict[int, list[tuple[str, str | None]]] = {}
+    for number, _, parent, own, other, *_ in connection.execute(f"PRAGMA foreign_key_list({_quoted(table)})"):
+        if parent.lower() == table.lower():
+            keys.setdefault(number, []).append((own, other))
+    primary = [
+        name
+        for _, name in sorted(
+            (row[5], row[1]) for row in connection.execute(f"PRAGMA table_info({_quoted(table)})") if row[5]
+        )
+    ]
+    for at, pairs in enumerate(keys.values()):
+        yield " AND ".join(
+            f"p{at}.{_quoted(other or primary[number])} = c.{_quoted(own)}" for number, (own, other) in enumerate(pairs)
+        )
+
+
+def _read(
+    connection: sqlite3.Connection, table: str, names: Sequence[str], rowid: str, rows: Iterable[int]
+) -> Iterator[Row]:
+    for row in rows:
+        yield from connection.execute(
+            f"SELECT {', '.join(map(_quoted, names))} FROM {_quoted(table)} WHERE {rowid} = ?", (row,)
+        )
 
 
 def _without_content(sql: str) -> bool:
