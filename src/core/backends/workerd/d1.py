@@ -229,19 +229,7 @@ def _result_of(result: Mapping[str, Any], type_: Any) -> D1Result[Any]:
     return D1Result(rows, _meta(result["meta"]), result["success"])
 
 
-_META: Final = (
-    "duration",
-    "changes",
-    "last_row_id",
-    "changed_db",
-    "size_after",
-    "rows_read",
-    "rows_written",
-    "served_by_region",
-    "served_by_primary",
-    "total_attempts",
-    "timings",
-)
+_META: Final = [name for name in D1Meta.__annotations__ if name != "served_by"]
 _ZERO: Final = {"duration": 0, "changes": 0, "last_row_id": 0, "size_after": 0, "rows_read": 0, "rows_written": 0}
 
 
