@@ -526,9 +526,7 @@ class _Evaluation:
                 found += self.all(value.qualifier, scope)
                 continue
             known = (
-                self.name(value, scope, self.named.filters)[0]
-                if isinstance(value, Name)
-                else self.evaluate(value, scope)
+                self.name(value, scope, self.named.filters) if isinstance(value, Name) else self.evaluate(value, scope)
             )
             if known.null and not known.about:
                 known = known._replace(about=_short(text))
@@ -553,10 +551,10 @@ class _Evaluation:
                             return None
                         found += [c.name for c in entry.table.columns if c.name.lower() not in entry.hidden]
             else:
-                _, column, table = self.name(value, scope) if isinstance(value, Name) else (None, None, None)
-                if column is None or table is None or table.view:
+                declared = self.declared(value, scope) if isinstance(value, Name) else None
+                if declared is None:
                     return None
-                found.append(column.name)
+                found.append(declared[0].name)
         return tuple(found) or None
 
     def all(self, qualifier: str | None, scope: _Scope) -> list[tuple[str, Value]]:
@@ -670,14 +668,32 @@ class _Evaluation:
 
     # -- names
 
-    def name(
-        self, name: Name, scope: _Scope | None, names: _Names | None = None
-    ) -> tuple[Value, TableColumn | None, TableInfo | None]:
-        """The source of a name, and the table's column where it is one.
+    def name(self, name: Name, scope: _Scope, names: _Names | None = None) -> Value:
+        """The value of a name.
 
         `names` are those of the conditions that its row has met: in a part of an expression, of any that there is.
         """
         names = names or self.named.everywhere
+        entries, around = self.sources_of(name, scope)
+        if not entries:
+            return _UNKNOWN
+        if len(entries) == 1:
+            return self.column(entries[0], name.name, around, names)
+        if name.name not in around.merged:
+            return _UNKNOWN
+        outer = any(one.missing for one in entries)
+        value = self.column(entries[0], name.name, around, names)
+        return value._replace(null="", about="", never=value.never and not outer)
+
+    def declared(self, name: Name, scope: _Scope) -> tuple[TableColumn, TableInfo] | None:
+        """The table's column that a name is."""
+        entries, _ = self.sources_of(name, scope)
+        table = entries[0].table if len(entries) == 1 else None
+        column = table.column(name.name) if table is not None and not table.view else None
+        return (column, table) if column is not None and table is not None else None
+
+    def sources_of(self, name: Name, scope: _Scope | None) -> tuple[list[_Entry], _Scope]:
+        """The sources that a name may be of, and the scope that has them."""
         qualifier, column = name
         while scope is not None:
             entries = [
@@ -688,17 +704,9 @@ class _Evaluation:
             if qualifier is None and len(entries) > 1:
                 entries = [entry for entry in entries if entry.alias != "excluded"]
             if entries:
-                entry = entries[0]
-                if len(entries) > 1:
-                    if column not in scope.merged:
-                        return _UNKNOWN, None, None
-                    outer = any(one.missing for one in entries)
-                    value = self.column(entry, column, scope, names)
-                    return value._replace(null="", about="", never=value.never and not outer), None, None
-                declared = entry.table.column(column) if entry.table is not None else None
-                return self.column(entry, column, scope, names), declared, entry.table
+                return entries, scope
             scope = scope.parent
-        return _UNKNOWN, None, None
+        return [], _Scope()
 
     def column(self, entry: _Entry, name: str, scope: _Scope, names: _Names) -> Value:
         """A column of a source, with the facts that its join and the conditions give."""
@@ -726,7 +734,7 @@ class _Evaluation:
         """The facts about an expression; the parameters in it are noted."""
         match expression:  # most are names and operators
             case Name():
-                return self.name(expression, scope)[0]
+                return self.name(expression, scope)
             case Operator():
                 return self.operator(expression.name, expression.operands, scope)
             case Constant():
@@ -786,9 +794,10 @@ class _Evaluation:
         parameters = [other for other in others if isinstance(other, Parameter)] if isinstance(column, Name) else []
         if not isinstance(column, Name) or not parameters:
             return
-        _, declared, table = self.name(column, scope)
-        if declared is None or table is None or table.view:
+        found = self.declared(column, scope)
+        if found is None:
             return
+        declared, table = found
         exact = declared.strict or declared.key
         shown, storage = f"{table.name}.{declared.name}", storage_of(declared)
         for parameter in parameters:
