@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 import pytest
 from tests.support.commands import Answer
 from tests.support.moto import s3_service
+from tests.support.once import made_once
 
 from core.runtime.bundle import Bundle
 from core.runtime.capnp import Cluster, Consumer, Plan, Socket
@@ -143,16 +144,12 @@ def tools() -> Toolchain:
 @pytest.fixture(scope="session")
 def bundle(tools: Toolchain, background: Background, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
     """The bundle of the application, with its snapshot."""
-    out = tmp_path_factory.mktemp("bundle") / "dist"
-    return background.run(
-        make_bundle(
-            APPLICATION,
-            project=APPLICATION.parent,
-            plan=PLAN,
-            out=out,
-            toolchain=tools,
-        )
-    )
+
+    def make(place: Path) -> None:
+        making = make_bundle(APPLICATION, project=APPLICATION.parent, plan=PLAN, out=place / "dist", toolchain=tools)
+        background.run(making)
+
+    return Bundle.read(made_once(tmp_path_factory, "bundle", make) / "dist")
 
 
 @pytest.fixture
