@@ -147,7 +147,6 @@ _OBJECTS = "do-storage"
 _ASSETS = "core-assets"
 
 
-# One function: the configuration of one process, part by part in the order it is written.
 def worker_config(
     plan: Plan,
     modules: Sequence[Module],
