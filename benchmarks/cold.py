@@ -4,7 +4,11 @@ core's application has an `Env` and the six middleware of the specification. Wha
 typing_extensions and asyncio, without which it cannot be, is what counts. Bytecode is cached, as it is where code is
 deployed. With `--pyodide FOLDER` (which holds `node_modules/pyodide`) the same is measured under Pyodide in Node.
 
+`--instructions` counts instead of timing, under valgrind: the instructions of the whole process, from the start of the
+interpreter to its end, with the base alone and with core's application. They hardly differ from one run to the next.
+
     python -m benchmarks.cold [--times 20] [--pyodide FOLDER]
+    python -m benchmarks.cold --instructions
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -121,12 +126,25 @@ def milliseconds(*steps: str) -> list[float]:
     for step in steps:
         code += [step, "moments.append(process_time())"]
     code.append("print(*[(b - a) * 1000 for a, b in zip(moments, moments[1:])])")
-    # Bytecode is written and read, whatever this shell says.
+    return [float(part) for part in _run("\n".join(code)).stdout.split()]
+
+
+def _run(code: str, *under: str) -> subprocess.CompletedProcess[str]:
+    # Bytecode is written and read, whatever this shell says; hashes are the same in every process.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    done = subprocess.run(
-        [sys.executable, "-c", "\n".join(code)], capture_output=True, text=True, env=environment, check=True
-    )
-    return [float(part) for part in done.stdout.split()]
+    environment["PYTHONHASHSEED"] = "0"
+    command = [*under, sys.executable, "-c", code]
+    return subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
+
+
+def instructions(*steps: str) -> int:
+    """The processor instructions of a fresh process that runs the steps, as valgrind counts them."""
+    code = "\n".join(steps)
+    _run(code)  # which fills the caches
+    told = _run(code, "valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null").stderr
+    found = re.search(r"I\s+refs:\s+([\d,]+)", told)
+    assert found is not None, told
+    return int(found[1].replace(",", ""))
 
 
 def measure(times: int) -> dict[str, float]:
@@ -202,7 +220,14 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=20)
     parser.add_argument("--pyodide", type=Path)
     parser.add_argument("--json", default="")
+    parser.add_argument("--instructions", action="store_true")
     options = parser.parse_args()
+    if options.instructions:
+        alone, whole = instructions(BASE), instructions(BASE, CORE)
+        print(
+            f"base {alone / 1e6:.1f} million, core {whole / 1e6:.1f}: a cold start takes {whole / alone - 1:.1%} more."
+        )
+        return
     found = measure(options.times)
     print("| fresh process | ms |\n| --- | ---: |")
     print(f"| attrs, typing_extensions, asyncio | {found['base']:.1f} |")

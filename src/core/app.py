@@ -12,10 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast, overload
 
-from typing_extensions import TypeVar
-
 from core import http
-from core.context import ExecutionContext, ScheduledEvent
 from core.dispatch import Dispatcher
 from core.errors import DeveloperError, HandlerError, OrderError, RegistrationError
 from core.finding import Entry
@@ -25,12 +22,13 @@ from core.response import Response
 from core.router import Router as _Router  # App has a method of that name
 from core.router import prove_order, require_first, require_shape
 from core.routing.pattern import Pattern, parse, require_prefix
-from core.values import frozen
+from core.values import TypeVar, frozen
 
 if TYPE_CHECKING:
     from typing import Generic, Protocol
 
     from core.bindings.queue import MessageBatch
+    from core.context import ExecutionContext, ScheduledEvent
     from core.lifespan import Lifespans, StateKey
     from core.mounting import AsgiApp, Fetch, FetchWithEnv
     from core.shapes import Handler, Middleware

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from core.errors import NextCalledTwiceError
 from core.handlers import Step, info_of, name_of
-from core.http.url import split_path
+from core.http.paths import split_path
 from core.request import AnyRequest, OpenRequest, Params
 from core.response import Response
 

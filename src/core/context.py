@@ -1,20 +1,22 @@
 """The surroundings of a request: its execution context, the datacenter that it reached, and the time.
 
 Time is asked of a `Clock` everywhere in the framework, so that a test can hand one in
-and move it. This file knows no request and no binding.
+and move it. This file knows no request and no binding. The Protocols are in `types_only.py`, and names of this
+module too.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time as machine_time
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from core.values import frozen
 
 if TYPE_CHECKING:
     from core.spans import AttributeValue, RunningSpan
+    from core.types_only import Clock, ExecutionContext, RequestContext, TimerHandle
 
 __all__ = [
     "Clock",
@@ -29,35 +31,17 @@ __all__ = [
     "system_clock",
 ]
 
+if not TYPE_CHECKING:  # a type checker would take the module to have every name
 
-@runtime_checkable
-class ExecutionContext(Protocol):
-    """The execution context that the runtime gives beside a request. Any object with these two methods will do."""
+    def __getattr__(name: str) -> object:
+        # A running worker needs no types.
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from core import types_only
 
-    def wait_until(self, awaitable: Awaitable[Any], /) -> None:
-        """Let `awaitable` run on after the response was sent. An error that it raises is logged and harms nothing."""
-        ...
-
-    def pass_through_on_exception(self) -> None:
-        """Let the runtime fall back to the origin when the worker itself fails.
-
-        It has no effect on errors of handlers: those are always answered, and never reach the runtime.
-        """
-        ...
-
-
-class RequestContext(ExecutionContext, Protocol):
-    """The type of `req.ctx`: an execution context with spans."""
-
-    def span(self, name: str, /, **attributes: AttributeValue) -> RunningSpan:
-        """A span around a part of your own work, as a child of the one that is running; nothing where nothing traces.
-
-        with req.ctx.span("charge", amount=order.amount) as current:
-            current.set_attribute("payment.id", await charge(order))
-
-        In workerd it is a span of the platform's own tracing.
-        """
-        ...
+        value: object = getattr(types_only, name)
+        globals()[name] = value
+        return value
 
 
 class Spans:
@@ -88,34 +72,6 @@ class ScheduledEvent:
 
     cron: str
     scheduled_time: float
-
-
-class TimerHandle(Protocol):
-    """A timer that has not gone off yet."""
-
-    def cancel(self) -> None:
-        """Take it back. A second call does nothing."""
-        ...
-
-
-class Clock(Protocol):
-    """The source of the time."""
-
-    def time(self) -> float:
-        """Seconds since 1970-01-01 UTC."""
-        ...
-
-    def monotonic(self) -> float:
-        """Seconds since some fixed moment; never goes back."""
-        ...
-
-    def call_later(self, seconds: float, callback: Callable[[], object], /) -> TimerHandle:
-        """Call `callback` in the running event loop, `seconds` from now."""
-        ...
-
-    async def sleep(self, seconds: float, /) -> None:
-        """Return after `seconds`."""
-        ...
 
 
 class SystemClock:

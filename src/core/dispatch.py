@@ -28,7 +28,7 @@ from core.chain import Run
 from core.errors import NULL_BODY_STATUSES, CoreError, NothingSentError
 from core.finding import LAST, ChainFinder, Entry, build_scoped
 from core.handlers import name_of
-from core.http.url import split_path
+from core.http.paths import split_path
 from core.request import AnyRequest, OpenRequest, Params
 from core.response import Hook, NarrowingHooks, Response
 

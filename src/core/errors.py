@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, TypedDict
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from core.binding_errors import (
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         R2TypeError,
         R2ValueError,
     )
+    from core.types_only import Issue
 
 __all__ = [
     "AiError",
@@ -83,7 +84,7 @@ if not TYPE_CHECKING:  # a type checker would take the module to have every name
         # A binding's errors are loaded by who names one. A name that is none, such as `__path__`, loads nothing.
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value: object = getattr(import_module("core.binding_errors"), name)
+        value: object = getattr(import_module("core.types_only" if name == "Issue" else "core.binding_errors"), name)
         globals()[name] = value
         return value
 
@@ -173,14 +174,6 @@ class CoreError(Exception):
         body: dict[str, Any] = {"error": self.message, **self.metadata}
         body["error"] = self.message
         return body
-
-
-class Issue(TypedDict):
-    """One mistake in the data that a client sent."""
-
-    path: str
-    """The place of the mistake, such as `items[0].email`; empty for the whole value."""
-    message: str
 
 
 class ValidationError(CoreError):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from core.answers import ErrorHandlers, refuse_malformed
 from core.chain import Run, build_chain, set_own_parameters
 from core.handlers import info_of
-from core.http.url import CANONICAL, canonical_path, split_path
+from core.http.paths import CANONICAL, canonical_path, split_path
 from core.request import NO_PARAMS, AnyRequest, FoundParams, OpenRequest, Params
 from core.response import Response
 from core.routing.pattern import Pattern

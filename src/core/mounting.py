@@ -19,7 +19,7 @@ from core.answers import is_cross_site
 from core.context import ExecutionContext
 from core.errors import CoreError, DeveloperError, HandlerError
 from core.handlers import arguments_of, name_of
-from core.http.url import split_path
+from core.http.paths import split_path
 from core.http.websocket import Upgrade, WebSocket, WebSocketClosed
 from core.lifespan import Lifespan, StateKey
 from core.request import AnyRequest

@@ -18,17 +18,18 @@ import builtins
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, NoReturn, overload
 
-from typing_extensions import TypeForm, TypeVar
+from typing_extensions import TypeForm
 
 from core import http
-from core.context import Clock, EdgeMetadata, ExecutionContext, RequestContext, system_clock
+from core.context import system_clock
 from core.errors import CoreError, DeveloperError, ValidationError
 
 # By its name: a module with a `__getattr__` of its own never gives an attribute quickly.
 from core.http.json import loads
-from core.values import Generic
+from core.values import Generic, TypeVar
 
 if TYPE_CHECKING:
+    from core.context import Clock, EdgeMetadata, ExecutionContext, RequestContext
     from core.http.forms import Form, FormLimits, UploadedFile
     from core.lifespan import StateKey
     from core.signing import Secrets

@@ -29,7 +29,6 @@ from core.errors import REDIRECT_STATUSES, AlreadySentError, HandlerError, plain
 from core.header_block import HeaderBlock
 
 # By their names: a module with a `__getattr__` of its own never gives an attribute quickly.
-from core.http.escapes import percent_encode
 from core.http.headers import check_name, check_value
 from core.http.json import dumps
 
@@ -800,4 +799,6 @@ def _location(url: str) -> str:
     """A URL for the Location header: blanks and characters beyond ASCII are percent-encoded as UTF-8."""
     if url.isascii() and " " not in url:
         return url
+    from core.http.escapes import percent_encode
+
     return percent_encode(r"[^\x00-\x1f!-\x7f]+", http.streams.well_formed(url))

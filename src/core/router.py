@@ -17,8 +17,6 @@ import weakref
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast, overload
 
-from typing_extensions import TypeVar
-
 from core.answers import ErrorHandlers
 from core.dispatch import Dispatcher
 from core.errors import DeveloperError, HandlerError, OrderError, RegistrationError
@@ -27,7 +25,7 @@ from core.handlers import MiddlewareInfo, arguments_of, declare, info_of, name_o
 from core.request import AnyRequest, Request
 from core.response import Response
 from core.routing.pattern import ROOT, Pattern, parse, require_prefix
-from core.values import Generic
+from core.values import Generic, TypeVar
 
 if TYPE_CHECKING:
     from core.http.websocket import WebSocket

@@ -27,10 +27,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, Union, cast, get
 
 from typing_extensions import TypeForm, is_typeddict
 
-from core.errors import DeveloperError, Issue, ValidationError
+from core.errors import DeveloperError, ValidationError
 
 if TYPE_CHECKING:
     from cattrs import Converter
+
+    from core.errors import Issue
 
 __all__ = [
     "MOST_ISSUES",

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from core.hosts.asgi import _path_of
-from core.http import cookies, url
+from core.http import cookies, paths
 from core.http.conditional import none_match, parse_range
 from core.http.dates import read_date
 from core.http.forms import parse_header
@@ -49,7 +49,7 @@ READERS: dict[str, Callable[[str], Any]] = {
     "If-None-Match": lambda text: none_match(text, '"x"'),
     "Range": lambda text: parse_range(text, 1000),
     "a key of rate_limit": _stored_form,
-    "a path": url.canonical_path,
+    "a path": paths.canonical_path,
     "a path below a root": lambda text: _path_of(
         {"path": f"/{text}", "raw_path": f"/%61{text}".encode(), "root_path": "/api"}
     ),

@@ -13,7 +13,7 @@ from core import http
 from core.app import App
 from core.errors import CoreError
 from core.hosts.asgi import asgi
-from core.http.url import canonical_path
+from core.http.paths import canonical_path
 from core.request import Request
 from core.response import Response
 from core.testing import FakeExecutionContext

@@ -18,7 +18,7 @@ from typing import Any
 from core import http
 from core.app import App
 from core.errors import CoreError
-from core.http import cookies, headers, url
+from core.http import cookies, headers, paths, url
 from core.http.conditional import ByteRange, none_match, parse_range
 from core.http.dates import read_date
 from core.http.forms import FormLimits, UploadedFile, parse_header, read_form
@@ -54,7 +54,7 @@ def _clean(value: str) -> bool:
 def _handed_over(path: str) -> http.Request:
     """A request whose path stands as a host writes it, who parses no URL."""
     request = http.Request("https://a.test/")
-    request.path = url.canonical_path(path)
+    request.path = paths.canonical_path(path)
     return request
 
 
@@ -104,7 +104,7 @@ def _paths() -> Callable[[bytes], None]:
             assert status in (200, 304, 400, 404), (request.path, status)
             assert b"OUTSIDE" not in body, request.path
             # A canonical path stays as it is, and has no dot segments left.
-            assert url.canonical_path(request.path) == request.path, request.path
+            assert paths.canonical_path(request.path) == request.path, request.path
             segments = request.path.split("/")
             assert not {".", ".."} & {segment.replace("%2e", ".").replace("%2E", ".") for segment in segments}
 

@@ -11,9 +11,9 @@ from collections.abc import AsyncIterable, AsyncIterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, overload, runtime_checkable
 
 import attrs
-from typing_extensions import TypeForm, TypeVar
+from typing_extensions import TypeForm
 
-from core.values import Generic, frozen
+from core.values import Generic, TypeVar, frozen
 
 if TYPE_CHECKING:
     T = TypeVar("T")

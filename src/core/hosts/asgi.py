@@ -17,11 +17,10 @@ import asyncio
 import builtins
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from time import perf_counter
-from typing import Any, Final, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from core import http
 from core.app import App
-from core.context import EdgeMetadata, ExecutionContext
 from core.errors import CoreError
 from core.header_block import HeaderBlock
 from core.hosts.process import (
@@ -35,6 +34,9 @@ from core.hosts.process import (
 from core.http.streams import USV
 from core.request import NO_PARAMS, OpenRequest
 from core.response import Response
+
+if TYPE_CHECKING:
+    from core.context import EdgeMetadata, ExecutionContext
 
 __all__ = ["AsgiApplication", "AsgiRequest", "BackgroundContext", "asgi"]
 

@@ -27,6 +27,7 @@ from core.hosts.process import (
     stream_until_gone,
     trace_where_asked,
 )
+from core.http.paths import canonical_path
 from core.request import NO_PARAMS, OpenRequest
 from core.response import Response
 
@@ -78,7 +79,7 @@ class RsgiRequest(OpenRequest):
         self.method = scope.method
         path = scope.path
         if not (path.isascii() and path.isprintable()) or any(char in path for char in "%\\ ?#") or "/." in path:
-            path = http.url.canonical_path(quote_path(path))
+            path = canonical_path(quote_path(path))
         self.path = path or "/"
         self.env = env
         self.ctx = ctx

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from core.http import headers, json, streams, url
+from core.http import headers, json, paths, streams
 from core.http.headers import Headers, HeadersView
-from core.http.url import URL
 
 if TYPE_CHECKING:
-    from core.http import body, cookies
+    from core.http import body, cookies, url
     from core.http.query import URLSearchParams
     from core.http.request import Request
     from core.http.response import Response
+    from core.http.url import URL
 
 __all__ = [
     "Headers",
@@ -28,6 +28,7 @@ __all__ = [
     "cookies",
     "headers",
     "json",
+    "paths",
     "streams",
     "url",
 ]
@@ -35,12 +36,12 @@ __all__ = [
 
 if not TYPE_CHECKING:  # a type checker would take the module to have every name
     # Loaded when first asked for: hosts answer most requests without them.
-    _HOMES = {"Request": "request", "Response": "response", "URLSearchParams": "query"}
+    _HOMES = {"Request": "request", "Response": "response", "URL": "url", "URLSearchParams": "query"}
 
     def __getattr__(name: str) -> object:
         from importlib import import_module
 
-        if name in ("body", "cookies"):
+        if name in ("body", "cookies", "url"):
             return import_module(f"core.http.{name}")
         if name not in _HOMES:
             raise AttributeError(f"module 'core.http' has no attribute {name!r}")

@@ -8,22 +8,18 @@ One file, since the view, the changeable headers and their checks are one class 
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, MutableMapping, ValuesView
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, Self, TypeVar, cast, overload
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar, cast, overload
 
 __all__ = ["Headers", "HeadersInit", "HeadersView", "check_name", "check_value", "is_token", "plain_values"]
 
 if TYPE_CHECKING:
+    from collections.abc import ItemsView, KeysView, ValuesView
+
     from typing_extensions import TypeForm
 
     _D = TypeVar("_D")
     _T = TypeVar("_T")
-
-    class Entries(Protocol):
-        """A mapping of each name to one value, whose views have all of its names and values."""
-
-        def _entries(self) -> list[tuple[str, str]]: ...
-        def _count(self) -> int: ...
 
 
 _IN_TOKENS = frozenset("!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
@@ -108,45 +104,6 @@ def plain_values(init: Any) -> dict[str, str] | None:
     return values if len(values) == len(given) and "set-cookie" not in values else None
 
 
-class EntryKeys(KeysView[str]):
-    """The name of every entry, in order."""
-
-    _mapping: Entries
-
-    def __iter__(self) -> Iterator[str]:
-        return iter([name for name, _ in self._mapping._entries()])
-
-    def __len__(self) -> int:
-        return self._mapping._count()
-
-
-class EntryValues(ValuesView[str]):
-    """The value of every entry, in order."""
-
-    _mapping: Entries
-
-    def __iter__(self) -> Iterator[str]:
-        return iter([value for _, value in self._mapping._entries()])
-
-    def __len__(self) -> int:
-        return self._mapping._count()
-
-
-class EntryItems(ItemsView[str, str]):
-    """Every entry, in order."""
-
-    _mapping: Entries
-
-    def __iter__(self) -> Iterator[tuple[str, str]]:
-        return iter(self._mapping._entries())
-
-    def __contains__(self, item: object) -> bool:
-        return item in self._mapping._entries()
-
-    def __len__(self) -> int:
-        return self._mapping._count()
-
-
 class HeadersView(Mapping[str, str]):
     """The headers of a request that is being answered: a case-insensitive mapping of names to values, to be read.
 
@@ -193,9 +150,6 @@ class HeadersView(Mapping[str, str]):
     def _entries(self) -> list[tuple[str, str]]:
         # Sorting by the name alone keeps the cookies in their own order.
         return sorted(self.raw(), key=_name_of)
-
-    def _count(self) -> int:
-        return len(self._values) + len(self._cookies)
 
     # ---- reading
 
@@ -289,15 +243,21 @@ class HeadersView(Mapping[str, str]):
 
     def keys(self) -> KeysView[str]:
         """The names of the entries, sorted, `set-cookie` once for each cookie."""
-        return EntryKeys(self)
+        from core.http.views import Keys
+
+        return Keys(self)
 
     def values(self) -> ValuesView[str]:
         """The values of the entries, in the order of `keys()`."""
-        return EntryValues(self)
+        from core.http.views import Values
+
+        return Values(self)
 
     def items(self) -> ItemsView[str, str]:
         """The entries, sorted by name, each `set-cookie` apart."""
-        return EntryItems(self)
+        from core.http.views import Items
+
+        return Items(self)
 
     def copy(self) -> Headers:
         """Headers of their own with the same entries."""

@@ -5,12 +5,14 @@ https://url.spec.whatwg.org/#interface-urlsearchparams
 
 from __future__ import annotations
 
-from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, Mapping, MutableMapping, ValuesView
-from typing import cast
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from typing import TYPE_CHECKING, cast
 
 from core.http.escapes import encode_query, parse_query
-from core.http.headers import EntryItems, EntryKeys, EntryValues
 from core.http.streams import well_formed
+
+if TYPE_CHECKING:
+    from collections.abc import ItemsView, KeysView, ValuesView
 
 __all__ = ["URLSearchParams"]
 
@@ -60,9 +62,6 @@ class URLSearchParams(MutableMapping[str, str]):
     def _entries(self) -> list[tuple[str, str]]:
         return self._pairs
 
-    def _count(self) -> int:
-        return len(self._pairs)
-
     def __iter__(self) -> Iterator[str]:
         return iter(dict(self._pairs))
 
@@ -71,15 +70,21 @@ class URLSearchParams(MutableMapping[str, str]):
 
     def keys(self) -> KeysView[str]:
         """The name of every pair, in order."""
-        return EntryKeys(self)
+        from core.http.views import Keys
+
+        return Keys(self)
 
     def values(self) -> ValuesView[str]:
         """The value of every pair, in order."""
-        return EntryValues(self)
+        from core.http.views import Values
+
+        return Values(self)
 
     def items(self) -> ItemsView[str, str]:
         """Every pair, in order."""
-        return EntryItems(self)
+        from core.http.views import Items
+
+        return Items(self)
 
     def to_string(self) -> str:
         """The query string, without `?`: blanks as `+`, everything but letters, digits and `*-._` percent-encoded."""

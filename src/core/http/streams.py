@@ -11,9 +11,8 @@ import codecs
 from collections import deque
 from collections.abc import AsyncIterable, AsyncIterator
 from contextvars import copy_context
-from typing import TypeVar
 
-from core.values import Generic
+from core.values import Generic, TypeVar
 
 __all__ = ["Driven", "USV", "chunks_of", "close", "decode", "encode", "well_formed"]
 

@@ -1,4 +1,4 @@
-"""URLs of the web, their paths and their query strings, as the WHATWG URL standard parses and writes them.
+"""URLs of the web, as the WHATWG URL standard parses and writes them. Their paths are in `core.http.paths`.
 
 Only http, https, ws and wss: a request can be sent to no other. A URL with nothing to normalise, as nearly all are, is
 recognised by one regular expression and passed on as it is. One file, since parsing a URL and setting one of its
@@ -9,26 +9,22 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, cast
 
-from core.http.escapes import decode_leniently, encode_query, hex_table, parse_query, percent_encode
+from core.http.escapes import decode_leniently, encode_query, parse_query, percent_encode
+from core.http.paths import CANONICAL, canonical_path, join_segments
 from core.http.streams import well_formed
 
 if TYPE_CHECKING:
     from core.http.query import URLSearchParams
 
 __all__ = [
-    "CANONICAL",
-    "MalformedPathError",
     "URL",
-    "canonical_path",
     "decode_leniently",
     "encode_query",
-    "is_canonical",
     "is_same_origin",
     "origin_of",
     "parse_query",
-    "split_path",
     "split_url",
 ]
 
@@ -40,29 +36,16 @@ _PORTS = {"http": "80", "https": "443", "ws": "80", "wss": "443"}
 # The percent-encode sets of the standard, each as a pattern of the encoded characters. Compiled (and kept by `re`) when
 # first wanted, as every expression here that a plain request does not meet: compiling them all would be most of this
 # file's import.
-_IN_PATH = r"[^!$-;=@-\]_a-z|~]+"
 _IN_QUERY = r"[^!$-&(-;=?-~]+"
 _IN_FRAGMENT = r"[^!#-;=?-_a-~]+"
 _IN_USERINFO = r"[^!$-.0-9A-Z_a-z~]+"
 
-CANONICAL: Final = "!$&'()*+,-./0123456789:;=@ABCDEFGHIJKLMNOPQRSTUVWXYZ[]_abcdefghijklmnopqrstuvwxyz|~"
-"""The characters that stay as they are in every path: fewer than the sets above leave alone, without `%` and `\\`.
-
-`path.strip(CANONICAL)` is empty for a path of these alone, as fast as an expression that every start had to compile.
-"""
 _ODD_IN_QUERY = r"[^!$&(-;=?@-\[\]_a-z|~/%]"
 _FORBIDDEN_IN_HOST = r"[\x00-\x20#%/:<>?@\[\\\]^|\x7f]"
 
 # Origins that passed, so that the next request to one of them costs a look-up.
 _ORIGINS: dict[str, None] = {}
 _ORIGINS_MOST = 256
-
-
-class MalformedPathError(ValueError):
-    """A path with an escape that is none (`%zz`), or whose bytes are not UTF-8. The client's mistake: 400."""
-
-
-# --------------------------------------------------------------------- whole URLs
 
 
 class URL:
@@ -367,7 +350,7 @@ def _parse(given: str) -> _Parts:
         percent_encode(_IN_USERINFO, password),
         hostname,
         number,
-        _join_segments(segments or [""]),
+        join_segments(segments or [""]),
         "?" + percent_encode(_IN_QUERY, query) if question_mark else None,
         "#" + percent_encode(_IN_FRAGMENT, fragment) if hash_mark else None,
     )
@@ -415,74 +398,3 @@ def _parse_host(host: str) -> str:
 
         return normalise_ipv4(host)
     return host
-
-
-# --------------------------------------------------------------------- paths
-
-
-def is_canonical(path: str) -> bool:
-    """Return True if a path certainly is as `canonical_path` would write it; one with an escape in it may be, too."""
-    return not path.strip(CANONICAL) and "/." not in path and path[:1] == "/"
-
-
-def canonical_path(raw: str) -> str:
-    """A path as a host received it, canonical: dot segments resolved, backslashes turned, still percent-encoded.
-
-    The same text comes back when there is nothing to do. `?` and `#` are part of the path here, and are encoded.
-    """
-    if is_canonical(raw):
-        return raw
-    if raw[:1] == "/" or raw[:1] == "\\":
-        raw = raw[1:]
-    return _join_segments(re.split(r"[/\\]", well_formed(raw)))
-
-
-def _join_segments(segments: list[str]) -> str:
-    kept: list[str] = []
-    last = len(segments) - 1
-    for place, segment in enumerate(segments):
-        dots = segment.replace("%2e", ".").replace("%2E", ".") if "%" in segment else segment
-        if dots == "..":
-            if kept:
-                kept.pop()
-            if place == last:
-                kept.append("")
-        elif dots == ".":
-            if place == last:
-                kept.append("")
-        else:
-            kept.append(percent_encode(_IN_PATH, segment))
-    return "/" + "/".join(kept)
-
-
-def split_path(path: str) -> tuple[str, ...]:
-    """The segments of a path, split on `/` first and percent-decoded afterwards, once.
-
-    One slash at the end is ignored; `/` and the empty path have no segments; an empty segment is a segment.
-
-    Raises MalformedPathError for escapes that are none and for bytes that are not UTF-8.
-    """
-    if path[-1:] == "/":
-        path = path[:-1]
-    if path[:1] == "/":
-        path = path[1:]
-    elif not path:
-        return ()
-    if "%" not in path:
-        return tuple(path.split("/"))
-    return tuple([_decode_strictly(segment) if "%" in segment else segment for segment in path.split("/")])
-
-
-def _decode_strictly(segment: str) -> str:
-    first, *rest = segment.encode("utf-8", "surrogatepass").split(b"%")
-    table = hex_table()
-    pieces = [first]
-    for piece in rest:
-        byte = table.get(piece[:2])
-        if byte is None:
-            raise MalformedPathError(f"malformed escape in the path segment {segment!r}")
-        pieces += (byte, piece[2:])
-    try:
-        return b"".join(pieces).decode("utf-8")
-    except UnicodeDecodeError:
-        raise MalformedPathError(f"the path segment {segment!r} is not UTF-8") from None

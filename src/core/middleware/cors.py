@@ -16,7 +16,6 @@ from typing_extensions import TypeForm, TypeVar
 from core.errors import OptionError
 from core.handlers import arguments_of, before, declare
 from core.header_block import HeaderBlock
-from core.http.url import URL
 from core.middleware import options
 from core.request import AnyRequest, Request
 from core.response import Response
@@ -284,6 +283,8 @@ def _origin(value: object) -> str:
     elif separator and rest and not any(char in rest for char in "/\\?#@"):
         if _is_plain_host(rest) and text.islower():
             return text
+        from core.http.url import URL
+
         try:
             return URL(text).origin
         except TypeError:

@@ -24,7 +24,7 @@ __all__ = ["LogFormat", "LogFunction", "logger"]
 LogFunction: TypeAlias = Callable[[AnyRequest, int, float], str]
 """A format of one's own: `(req, status, duration_ms)` to the line, without a line break."""
 
-LogFormat: TypeAlias = Literal["short", "long", "json"] | LogFunction
+LogFormat: TypeAlias = "Literal['short', 'long', 'json'] | LogFunction"
 """`"short"`, `"long"`, `"json"`, or a function that returns the line."""
 
 

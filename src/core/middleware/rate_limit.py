@@ -18,11 +18,11 @@ from core.bindings.kv import KVNamespace
 from core.errors import CoreError, DeveloperError, OptionError
 from core.handlers import declare
 from core.middleware import options
-from core.middleware.rate_limit_stores import Hit, KVStore, RateLimitStore, Taken
 from core.request import AnyRequest, Request
 from core.response import Response
 
 if TYPE_CHECKING:
+    from core.middleware.rate_limit_stores import RateLimitStore
     from core.shapes import Middleware, Next
 
     E = TypeVar("E", default=Any)
@@ -88,14 +88,9 @@ def rate_limit(
             raise options.refuse("rate_limit", option, function, "must be a function of the request")
     if name is not None:
         options.text("rate_limit", "name", name)
-    counts: RateLimitStore
-    if store is not None:
-        if not callable(getattr(store, "take", None)):
-            raise options.refuse("rate_limit", "store", store, "must have `async def take(self, hit)`")
-        counts = store
-    else:
-        assert kv_binding is not None
-        counts = KVStore(kv_binding)
+    if store is not None and not callable(getattr(store, "take", None)):
+        raise options.refuse("rate_limit", "store", store, "must have `async def take(self, hit)`")
+    counts = store
     fixed_limit = None if callable(limit) else str(limit)
     warned = False
 
@@ -129,9 +124,16 @@ def rate_limit(
         policy = counter.replace("%", "%25").replace("|", "%7C")
 
         async def guard(req: Request[E, Any, Any], res: Response, next: Next, /) -> None:
+            nonlocal counts
             if skip is not None and await options.awaited(skip(req)):
                 await next()
                 return
+            # Loaded with the first request that is counted: a start takes as long with a limit as without.
+            from core.middleware.rate_limit_stores import Hit, KVStore, Taken
+
+            if counts is None:
+                assert kv_binding is not None
+                counts = KVStore(kv_binding)
             most = limit if not callable(limit) else await options.awaited(limit(req))
             price = 1 if cost is None else await options.awaited(cost(req))
             if type(most) is not int or type(price) is not int or price < 0:

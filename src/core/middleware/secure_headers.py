@@ -18,6 +18,8 @@ from core.response import Response
 if TYPE_CHECKING:
     from core.shapes import Middleware
 
+    Value: TypeAlias = str | Literal[False]
+
 __all__ = [
     "Directives",
     "NONCE",
@@ -35,8 +37,6 @@ Directives: TypeAlias = Mapping[str, str | Iterable[str] | bool]
 
     {"default_src": "'self'", "script_src": ["'self'", NONCE], "upgrade_insecure_requests": True}
 """
-
-Value: TypeAlias = str | Literal[False]
 
 
 # One function: one step for each option, from its argument to its header, and the closure that sets them.

@@ -19,7 +19,7 @@ from core.handlers import Middleware, Next, declare
 from core.http import Headers
 from core.http.conditional import Representation
 from core.http.files import content_type
-from core.http.url import split_path
+from core.http.paths import split_path
 from core.middleware import options
 from core.middleware.compress import accepts_coding
 from core.request import AnyRequest, Request

@@ -15,7 +15,6 @@ from contextlib import suppress
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from core.context import Clock, TimerHandle
 from core.errors import CoreError
 from core.handlers import declare
 from core.http.streams import close
@@ -24,6 +23,7 @@ from core.request import AnyRequest
 from core.response import Response
 
 if TYPE_CHECKING:
+    from core.context import Clock, TimerHandle
     from core.shapes import Middleware, Next
 
 __all__ = ["timeout"]

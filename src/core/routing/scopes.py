@@ -9,10 +9,9 @@ covers the route, and whether more may, depending on the request (`use("/users/m
 from __future__ import annotations
 
 import re
-from typing import TypeVar
 
 from core.routing.pattern import Pattern
-from core.values import Generic
+from core.values import Generic, TypeVar
 
 __all__ = ["Scope", "Scopes"]
 

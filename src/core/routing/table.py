@@ -21,11 +21,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from operator import itemgetter
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
-from core.http.url import CANONICAL
+from core.http.paths import CANONICAL
 from core.routing.pattern import Pattern
-from core.values import Generic
+from core.values import Generic, TypeVar
 
 __all__ = ["Leaf", "Table"]
 

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Final
 from core import http
 from core.backends.workerd.conversion import bridge, bytes_of, chunks_of, is_null, structured, unwrap
 from core.context import EdgeMetadata
+from core.http.paths import canonical_path
 from core.request import NO_PARAMS, OpenRequest
 
 __all__ = ["PLATFORM_IP", "WorkersRequest"]
@@ -46,7 +47,7 @@ class WorkersRequest(OpenRequest):
         # The runtime has normalised it: "scheme://host/path?query", without a fragment.
         start = url.find("/", 8)
         end = url.find("?", start)
-        self.path = http.url.canonical_path(url[start:] if end < 0 else url[start:end])
+        self.path = canonical_path(url[start:] if end < 0 else url[start:end])
         self.env = env
         self.ctx = ctx
         self.received: float = perf_counter()

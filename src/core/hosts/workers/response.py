@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from core import http
 from core.backends.workerd.conversion import bridge, js_bytes, js_stream
-from core.context import ExecutionContext
 from core.http.streams import close, encode
 from core.response import Response
 
 if TYPE_CHECKING:
     from core.backends.workerd.web_socket import WorkerdWebSocket
+    from core.context import ExecutionContext
 
 __all__ = ["js_response", "js_response_of"]
 
