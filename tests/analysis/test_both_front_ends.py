@@ -61,6 +61,8 @@ class Checked(Project):
             finding.text.replace(f"{root}/", "")
             for finding in findings
             if not finding.message.startswith("main: there is no file")
+            # Their handlers send one answer for each line that is looked at; mypy says nothing of that.
+            and "a response was sent already" not in finding.message
         ]
 
 
