@@ -10,12 +10,15 @@ import ast
 from collections.abc import Callable, Collection, Iterator, Sequence
 from difflib import get_close_matches
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from core.analysis.entry import entry_file
 from core.analysis.envs import deployed
-from core.analysis.syntax import SyntaxTrees
 from core.config.checks import Code
 from core.config.model import Configuration
+
+if TYPE_CHECKING:
+    from core.analysis.syntax import SyntaxTrees  # a run of mypy that finds every event handled has no use for them
 
 __all__ = ["app_call", "cron_problem", "unhandled"]
 
