@@ -1,4 +1,4 @@
-"""The `core` command: the handler of Ctrl-C stands before anything is imported, so that there is no traceback."""
+"""The `core` command: the handler of Ctrl-C is set before anything is imported, so that there is no traceback."""
 
 from __future__ import annotations
 

@@ -74,14 +74,14 @@ if TYPE_CHECKING:  # at run time each is the function that registers
         """Returned by `app.queue(name)`: registers the decorated consumer of that queue."""
 
         def __call__(self, consumer: QueueConsumer[M, E], /) -> QueueConsumer[M, E]:
-            """Register `consumer`, and return it. Raises HandlerError where it is no `async (batch, env, ctx)`."""
+            """Register `consumer`, and return it. Raises HandlerError unless it is `async (batch, env, ctx)`."""
             ...
 
     class ScheduledDecorator(Generic[E]):
         """Returned by `app.scheduled(cron)`: registers the decorated handler of that trigger."""
 
         def __call__(self, handler: ScheduledHandler[E], /) -> ScheduledHandler[E]:
-            """Register `handler`, and return it. Raises HandlerError where it is no `async (event, env, ctx)`."""
+            """Register `handler`, and return it. Raises HandlerError unless it is `async (event, env, ctx)`."""
             ...
 
     class EventInstrument(Protocol):

@@ -1,7 +1,7 @@
 """One chain, built of middleware and the function they lead to.
 
 A chain is a plain function that starts the first step and returns an awaitable; a middleware's `next` does the
-same for the step after it, so no coroutine stands between two steps but theirs. Decided here: how often `next` may be
+same for the step after it, so there is no coroutine between two steps but theirs. Decided here: how often `next` may be
 called, and the parameters that a middleware sees. This file has nothing of paths or routes, nor of the answer to an
 error.
 """

@@ -155,7 +155,7 @@ class Dispatcher(ChainFinder):
 
     async def _answer_missing(self, req: AnyRequest, res: Response) -> None:
         if res.sent:
-            return  # a middleware sent and then called next(): that answer stands
+            return  # a middleware sent and then called next(): that answer counts
         if self.not_found is not None:
             await self.not_found(req, res)
         else:

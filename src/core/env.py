@@ -61,7 +61,7 @@ class EnvField:
     """One attribute of an Env: the binding it asks for and the values it takes.
 
     `name` is the binding's name: the attribute's alias, which for attrs is the name without leading underscores.
-    `annotation` is resolved and stands without `Annotated` and `None`; `kind` is `annotation` without type arguments.
+    `annotation` is resolved and comes without `Annotated` and `None`; `kind` is `annotation` without type arguments.
     `optional` says that the binding may be absent, `converted` that the attribute has a converter of its own, so that
     only it knows what it takes.
     """
@@ -324,7 +324,7 @@ class _Unknown:
         return self
 
     def __call__(self) -> None:
-        """Be callable, as typing asks of whatever stands where a type is wanted."""
+        """Be callable, as typing asks of whatever is given where a type is wanted."""
 
     def __or__(self, other: object, /) -> Any:
         return typing.Union[self, other]  # noqa: UP007  # built at run time

@@ -133,7 +133,7 @@ class ChainFinder:
         self._load = load
         self.instrument: Instrument | None = None
         """It is asked when chains are built. After setting it, set `stale`."""
-        # The error handlers of the routers that middleware stands in, by the order of the middleware.
+        # The error handlers of the routers that middleware is in, by the order of the middleware.
         self._errors: dict[int, tuple[ErrorHandlers, ...]] = {}
         self._tables = _Tables()
         self._scopes: Scopes[Middleware[Any, Any]] = Scopes()
@@ -284,7 +284,7 @@ class ChainFinder:
     # -- loading
 
     def _compile(self) -> None:
-        """Load the entries. Routes of one method stand in one table; ALL stands in each."""
+        """Load the entries. Routes of one method are in one table; ALL is in each."""
         tables = _Tables()
         for_all: list[_Route] = []
         scopes: Scopes[Middleware[Any, Any]] = Scopes()

@@ -175,7 +175,7 @@ def uncalled(name: str) -> str:
 
 
 def turned_status(given: object) -> str:
-    """`CoreError("Not found", 404)`, and a status that is no error's."""
+    """`CoreError("Not found", 404)`, and a status that is not an error's."""
     return (
         f"CoreError({given!r}, …): the status must be an int from 400 to 599, an error's. Write "
         f'CoreError(404, "{given if isinstance(given, str) else "Not Found"}")'

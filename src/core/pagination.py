@@ -118,7 +118,7 @@ def cursor_of(req: AnyRequest, type_: TypeForm[T], /, *, limit: int = 20, most: 
 
 
 def cursor_text(after: object) -> str:
-    """A cursor as it stands in a URL: JSON in base64url."""
+    """A cursor as a URL has it: JSON in base64url."""
     from base64 import urlsafe_b64encode
 
     return urlsafe_b64encode(http.json.dumps(after).encode()).decode().rstrip("=")

@@ -48,7 +48,7 @@ M_contra = TypeVar("M_contra", contravariant=True, default=U)
 
 
 class _Registered:
-    """A route or a middleware as it stands in a router's own list."""
+    """A route or a middleware in a router's own list."""
 
     __slots__ = ("handler", "method", "middleware", "mounted", "pattern")
 
@@ -77,7 +77,7 @@ if TYPE_CHECKING:  # at run time each is the function that registers
         def __call__(
             self, handler: Callable[[X, Request[E, object, K], Response, Next], Awaitable[R]], /
         ) -> Callable[[X, Request[E, object, K], Response, Next], Awaitable[R]]:
-            """Register `handler`, and return it. Raises HandlerError where it is no `async (err, req, res, next)`."""
+            """Register `handler`, and return it. Raises HandlerError unless it is `async (err, req, res, next)`."""
             ...
 
     class WebSocketDecorator(Generic[E, U]):
@@ -86,7 +86,7 @@ if TYPE_CHECKING:  # at run time each is the function that registers
         def __call__(
             self, handler: Callable[[Request[E, U, K], WebSocket], Awaitable[None]], /
         ) -> Callable[[Request[E, U, K], WebSocket], Awaitable[None]]:
-            """Register `handler`, and return it. Raises HandlerError where it is no `async (req, socket)`."""
+            """Register `handler`, and return it. Raises HandlerError unless it is `async (req, socket)`."""
             ...
 
 
@@ -110,7 +110,7 @@ class Router(Generic[E, U, M_contra]):
     """
 
     is_root = False
-    """True if it stands at the top and cannot be mounted."""
+    """True if it is at the top and cannot be mounted."""
 
     def __init__(self) -> None:
         self._registered: list[_Registered] = []
@@ -542,7 +542,7 @@ def prove_order(entries: Iterable[Entry]) -> None:
 
 
 def _guard(authenticator: Authenticator[Any, Any, Any]) -> Middleware[Any, Any]:
-    """The middleware that an authenticator becomes. It asks once per request, on however many levels it stands."""
+    """The middleware that an authenticator becomes. It asks once per request, on however many levels it is used."""
     declared = info_of(authenticator) or MiddlewareInfo("")
     varies = declared.varies
 

@@ -86,7 +86,7 @@ class WebSocketHandler(Protocol[E_contra, U_contra]):
 class Authenticator(Protocol[E_contra, A_co, U_contra]):
     """`async (req)`: finds out who is asking, or raises CoreError to refuse.
 
-    `Authenticator[Env, User]` reads no user. `Authenticator[Env, Admin, User]` stands behind another authenticator
+    `Authenticator[Env, User]` reads no user. `Authenticator[Env, Admin, User]` comes behind another authenticator
     and reads the `User` that it found.
     """
 

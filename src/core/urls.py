@@ -26,7 +26,7 @@ class Urls:
         self._patterns: dict[Any, list[Pattern]] = {}
         for entry in entries:
             if entry.method is not None and entry.handler is not None:
-                # The handler of a WebSocket stands behind the one that opens it.
+                # The handler of a WebSocket is behind the one that opens it.
                 handler = getattr(entry.handler, "opens", entry.handler)
                 self._patterns.setdefault(handler, []).extend(entry.pattern.variants)
 

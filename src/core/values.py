@@ -2,7 +2,7 @@
 
 `Generic` and `TypeVar` are typing's to a type checker, and next to nothing when the program runs. attrs writes and
 compiles the methods of a class, which takes a quarter of a millisecond: for every worker that starts, and for values
-that most workers never meet. Here the class stands as it is written, and attrs finishes that very class when it is
+that most workers never meet. Here the class stays as it is written, and attrs finishes that very class when it is
 first used: called, compared, shown, or asked for its attributes by attrs, cattrs or `match`. attrs itself is imported
 then: a check of a program that changes little needs none of it. `field` is `attrs.field`, later.
 """
@@ -90,7 +90,7 @@ else:
                 for name, value in [*vars(cls).items()]:
                     if isinstance(value, _Field):
                         setattr(cls, name, attrs.field(**value.options))
-                # attrs writes these two only where nothing stands.
+                # attrs writes these two only where there is nothing.
                 del cls.__match_args__, cls.__replace__
                 attrs.frozen(cls, slots=False, auto_detect=False, kw_only=kw_only)
                 for name, stand_in in late.items():

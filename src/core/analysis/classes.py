@@ -47,7 +47,7 @@ class ClassRef:
 
     @property
     def module(self) -> Module:
-        """The module it stands in."""
+        """The module it is in."""
         return self.scope.module
 
     @property

@@ -44,7 +44,7 @@ class Finding:
 
 
 def sort_findings(findings: Iterable[Finding]) -> list[Finding]:
-    """By file, line, column, code and text; a message stands once on a line, at its first column."""
+    """By file, line, column, code and text; a message is there once on a line, at its first column."""
     import attrs
 
     ordered = sorted(set(findings), key=lambda f: (f.file, f.line, f.column, f.code, f.message, f.environment or ""))

@@ -160,7 +160,7 @@ def _modules(names: set[str]) -> dict[str, list[str]]:
 def update_env(source: str, shape: EnvShape, configurations: Sequence[Configuration]) -> str:
     """The text of a module with its Env class brought up to date.
 
-    `shape` is that class, as it stands in `source`. Attributes that it inherits are left to the class that has them.
+    `shape` is that class, as `source` has it. Attributes that it inherits are left to the class that has them.
     """
     class_ = _class(source, shape)
     taken = [attribute.attribute or attribute.name for attribute in shape.attributes]

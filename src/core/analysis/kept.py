@@ -100,7 +100,7 @@ def is_settled(stamped: str, started: int) -> bool:
 
 
 def stamp_of_names(names: Iterable[str]) -> str:
-    """The stamp of a folder with these names in it, but for hidden ones that are no configuration."""
+    """The stamp of a folder with these names in it, but for hidden ones that are not configuration."""
     listed = [name for name in names if name[0] != "." or name.startswith((".env", ".dev.vars"))]
     text = "\0".join(sorted(name for name in listed if name != "__pycache__"))
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]

@@ -102,7 +102,7 @@ class External:
 
 @attrs.frozen(eq=False)
 class Local:
-    """Something inside of the program: where it is defined and in which scope that stands."""
+    """Something inside of the program: where it is defined and in which scope."""
 
     definition: Definition
     scope: Scope

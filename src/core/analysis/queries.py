@@ -104,7 +104,7 @@ def bind_problems(front_end: QueryFrontEnd[NodeT], call: NodeT) -> Iterator[Prob
 
 
 def batch_problems(front_end: QueryFrontEnd[NodeT], given: NodeT) -> Iterator[Problem[NodeT]]:
-    """`.batch([…])`: every statement that stands in it was bound, if it takes values."""
+    """`.batch([…])`: every statement in it was bound, if it takes values."""
     for item in front_end.items_of(given):
         yield from _unbound(front_end, item, item)[1]
 

@@ -97,7 +97,7 @@ def reversals(placed: Sequence[PlacedMiddleware]) -> list[tuple[int, str]]:
 
 
 def runs_before(early: tuple[int, ...], late: tuple[int, ...]) -> bool:
-    """Return True if a statement always runs before another one that runs: it stands before it,
+    """Return True if a statement always runs before another one that runs: it comes before it,
     in a block around it.
     """
     if early == late:

@@ -61,7 +61,7 @@ class AddedFields(NamedTuple):
 
 
 class NewClass(NamedTuple):
-    """A class that is nowhere yet. `before` is the statement of the module that it stands above; None for the end."""
+    """A class that is nowhere yet. `before` is the statement of the module that it is above; None for the end."""
 
     name: str
     fields: Sequence[str]

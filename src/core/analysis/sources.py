@@ -265,7 +265,7 @@ def named_nowhere(patterns: Sequence[str], classes: Mapping[str, Collection[str]
     for path, names in classes.items():
         if not left:
             break
-        # Whether a class stands in another one cannot be told from its bare name.
+        # Whether a class is in another one cannot be seen from its bare name.
         bare = [*names, *(f"{outer}.{inner}" for outer in names for inner in names)]
         left = [
             pattern

@@ -49,7 +49,7 @@ def on_stub(class_: str, name: str, kind: str, methods: Sequence[str]) -> str | 
 
 
 def stub_problem(databases: Databases, node: Node) -> Problem[Node] | None:
-    """`req.env.COUNTERS.get(id).reset()` in plain syntax trees, whatever stands between the stub and its method."""
+    """`req.env.COUNTERS.get(id).reset()` in plain syntax trees, whatever is between the stub and its method."""
     if not isinstance(node.node, ast.Attribute) or not isinstance(node.node.ctx, ast.Load):
         return None
     value, scope = databases.modules.value(node.node.value, node.scope)
@@ -87,7 +87,7 @@ def stub_problem(databases: Databases, node: Node) -> Problem[Node] | None:
 
 
 def _object(databases: Databases, receiver: ast.expr, scope: Scope) -> ClassRef | None:
-    """The class of the objects of a namespace that stands on an Env."""
+    """The class of the objects of a namespace on an Env."""
     from core.analysis.modules import External  # the plugin asks for the words alone
 
     value, scope = databases.modules.value(receiver, scope)

@@ -33,7 +33,7 @@ _DEEPEST: Final = 30
 
 
 class Node(NamedTuple):
-    """An expression or a function, and the scope it stands in: that of its class, for a method."""
+    """An expression or a function, and the scope it is in: that of its class, for a method."""
 
     node: ast.AST
     scope: Scope
@@ -314,7 +314,7 @@ class SyntaxTrees:
         return above[0] if above and all(env == above[0] for env in above) else None
 
     def function(self, expression: ast.AST, scope: Scope) -> tuple[FunctionNode, Scope] | None:
-        """The function that an expression names, and the scope it stands in: that of its class, for a method."""
+        """The function that an expression names, and the scope it is in: that of its class, for a method."""
         if not isinstance(expression, ast.expr):
             return None
         resolved = self.modules.resolve(expression, scope)

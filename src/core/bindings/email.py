@@ -47,7 +47,7 @@ class EmailAttachment:
 
 @frozen
 class EmailMessage:
-    """An email as it stands: the whole text of RFC 5322, with the addresses of its envelope."""
+    """An email as it is: the whole text of RFC 5322, with the addresses of its envelope."""
 
     from_: str
     to: str

@@ -1,4 +1,4 @@
-"""JSON with comments and trailing commas, and where each key of it stands.
+"""JSON with comments and trailing commas, and the position of each key.
 
 The values are RFC 8259's: no `NaN`, no single quotes, no bare keys. Added are `//` and `/* */` comments and a comma
 before a closing bracket, as the platform's own tools take them, also in a file called `.json`. Read once, from left

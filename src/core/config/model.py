@@ -541,7 +541,7 @@ class Worker:
 class Binding:
     """One name that the worker finds on its Env, and where it is declared.
 
-    `kind` is a key of `KINDS`. `table` is the TOML header it stands under, of the environment it belongs to. `entry` is
+    `kind` is a key of `KINDS`. `table` is the TOML header it is under, of the environment it belongs to. `entry` is
     the table itself, or the value of a variable; None for a secret. `file` and `line` (from 1) say where; a secret may
     stand in `.dev.vars`, and `line` is None where it cannot be had.
     """

@@ -55,7 +55,7 @@ class Guard:
             return True
         if not self._any_address:
             return False
-        # On every address of the machine: an address is fine, since no name server stands behind it.
+        # On every address of the machine: an address is fine, since no name server is behind it.
         try:
             ipaddress.ip_address(name.strip("[]"))
         except ValueError:

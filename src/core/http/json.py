@@ -3,7 +3,7 @@
 Values that JSON has not are written so: attrs classes and dataclasses as objects, sets as lists, enums as their value,
 dates and times in ISO 8601 (UTC as `Z`, as JavaScript and RFC 3339 write it), UUID and Decimal as text, since a number
 would lose the digits of a Decimal in most readers. Bytes are refused: JSON has no such thing. An attribute of an attrs
-class stands under its alias.
+class is written under its alias.
 
 Nothing is read or written that is nested deeper than `MAX_DEPTH`, on any host: the standard library's accelerator
 recurses in C, and inside a worker that ends the interpreter, for good, some thousand levels further down.

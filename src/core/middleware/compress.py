@@ -31,7 +31,7 @@ def compress(*, min_size: int = 1024, level: int = 6) -> Middleware[object, obje
     """Send text, JSON and the like as gzip to clients that accept it.
 
     `min_size`: the bytes from which it is worth it, for bodies of known length; streams are compressed piece by piece.
-    `level`: 1 (fast) to 9 (small). `Vary: Accept-Encoding` stands on every answer that could have been compressed, also
+    `level`: 1 (fast) to 9 (small). `Vary: Accept-Encoding` is on every answer that could have been compressed, also
     when it was not. Left alone are bodies that have a `Content-Encoding` already, parts (`Content-Range`), event
     streams, and answers with `Cache-Control: no-transform`. A strong `ETag` becomes a weak one.
 
@@ -57,7 +57,7 @@ def compress(*, min_size: int = 1024, level: int = 6) -> Middleware[object, obje
             or "no-transform" in staged.get("cache-control", "").lower()
         ):
             return
-        # As it leaves, so that it stands once and beside no "*", which says it all.
+        # As it is sent, so that it is there once and beside no "*", which says it all.
         res.vary("Accept-Encoding")
         if not accepts_coding(req.header("accept-encoding"), "gzip"):
             return

@@ -62,7 +62,7 @@ def server_timing(
     in milliseconds.
 
     `enabled`: for which requests. Times tell an attacker things too: in production, show them to yourself only.
-    Where it stands twice before a route, everything is sent once. Raises OptionError.
+    Where a route has it twice, everything is sent once. Raises OptionError.
     """
     options.named_env("server_timing", env)
     if enabled is not None and not callable(enabled):

@@ -2,7 +2,7 @@
 worker can load.
 
 Decided here: the WebCrypto name of each algorithm of JSON Web Tokens, and that a key is taken for its own algorithm
-alone. It stands where PyJWT's algorithms stand, but for `verify`, which is awaited. https://www.w3.org/TR/WebCryptoAPI/
+alone. It takes the place of PyJWT's algorithms, but for `verify`, which is awaited. https://www.w3.org/TR/WebCryptoAPI/
 """
 
 from __future__ import annotations

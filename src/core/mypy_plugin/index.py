@@ -336,7 +336,7 @@ class Index:
         return self._assigned[bodies[0]] if bodies and bodies[0] not in self._again else None
 
     def _is_in_walrus(self, name: str, node: Node) -> bool:
-        """Return True if a name stands before a `:=` where it is known: told by the source, since expressions are not
+        """Return True if a name is before a `:=` where it is known: told by the source, since expressions are not
         walked.
         """
         if self._walrus is None:

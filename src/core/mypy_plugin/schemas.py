@@ -1,6 +1,6 @@
 """Types of mypy as JSON Schema, as `core.http.json` writes their values and `core.structure` reads them.
 
-A class stands under its name (`{"$class": …}`), so that one that holds itself has an end. A value that JSON cannot
+A class is under its name (`{"$class": …}`), so that one that holds itself has an end. A value that JSON cannot
 have, or that mypy does not know, is `{"$unknown": …}`.
 """
 

@@ -123,7 +123,7 @@ def bound(project: Project, ctx: MethodContext) -> Type:
 
 
 def batched(project: Project, ctx: MethodSigContext) -> FunctionLike:
-    """`.batch([…])`: every statement that stands in it was bound, if it takes values."""
+    """`.batch([…])`: every statement in it was bound, if it takes values."""
     given = [get_proper_type(type_) for type_ in ctx.default_signature.arg_types]
     # Each overload is asked for by itself; the one for lists stands for the call.
     if any(isinstance(type_, Instance) for type_ in given):

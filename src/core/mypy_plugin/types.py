@@ -108,7 +108,7 @@ def shown(type_: Type) -> str:
 
 
 def _grouped(union: UnionType) -> Iterator[str]:
-    """The members of a union; its literals together, where the first one stands."""
+    """The members of a union; its literals together, in the place of the first one."""
     members = [get_proper_type(item) for item in union.items]
     literals = [member for member in members if isinstance(member, LiteralType)]
     told = False

@@ -595,7 +595,7 @@ def _text(value: str) -> str:
 
 
 def _braced(text: str) -> str:
-    """A string as it stands in an f-string in double quotes."""
+    """A string as it is written in an f-string in double quotes."""
     return _text(text)[1:-1].replace("{", "{{").replace("}", "}}")
 
 

@@ -16,7 +16,7 @@ _ANNOTATIONS: Final = ("default", "description")
 
 
 class Components:
-    """Schemas by name. Until they are `written`, a reference is a key that stands in the place of the name."""
+    """Schemas by name. Until they are `written`, a reference is a key in the place of the name."""
 
     def __init__(self, classes: Mapping[str, ClassFacts], details: Details) -> None:
         self._classes = classes

@@ -80,7 +80,7 @@ class StepFacts:
     """True if a request without credentials goes on."""
     limits_bodies: bool = False
     errors: Levels = ()
-    """The error handlers of the routers that it stands in."""
+    """The error handlers of the routers that it is in."""
 
 
 @attrs.frozen

@@ -130,7 +130,7 @@ def _place(function: Callable[..., Any]) -> tuple[str, int]:
 
 
 def _handler(handler: Callable[..., Any]) -> tuple[Callable[..., Any], bool]:
-    """The function that was registered: a WebSocket's handler stands inside the one that opens it."""
+    """The function that was registered: a WebSocket's handler is inside the one that opens it."""
     inside = _closure(handler)
     if getattr(handler, "__module__", "") == "core.upgrade" and "handler" in inside:
         return inside["handler"], True

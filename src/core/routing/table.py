@@ -9,7 +9,7 @@ shapes are kept in that order, so the search ends as soon as nothing earlier can
 Paths arrive as lists of decoded segments whose first is the empty text before the leading
 slash. The meaning of a match is the caller's business: here it is a value of any type.
 
-A pattern with a regular expression stands in a shape of its own, which asks the expressions of those under the same
+A pattern with a regular expression has a shape of its own, which asks the expressions of those under the same
 texts, one after the other. Tables without such patterns have no such shape.
 
 Most paths with a parameter have one, and it comes last. The path before it then decides which
@@ -120,7 +120,7 @@ class Table(Generic[T]):
 
     def __init__(self) -> None:
         self.static: dict[str, Leaf[T]] = {}
-        """The winner for every registered path without parameters, under the path as it stands in most requests."""
+        """The winner for every registered path without parameters, under the path as most requests have it."""
         self.single_parameter_routes: dict[str, Leaf[T]] = {}
         """The winner for every path of one segment more that has no special character in it and is not in `static`."""
         self._texts: dict[str, Leaf[T]] = {}

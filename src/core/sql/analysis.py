@@ -376,7 +376,7 @@ def _outside(tokens: Sequence[Token]) -> Iterator[tuple[int, Token]]:
 
 
 def _verb(tokens: Sequence[Token]) -> tuple[str, int]:
-    """The verb of a statement, and where it stands: behind WITH and its queries."""
+    """The verb of a statement, and its position: behind WITH and its queries."""
     if tokens[0].word != "WITH":
         return tokens[0].word, 0
     return next(((token.word, at) for at, token in _outside(tokens) if token.word in _ROWS | _CHANGES), ("", 0))

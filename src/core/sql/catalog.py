@@ -315,7 +315,7 @@ def _describe(
         try:
             columns = connection.execute("SELECT * FROM pragma_table_xinfo(?)", (name,)).fetchall()
         except sqlite3.Error:
-            # A view over something that is no longer there. SQLite tells whoever selects from it.
+            # A view over something that is no longer there. whoever selects from it gets SQLite's error.
             columns = []
         text = str(sql or "")
         strict = _is_strict(text)

@@ -41,7 +41,7 @@ def locate(statement: StatementText, message: str) -> Token | None:
     for pattern in _CALLED:
         if match := pattern.match(message):
             calls = _find_calls(tokens, match["name"])
-            # An aggregate is misused inside another, or after WHERE: seldom where it stands first.
+            # An aggregate is misused inside another, or after WHERE: seldom where it comes first.
             return None if not calls else calls[-1] if message.startswith("misuse") else calls[0]
     return None
 

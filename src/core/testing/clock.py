@@ -1,4 +1,4 @@
-"""A clock that stands still until a test moves it: `FakeClock`.
+"""A clock that stays still until a test moves it: `FakeClock`.
 
     clock.advance(61)           # now: every timer that is due goes off, in order
     await clock.advance(61)     # the same, and tasks that a timer wakes run at its time

@@ -28,7 +28,7 @@ class FakeExecutionContext(Spans):
         await ctx.drain()
         assert await env.SESSIONS.get("visits") == "1"
 
-    `clock` is the clock of the request's times, windows and timeouts; without one, a `FakeClock` of its own that stands
+    `clock` is the clock of the request's times, windows and timeouts; without one, a `FakeClock` of its own that stays
     at the present. Give the same one to the fakes of bindings, or give it to `env(…)` and let `Client` make the
     context.
     """

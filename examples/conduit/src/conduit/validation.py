@@ -3,8 +3,8 @@
 from typing import Any
 
 KEEP: Any = None
-"""The default of a field that may be left out of a change: `title: str = KEEP`. What is sent as null is no `str`, and
-refused; in SQL, `coalesce(?, title)` keeps what is there."""
+"""The default of a field that may be left out of a change: `title: str = KEEP`. What is sent as null is not a
+`str`, and refused; in SQL, `coalesce(?, title)` keeps what is there."""
 
 LEAST_PASSWORD = 8
 

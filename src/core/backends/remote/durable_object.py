@@ -1,7 +1,7 @@
 """Durable Objects that live in another process of this machine: the calls of their stubs, over a socket.
 
 An object lives in one process. Where several serve requests, one of them has the objects and answers here; the others
-call it through `RemoteObjects`, which stands behind a stub where `Objects` stands otherwise. The end that has them
+call it through `RemoteObjects`, which is behind a stub where `Objects` is otherwise. The end that has them
 says that a call begins before it runs it. A call that was not begun, since that process was being replaced, is sent
 again, so that none is lost and none runs twice.
 

@@ -157,7 +157,7 @@ class SharedObjects:
         return True
 
     async def delete(self, names: Sequence[str]) -> None:
-        """Delete what is under names; nothing is no error."""
+        """Delete what is under names; nothing is not an error."""
         import obstore
 
         for start in range(0, len(names), _PAGE):

@@ -112,7 +112,7 @@ def problems(env: Any) -> str | None:
     try:
         _env(env)
     except EnvError as error:
-        # Only what the Env's own converters and validators raise has a cause, and a placeholder is no value for them.
+        # Only what the Env's own converters and validators raise has a cause, and a placeholder is none.
         if error.__cause__ is not None and hasattr(env, PLACEHOLDERS_BINDING):
             return None
         return str(error)

@@ -90,7 +90,7 @@ async def _granian(
     answering: Any = _Rsgi(hosted, front, stop)
     server: Any = Inherited(answering, interface=Interfaces.RSGI, log_enabled=False)
     serving = asyncio.ensure_future(server.serve())
-    while not server.wrks and not serving.done():  # noqa: ASYNC110 - granian tells nobody that it has begun
+    while not server.wrks and not serving.done():  # noqa: ASYNC110 - granian has no signal for its start
         await asyncio.sleep(0.01)
     if not serving.done():
         started()

@@ -105,7 +105,7 @@ def namespaces_of(plan: Plan) -> Sequence[str]:
 def find_objects(state: Path, plan: Plan, skip: Collection[str] = ()) -> Found:
     """The objects of the bindings of `plan` that are in the unpacked backup `state`, but for those of `skip` and of R2.
 
-    Raises UsageError for a name in `skip` that is no binding's.
+    Raises UsageError for a name in `skip` that is not a binding's.
     """
     unknown = {*skip} - {*plan.kv, *plan.d1, *plan.r2, *_queues(plan), *plan.durable_objects}
     if unknown:

@@ -70,7 +70,7 @@ def _write(value: Any, out: bytearray) -> None:
 
 
 def _write_mapping(mapping: Mapping[Any, Any], out: bytearray) -> None:
-    """An object, or a Map where a key is no text."""
+    """An object, or a Map where a key is not a text."""
     plain = all(isinstance(key, str) for key in mapping)
     out += b"o" if plain else b";"
     for key, item in mapping.items():

@@ -304,7 +304,7 @@ class Engine:
                 rows = [outgoing(row) for row in cursor.fetchall()]
         except BaseException:
             self._trusted = True
-            # A statement that still stands in the middle of its rows would keep the transaction from its end.
+            # A statement that is still in the middle of its rows would keep the transaction from its end.
             if cursor is not None:
                 cursor.close()
             # One that failed may have moved it all the same.

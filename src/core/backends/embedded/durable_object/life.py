@@ -103,7 +103,7 @@ class LiveObject:
     async def _run(
         self, answer: asyncio.Future[Any], method: str, args: tuple[Any, ...], options: Mapping[str, Any]
     ) -> None:
-        """Run a method, and give its answer. A reset gave another one before, and that one stands."""
+        """Run a method, and give its answer. A reset gave another one before, and that one counts."""
         try:
             try:
                 instance = await self._enter()
