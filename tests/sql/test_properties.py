@@ -242,6 +242,7 @@ def schema(tmp_path_factory: pytest.TempPathFactory) -> Schema:
 @example("SELECT u.email AS Email, * FROM users u")
 @example("SELECT ?, u.id + ? FROM users u WHERE u.id = ? AND p.title IS .")
 @example("SELECT id AS id FROM users UNION SELECT rowid FROM posts")
+@example("SELECT name AS x FROM ( users u ORDER BY p.title COLLATE NOCASE")
 def test_columns_are_named_as_those_of_sqlite(schema: Schema, sql: str) -> None:
     read = schema.analyse(sql)
     if not read.problems:

@@ -16,6 +16,7 @@ from itertools import pairwise
 from typing import Final
 
 from core.sql.catalog import Migrated, TableInfo
+from core.sql.functions import AGGREGATES
 from core.sql.location import locate
 from core.sql.messages import did_you_mean, listed
 from core.sql.rules import (
@@ -50,6 +51,7 @@ _GRAMMAR: Final = re.compile(
     r"syntax error$|^incomplete input$|^unrecognized token|^too many |^variable number must|^Expression tree is too|^not authorized"
 )
 
+_AGGREGATE: Final = rf"\b({'|'.join(sorted(AGGREGATES))})"
 # The features of SQLite since 3.37, by the text that shows it and the words of an older one against it. There, a
 # statement with that mistake is not judged; any other mistake in it is one on D1 too.
 _NEWER: Final[Sequence[tuple[tuple[int, int, int], re.Pattern[str], re.Pattern[str]]]] = tuple(
@@ -57,7 +59,7 @@ _NEWER: Final[Sequence[tuple[tuple[int, int, int], re.Pattern[str], re.Pattern[s
     for version, text, error in (
         ((3, 38, 0), r"->", r'near ">+": syntax error'),
         ((3, 39, 0), r"\b(RIGHT|FULL)\b|\bDISTINCT\s+FROM\b", r".*: syntax error|.*\bJOINs? .*"),
-        ((3, 44, 0), r"\w\s*\([^()]*(\([^()]*\)[^()]*)*\bORDER\s+BY\b", r'near "ORDER": syntax error'),
+        ((3, 44, 0), rf"{_AGGREGATE}\s*\([^()]*(\([^()]*\)[^()]*)*\bORDER\s+BY\b", r'near "ORDER": syntax error'),
         ((3, 46, 0), r"\b(0x[0-9a-f]+|\d+)_\w", r"unrecognized token.*|.*: syntax error"),
         ((3, 47, 0), r"\bWITHIN\s+GROUP\b", r".*: syntax error"),
         ((3, 48, 0), r"\bI?IF\s*\(", r"no such function: I?IF|wrong number of arguments to function I?IF\(\)"),
