@@ -138,9 +138,10 @@ def binding_call(method: F, /) -> F:
 
 
 def declared(method: F, /) -> Callable[[Callable[..., Any]], F]:
-    """Give a method of an implementation the type that its Protocol declares: `@declared(KVNamespace.get)`.
+    """Give a method of an implementation the type that its Protocol declares: `@declared(SyncKvStorage.list)`.
 
-    So the overloads of a binding's method are written once, in the Protocol.
+    So its parameters are written once, in the Protocol. It does not serve for overloads: zuban then takes the class for
+    none of that Protocol.
     """
     return lambda implementation: cast("F", implementation)
 

@@ -6,11 +6,12 @@ Without a server every run raises one error, which says how to name one. The ser
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, overload
 
 from core.backends.embedded.openai import AiServer, Task, events, refuse
 from core.bindings.ai import (
     Ai,
+    AiAsyncBatchResponse,
     AiGateway,
     AiModel,
     AiStream,
@@ -19,13 +20,17 @@ from core.bindings.ai import (
     MarkdownResult,
     answer_as,
 )
-from core.calls import Hookable, binding_call, declared, implements
+from core.calls import Hookable, binding_call, implements
 from core.errors import UnsupportedBindingError
 
 if TYPE_CHECKING:
+    from typing_extensions import TypeForm
+
     from core.http import Response
 
 __all__ = ["EmbeddedAi"]
+
+T = TypeVar("T")
 
 
 @implements(Ai)
@@ -44,7 +49,69 @@ class EmbeddedAi(Hookable):
         """Always None: no gateway is embedded."""
         return None
 
-    @declared(Ai.run)
+    @overload
+    async def run(
+        self,
+        model: str,
+        inputs: Mapping[str, Any],
+        type_: None = None,
+        /,
+        *,
+        stream: Literal[False] = False,
+        return_raw_response: Literal[False] = False,
+        queue_request: Literal[False] = False,
+        gateway: GatewayOptions | None = None,
+        tags: Sequence[str] | None = None,
+        extra_headers: Mapping[str, str] | None = None,
+    ) -> Any: ...
+    @overload
+    async def run(
+        self,
+        model: str,
+        inputs: Mapping[str, Any],
+        type_: TypeForm[T],
+        /,
+        *,
+        gateway: GatewayOptions | None = None,
+        tags: Sequence[str] | None = None,
+        extra_headers: Mapping[str, str] | None = None,
+    ) -> T: ...
+    @overload
+    async def run(
+        self,
+        model: str,
+        inputs: Mapping[str, Any],
+        /,
+        *,
+        stream: Literal[True],
+        gateway: GatewayOptions | None = None,
+        tags: Sequence[str] | None = None,
+        extra_headers: Mapping[str, str] | None = None,
+    ) -> AiStream: ...
+    @overload
+    async def run(
+        self,
+        model: str,
+        inputs: Mapping[str, Any],
+        /,
+        *,
+        return_raw_response: Literal[True],
+        gateway: GatewayOptions | None = None,
+        tags: Sequence[str] | None = None,
+        extra_headers: Mapping[str, str] | None = None,
+    ) -> Response: ...
+    @overload
+    async def run(
+        self,
+        model: str,
+        inputs: Mapping[str, Any],
+        /,
+        *,
+        queue_request: Literal[True],
+        gateway: GatewayOptions | None = None,
+        tags: Sequence[str] | None = None,
+        extra_headers: Mapping[str, str] | None = None,
+    ) -> AiAsyncBatchResponse: ...
     @binding_call
     async def run(
         self,

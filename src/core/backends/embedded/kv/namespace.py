@@ -12,8 +12,8 @@ import json
 import math
 import sqlite3
 from base64 import b64encode
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from collections.abc import AsyncIterator, Sequence
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, overload
 
 from core.backends.embedded.disk import StoreError
 from core.backends.embedded.files import Files
@@ -39,7 +39,7 @@ from core.backends.embedded.kv.arguments import (
 )
 from core.backends.embedded.kv.rows import KVRows
 from core.bindings.kv import KVKey, KVListResult, KVNamespace, KVPutValue, KVType, KVValue
-from core.calls import Hookable, binding_call, declared, implements
+from core.calls import Hookable, binding_call, implements
 from core.errors import KVError, KVSyntaxError, KVTypeError
 from core.http.streams import encode
 
@@ -70,7 +70,26 @@ class EmbeddedKVNamespace(KVRows, Hookable):
 
     # ------------------------------------------------------------------ reading
 
-    @declared(KVNamespace.get)
+    @overload
+    async def get(  # type: ignore[overload-overlap]  # a str is a Sequence[str] too: it is taken as one key
+        self, key: str, type: Literal["text"] = "text", *, cache_ttl: int | None = None
+    ) -> str | None: ...
+    @overload
+    async def get(self, key: str, type: Literal["json"], *, cache_ttl: int | None = None) -> Any: ...
+    @overload
+    async def get(self, key: str, type: Literal["bytes"], *, cache_ttl: int | None = None) -> bytes | None: ...
+    @overload
+    async def get(
+        self, key: str, type: Literal["stream"], *, cache_ttl: int | None = None
+    ) -> AsyncIterator[bytes] | None: ...
+    @overload
+    async def get(
+        self, key: Sequence[str], type: Literal["text"] = "text", *, cache_ttl: int | None = None
+    ) -> dict[str, str | None]: ...
+    @overload
+    async def get(
+        self, key: Sequence[str], type: Literal["json"], *, cache_ttl: int | None = None
+    ) -> dict[str, Any]: ...
     @binding_call
     async def get(self, key: str | Sequence[str], type: KVType = "text", *, cache_ttl: int | None = None) -> Any:
         if not isinstance(key, str):
@@ -106,7 +125,30 @@ class EmbeddedKVNamespace(KVRows, Hookable):
 
         return structure(value, type_)
 
-    @declared(KVNamespace.get_with_metadata)
+    @overload
+    async def get_with_metadata(  # type: ignore[overload-overlap]  # as in get
+        self, key: str, type: Literal["text"] = "text", *, cache_ttl: int | None = None
+    ) -> KVValue[str | None]: ...
+    @overload
+    async def get_with_metadata(  # type: ignore[overload-overlap]  # as in get
+        self, key: str, type: Literal["json"], *, cache_ttl: int | None = None
+    ) -> KVValue[Any]: ...
+    @overload
+    async def get_with_metadata(
+        self, key: str, type: Literal["bytes"], *, cache_ttl: int | None = None
+    ) -> KVValue[bytes | None]: ...
+    @overload
+    async def get_with_metadata(
+        self, key: str, type: Literal["stream"], *, cache_ttl: int | None = None
+    ) -> KVValue[AsyncIterator[bytes] | None]: ...
+    @overload
+    async def get_with_metadata(
+        self, key: Sequence[str], type: Literal["text"] = "text", *, cache_ttl: int | None = None
+    ) -> dict[str, KVValue[str] | None]: ...
+    @overload
+    async def get_with_metadata(
+        self, key: Sequence[str], type: Literal["json"], *, cache_ttl: int | None = None
+    ) -> dict[str, KVValue[Any] | None]: ...
     @binding_call
     async def get_with_metadata(
         self, key: str | Sequence[str], type: KVType = "text", *, cache_ttl: int | None = None

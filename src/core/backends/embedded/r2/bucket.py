@@ -12,7 +12,7 @@ import json
 import secrets
 from base64 import b64encode
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, overload
 
 from core.backends.embedded.r2.arguments import check_size, encode_key, source_of
 from core.backends.embedded.r2.bodies import Incoming
@@ -42,7 +42,7 @@ from core.bindings.r2 import (
     R2Range,
     R2Value,
 )
-from core.calls import Hookable, binding_call, declared, implements
+from core.calls import Hookable, binding_call, implements
 from core.http.streams import encode
 
 __all__ = ["EmbeddedR2Bucket", "StoredR2Bucket"]
@@ -65,7 +65,14 @@ class StoredR2Bucket(Hookable):
         row = await self._storage.head(encode_key("head", key))
         return None if row is None else R2Object(**fields(row), range=R2Range(0, row.size))
 
-    @declared(R2Bucket.get)
+    @overload
+    async def get(
+        self, key: str, *, only_if: None = None, range: Ranges | None = None, ssec_key: R2Hash | None = None
+    ) -> R2ObjectBody | None: ...
+    @overload
+    async def get(
+        self, key: str, *, only_if: Conditions, range: Ranges | None = None, ssec_key: R2Hash | None = None
+    ) -> R2ObjectBody | R2Object | None: ...
     @binding_call
     async def get(
         self,
@@ -113,7 +120,40 @@ class StoredR2Bucket(Hookable):
 
     # ------------------------------------------------------------------ writing
 
-    @declared(R2Bucket.put)
+    @overload
+    async def put(
+        self,
+        key: str,
+        value: R2Value,
+        *,
+        only_if: None = None,
+        http_metadata: HTTPMetadata | None = None,
+        custom_metadata: Mapping[str, str] | None = None,
+        md5: R2Hash | None = None,
+        sha1: R2Hash | None = None,
+        sha256: R2Hash | None = None,
+        sha384: R2Hash | None = None,
+        sha512: R2Hash | None = None,
+        storage_class: str | None = None,
+        ssec_key: R2Hash | None = None,
+    ) -> R2Object: ...
+    @overload
+    async def put(
+        self,
+        key: str,
+        value: R2Value,
+        *,
+        only_if: Conditions,
+        http_metadata: HTTPMetadata | None = None,
+        custom_metadata: Mapping[str, str] | None = None,
+        md5: R2Hash | None = None,
+        sha1: R2Hash | None = None,
+        sha256: R2Hash | None = None,
+        sha384: R2Hash | None = None,
+        sha512: R2Hash | None = None,
+        storage_class: str | None = None,
+        ssec_key: R2Hash | None = None,
+    ) -> R2Object | None: ...
     @binding_call
     async def put(
         self,
