@@ -6,7 +6,7 @@ of the one with Env. The two take turns in processes of their own, so that a bus
 the answer of `core check --watch` to an edit stand beside them. The best of all rounds counts, in seconds of the
 processor and of the clock; `--instructions` counts instructions instead, which no other work can change.
 
-The bounds are those of issue 15. Exit status 1 when one is broken by processor time. `--write` keeps the tables in
+Exit status 1 when a bound is broken by processor time. `--write` keeps the tables in
 docs/reference/checks/index.md.
 """
 

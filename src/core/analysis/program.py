@@ -265,7 +265,7 @@ class _Program:
 
             def look(path: str, text: bytes) -> None:
                 if path not in own:
-                    others[path] = [name.decode("utf-8", "replace") for name in CLASSES.findall(text)]
+                    others[path] = [name.decode("utf-8", "replace") for name in re.findall(CLASSES, text)]
 
             read_sources(self.options.root.resolve(), each=look)
             patterns = named_nowhere(patterns, others)

@@ -201,7 +201,7 @@ class _Source(NamedTuple):
 _SOURCES: Final = "sources"
 _MAKERS: Final = (b"frozen", b"define", b"dataclass", b"mutable", b"attrs", b"attributes", b"@attr.s", b"@s")
 _MAIN: Final = re.compile(r"^\s*[\"']?main[\"']?\s*[=:]\s*[\"']([^\"']+)[\"']", re.MULTILINE)
-_APP: Final = re.compile(rb"^(?:.*\bimport\b.*|app\b.*=.*)$", re.MULTILINE)
+_APP: Final = rb"(?m)^(?:.*\bimport\b.*|app\b.*=.*)$"
 """The lines of an entry file that tell where its application is made."""
 _FOLDER: Final = re.compile(r"migrations_dir[\"']?\s*[=:]\s*[\"']([^\"']+)[\"']")
 
@@ -209,7 +209,7 @@ _FOLDER: Final = re.compile(r"migrations_dir[\"']?\s*[=:]\s*[\"']([^\"']+)[\"']"
 def facts_of(text: bytes) -> Facts:
     """Read a module's text. A fact too many is only one more reason to check the module again, so words are enough."""
     env = b"class " in text and b"@" in text and any(maker in text for maker in _MAKERS)
-    names: list[bytes] = CLASSES.findall(text) if env or b".prepare" in text else []
+    names: list[bytes] = re.findall(CLASSES, text) if env or b".prepare" in text else []
     return Facts(
         env,
         b"create_app" in text or b"App" in text,
@@ -364,7 +364,7 @@ class Project:
             for path in (f"{base}.py", os.path.join(base, "__init__.py")):
                 try:
                     with open(path, "rb") as file:
-                        return bare.encode() in CLASSES.findall(file.read())
+                        return bare.encode() in re.findall(CLASSES, file.read())
                 except OSError:
                     continue
         return False
@@ -483,7 +483,7 @@ class Project:
             parts.append(repr(sorted(defined_names(folder / main[1]) or ())).encode())
         if ("crons" in text or "consumers" in text) and main is not None:
             self._beside.add(str(folder / main[1]))
-            parts += _APP.findall(_bytes(folder / main[1]))
+            parts += re.findall(_APP, _bytes(folder / main[1]))
         return _hash(b"\0".join(parts))
 
     # -- configurations

@@ -24,34 +24,32 @@ __all__ = [
 ]
 
 FILES_AT_MOST: Final = 4_000
-CLASSES: Final = re.compile(rb"class\s+(\w+)")
+CLASSES: Final = rb"class\s+(\w+)"
 
-# Each begins with a literal string, which is searched for many times faster than a position; a look-behind then tests
-# the text before it.
-_CLASS: Final = re.compile(rb"class\s(?<![^\s]class\s)\s*\w+\s*(?:\[[^\]]*\])?\(([^)]*)\)")
-_IN_PATH: Final = re.compile(rb"/:([\w\x80-\xff]*)(\{(?!\{))?")
-_BEGINS: Final = re.compile(rb":(?<=[\"']:)([^\W\d][\w\x80-\xff]*)[\"'/?{]")
+# Compiled by `re` when they are first used: a run of mypy needs none where no file has changed. Each begins with a
+# literal string, which is searched for many times faster than a position; a look-behind then tests the text before it.
+_CLASS: Final = rb"class\s(?<![^\s]class\s)\s*\w+\s*(?:\[[^\]]*\])?\(([^)]*)\)"
+_IN_PATH: Final = rb"/:([\w\x80-\xff]*)(\{(?!\{))?"
+_BEGINS: Final = rb":(?<=[\"']:)([^\W\d][\w\x80-\xff]*)[\"'/?{]"
 """A string that begins with a parameter, as behind `"/" +`."""
-_JOINED: Final = re.compile(rb"/[\"']\s*\+\s*[\"']:[\"']")
-_QUOTED: Final = re.compile(rb"([fF]?)[rR]?[\"'](?=[^\"']*\Z)")
+_JOINED: Final = rb"/[\"']\s*\+\s*[\"']:[\"']"
+_QUOTED: Final = rb"([fF]?)[rR]?[\"'](?=[^\"']*\Z)"
 """The opening quote of the string that a text ends in."""
-_OF_ROUTE: Final = re.compile(
+_OF_ROUTE: Final = (
     rb"\.(?:all|delete|get|head|on|options|patch|post|put|websocket)\(\s*(?:[\"'][A-Z]+[\"']\s*,\s*)?[rRuUfF]*\Z"
 )
 """The text before the path of a route. Every other string with parameters may become a prefix, in any way."""
-_MADE: Final = re.compile(rb"use\((?<!\wuse\()\s*(?:\w+\.)*(\w+)\(")
-_STRINGS: Final = re.compile(rb"def\s+(\w+)\s*\([^()]*(?:\([^()]*\)[^()]*)*\)\s*(?:->\s*[\"']?str\b|:)")
+_MADE: Final = rb"use\((?<!\wuse\()\s*(?:\w+\.)*(\w+)\("
+_STRINGS: Final = rb"def\s+(\w+)\s*\([^()]*(?:\([^()]*\)[^()]*)*\)\s*(?:->\s*[\"']?str\b|:)"
 """Functions that return a string, or do not say what they return."""
-_FORMATTED: Final = re.compile(rb"use\((?<!\wuse\()\s*[fF][\"']")
-_HANDLERS: Final = re.compile(
-    rb"\.(?:all|delete|get|head|on|options|patch|post|put)\(\s*(?:[\"'][A-Z]+[\"']\s*,\s*)?[\"'][^\"'\n]*[\"']\s*,([^)]*)"
-)
-_RENAMED: Final = re.compile(rb"(?<=[\s(,])(\w+)\sas\s(\w+)")
-_TABLES: Final = re.compile(rb"(?i)create\s+table\s+(?:if\s+not\s+exists\s+)?[\"'`\[]?(\w+)")
-_EVENTS: Final = re.compile(rb"\.(queue|scheduled)\(\s*(?:([\"'])([^\"'\\\n]+)\2\s*,?\s*\))?")
-_OWN_EVENTS: Final = re.compile(rb"def\s+(queue|scheduled)\b")
+_FORMATTED: Final = rb"use\((?<!\wuse\()\s*[fF][\"']"
+_HANDLERS: Final = rb"\.(?:all|delete|get|head|on|options|patch|post|put)\(\s*(?:[\"'][A-Z]+[\"']\s*,\s*)?[\"'][^\"'\n]*[\"']\s*,([^)]*)"
+_RENAMED: Final = rb"(?<=[\s(,])(\w+)\sas\s(\w+)"
+_TABLES: Final = rb"(?i)create\s+table\s+(?:if\s+not\s+exists\s+)?[\"'`\[]?(\w+)"
+_EVENTS: Final = rb"\.(queue|scheduled)\(\s*(?:([\"'])([^\"'\\\n]+)\2\s*,?\s*\))?"
+_OWN_EVENTS: Final = rb"def\s+(queue|scheduled)\b"
 """Methods of a class of the platform, which handles events itself."""
-_NAME: Final = re.compile(r"[^\W\d]\w*")
+_NAME: Final = r"[^\W\d]\w*"
 _LEFT_OUT: Final = frozenset(
     ["node_modules", "__pycache__", "site-packages", "build", "dist", "python_modules", "venv"]
 )
@@ -119,24 +117,24 @@ def text_facts(text: bytes) -> TextFacts:
     handlers: list[tuple[str, str]] = []
     computed = False
     if b"class " in text:
-        for match in _CLASS.finditer(text):
-            bases.update(_NAME.findall(match[1].decode("utf-8", "replace")))
+        for match in re.finditer(_CLASS, text):
+            bases.update(re.findall(_NAME, match[1].decode("utf-8", "replace")))
     if b"':" in text or b'":' in text:
-        prefixes.update(name.decode("utf-8", "replace") for name in _BEGINS.findall(text))
-        computed = _JOINED.search(text) is not None
+        prefixes.update(name.decode("utf-8", "replace") for name in re.findall(_BEGINS, text))
+        computed = re.search(_JOINED, text) is not None
     if b"/:" in text:
-        for match in _IN_PATH.finditer(text):
+        for match in re.finditer(_IN_PATH, text):
             line = text[text.rfind(b"\n", 0, match.start()) + 1 : match.start()]
-            quote = _QUOTED.search(line)
+            quote = re.search(_QUOTED, line)
             before = match.start() - len(line) + (quote.start() if quote is not None else 0)
-            if _OF_ROUTE.search(text, max(0, before - 80), before) is None:
+            if re.search(_OF_ROUTE, text[max(0, before - 80) : before]) is None:
                 if match[1]:
                     prefixes.add(match[1].decode("utf-8", "replace"))
                 # f"/:{name}" and "/:" + name may be any parameter.
                 if quote is not None and (not match[1] or (match[2] and quote[1])):
                     computed = True
         called: dict[bytes, list[str]] = {
-            match[0]: _NAME.findall(match[1].decode("utf-8", "replace")) for match in _HANDLERS.finditer(text)
+            match[0]: re.findall(_NAME, match[1].decode("utf-8", "replace")) for match in re.finditer(_HANDLERS, text)
         }
         renamed: dict[str, str] = dict(_renamed(text)) if called and b" as " in text else {}
         for call, names in called.items():
@@ -148,11 +146,11 @@ def text_facts(text: bytes) -> TextFacts:
         frozenset(bases),
         frozenset(prefixes),
         tuple(handlers),
-        frozenset(name.decode("utf-8", "replace").lower() for name in (_TABLES.findall(text) if creates else ())),
+        frozenset(name.decode("utf-8", "replace").lower() for name in (re.findall(_TABLES, text) if creates else ())),
         mounts,
-        computed or (mounts and _FORMATTED.search(text) is not None),
-        frozenset(_MADE.findall(text) if mounts else ()),
-        frozenset(_STRINGS.findall(text) if b"def " in text and b":" in text else ()),
+        computed or (mounts and re.search(_FORMATTED, text) is not None),
+        frozenset(re.findall(_MADE, text) if mounts else ()),
+        frozenset(re.findall(_STRINGS, text) if b"def " in text and b":" in text else ()),
         frozenset(_events(text)),
     )
 
@@ -160,11 +158,11 @@ def text_facts(text: bytes) -> TextFacts:
 def _events(text: bytes) -> Iterator[tuple[str, str]]:
     """The methods `queue` and `scheduled` that a source calls, or has itself, and the name that each is given."""
     if b".queue(" in text or b".scheduled(" in text:
-        for match in _EVENTS.finditer(text):
+        for match in re.finditer(_EVENTS, text):
             if b"#" not in text[text.rfind(b"\n", 0, match.start()) + 1 : match.start()]:
                 yield match[1].decode(), (match[3] or b"").decode("utf-8", "replace")
     if b"def queue" in text or b"def scheduled" in text:
-        yield from ((method.decode(), "") for method in _OWN_EVENTS.findall(text))
+        yield from ((method.decode(), "") for method in re.findall(_OWN_EVENTS, text))
 
 
 def read_sources(
@@ -230,7 +228,7 @@ def _read(path: str, each: Callable[[str, bytes], object] | None) -> TextFacts |
 
 def _renamed(text: bytes) -> Iterator[tuple[str, str]]:
     """The names that `import show as page` gives, and those in the module that they come from."""
-    for name, other in _RENAMED.findall(text):
+    for name, other in re.findall(_RENAMED, text):
         yield other.decode("utf-8", "replace"), name.decode("utf-8", "replace")
 
 
