@@ -37,6 +37,13 @@ async def hello(req, res):
     res.text("hello")
 
 
+@app.get("/slow")
+async def slow(req, res):
+    print("slow began")
+    await asyncio.sleep(0.8)
+    res.text("slow")
+
+
 @app.get("/events")
 async def events(req, res):
     async def forever():
@@ -211,3 +218,22 @@ def test_sockets_are_told_and_streams_end_within_the_stop_timeout(serve: Callabl
         until(lambda: cut_off(silent), bool)
     assert {"events ended", "silence ended", "echo ended"} <= set(served.lines)
     assert not [line for line in served.lines if "Traceback" in line or "Error" in line]
+
+
+def test_a_request_that_is_held_is_answered_beside_one_that_takes_long(serve: Callable[..., Command]) -> None:
+    served = serve("--stop-timeout", "1")
+    port, _ = served.ports()
+    kept = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    with ThreadPoolExecutor(1) as pool:
+        earlier = pool.submit(ask, port, "/slow")
+        served.until("slow began")
+        served.process.send_signal(signal.SIGTERM)
+        announced = None
+        while announced is None:
+            kept.request("GET", "/")
+            response = kept.getresponse()
+            assert (response.status, response.read()) == (200, b"hello")
+            announced = response.getheader("Connection")
+        assert announced == "close"
+        assert earlier.result().text == "slow"
+    assert served.finish(by_itself=True) == 0

@@ -238,12 +238,12 @@ async def open_node(node: Node) -> None:
 async def ask_to_leave(node: Node, *, hold: bool = False, seconds: float = 2.0) -> None:
     """Have a node end its endless connections: it closes WebSockets with 1001, and ends streams of events.
 
-    With `hold`, requests that arrive are held, for half a second after this returns at most. Told to stop meanwhile,
-    the node answers them with `Connection: close`, where it would have cut off their connections.
+    With `hold`, requests that arrive are held, for three quarters of `seconds` at most and beyond this call. Told to
+    stop meanwhile, the node answers them with `Connection: close`, where it would have cut off their connections.
 
     One that hangs is not waited for longer than `seconds`.
     """
-    await post_json(node.health_port, "/leave", {"hold": hold}, seconds=seconds)
+    await post_json(node.health_port, "/leave", {"hold": seconds * 750 if hold else 0}, seconds=seconds)
 
 
 async def post_json(port: int, path: str, value: object, *, seconds: float = 300.0) -> dict[str, Any]:

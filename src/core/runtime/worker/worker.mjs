@@ -27,23 +27,19 @@ function event(...given) {
 
 // When workerd is told to stop, it cuts off every connection that is kept and has no request, as far as it knows: one that
 // arrived while Python was busy is lost, unread. A request that it is answering then is answered, and the answer says
-// `Connection: close`. So those that arrive shortly before are held until workerd has been told: this long at most.
-const HELD_BEFORE = 250;
-const HELD_FOR_EARLIER = 1000;
-const HELD_AFTER = 500;
+// `Connection: close`. So those that arrive shortly before are held until workerd has been told.
 let heldUntil = 0;
 
 async function released() {
   while (Date.now() < heldUntil) await scheduler.wait(10);
 }
 
-/** Hold the requests that arrive from now on, and return once Python has answered the earlier ones. */
-async function hold() {
-  const last = Date.now() + HELD_FOR_EARLIER;
-  heldUntil = Infinity;
-  await scheduler.wait(HELD_BEFORE);
-  while (waiting > 0 && Date.now() < last) await scheduler.wait(10);
-  heldUntil = Date.now() + HELD_AFTER;
+/** Hold the requests that arrive in the next `most` milliseconds, and return once Python has answered the earlier ones. */
+async function hold(most) {
+  const begun = Date.now();
+  heldUntil = begun + most;
+  await scheduler.wait(most / 6);
+  while (waiting > 0 && Date.now() - begun < (most * 2) / 3) await scheduler.wait(10);
 }
 
 /** Call into Python, let JSPI suspend it, and give back what it answers; the proxy of a task is destroyed. */
@@ -108,7 +104,8 @@ export class Health extends WorkerEntrypoint {
         }
         if (pathname === '/leave') {
           await leave(this.ctx, this.env);
-          if ((await request.json()).hold) await hold();
+          const { hold: most } = await request.json();
+          if (most) await hold(most);
           return Response.json({});
         }
         if (pathname === '/spans') return new Response(await call(this.ctx, 'spans'));
