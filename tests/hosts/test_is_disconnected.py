@@ -12,6 +12,7 @@ from tests.support.fetch import PlainContext, answer
 from core import App, Request, Response, create_app
 from core.hosts.asgi import asgi
 from core.hosts.rsgi import RsgiRequest
+from core.hosts.workers.context import Given
 from core.hosts.workers.request import WorkersRequest
 
 
@@ -125,8 +126,9 @@ async def test_rsgi_tells() -> None:
 
 
 async def test_a_worker_asks_the_signal_of_the_request() -> None:
-    given = SimpleNamespace(url="https://example.test/", method="GET", signal=SimpleNamespace(aborted=False))
-    req = WorkersRequest(given, None, PlainContext())
+    given = SimpleNamespace(signal=SimpleNamespace(aborted=False))
+    context = PlainContext()
+    req = WorkersRequest(Given(context, given), "GET", "https://example.test/", None, context)
     assert not await req.is_disconnected()
     given.signal.aborted = True
     assert await req.is_disconnected()

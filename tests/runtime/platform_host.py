@@ -34,8 +34,8 @@ async def wrapper_func(relaxed: bool, inst: Any, prop: str, *args: Any) -> Any:
     return python_to_rpc(await result if isawaitable(result) else result)
 
 
-def fetch(request: Any, env: Any, ctx: Any) -> Any:
-    return asyncio.ensure_future(wrapper_func(True, main.Default(ctx, env), "fetch", request))
+def fetch(given: Any, method: str, url: str) -> Any:
+    return asyncio.ensure_future(wrapper_func(True, main.Default(given.ctx, given.env), "fetch", given.request))
 
 
 def queue(batch: Any, env: Any, ctx: Any) -> Any:

@@ -80,6 +80,7 @@ class Bridge:
     stringify: Any
     encode: Any
     is_array: Any
+    new_response: Any
 
 
 @lru_cache(maxsize=1)
@@ -102,6 +103,7 @@ def bridge() -> Bridge:
         stringify=js.JSON.stringify,
         encode=js.TextEncoder.prototype.encode.bind(js.TextEncoder.new()),
         is_array=js.Array.isArray,
+        new_response=js.Response.new,
     )
 
 

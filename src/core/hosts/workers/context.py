@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from core.backends.workerd.conversion import bridge, unwrap
@@ -13,18 +14,29 @@ from core.context import require_awaitable
 if TYPE_CHECKING:
     from core.spans import AttributeValue, RunningSpan
 
-__all__ = ["WorkersContext"]
+__all__ = ["Given", "WorkersContext"]
 
 log: logging.Logger = logging.getLogger("core")
 
 
+class Given:
+    """The objects that the runtime gives for an event, and the time of its arrival in milliseconds."""
+
+    __slots__ = ("ctx", "received", "request")
+
+    def __init__(self, ctx: Any, request: Any = None) -> None:
+        self.ctx = ctx
+        self.request = request
+        self.received: float = perf_counter() * 1000
+
+
 class WorkersContext:
-    """`ExecutionContext` over the runtime's `ctx`."""
+    """`ExecutionContext` over the runtime's `ctx`, which `given` has."""
 
-    __slots__ = ("_ctx",)
+    __slots__ = ("_given",)
 
-    def __init__(self, ctx: Any) -> None:
-        self._ctx = ctx
+    def __init__(self, given: Any) -> None:
+        self._given = given
 
     def wait_until(self, awaitable: Awaitable[Any], /) -> None:
         """Let `awaitable` run on after the response was sent. An error that it raises is logged and harms nothing."""
@@ -32,19 +44,19 @@ class WorkersContext:
         task = asyncio.ensure_future(_logged(awaitable))
         # A coroutine handed over bare is destroyed when the call returns: JavaScript has to own the task.
         proxy = bridge().create_proxy(task)
-        unwrap(self._ctx).waitUntil(proxy)
+        unwrap(self._given.ctx).waitUntil(proxy)
         task.add_done_callback(lambda _: proxy.destroy())
 
     def pass_through_on_exception(self) -> None:
         """Let the runtime fall back to the origin when the worker itself fails, which no handler's error is."""
-        unwrap(self._ctx).passThroughOnException()
+        unwrap(self._given.ctx).passThroughOnException()
 
     def span(self, name: str, /, **attributes: AttributeValue) -> RunningSpan:
         """A span of the platform's tracing around a part of your own work. See `RequestContext.span`."""
         from core.backends.workerd.tracing import PlatformTracer
         from core.spans import RunningSpan
 
-        tracing = getattr(unwrap(self._ctx), "tracing", None)
+        tracing = getattr(unwrap(self._given.ctx), "tracing", None)
         return RunningSpan(name, attributes, root=None if tracing is None else PlatformTracer(tracing))
 
 

@@ -17,7 +17,7 @@ from typing import Any, TypeVar, cast
 from core.app import App
 from core.bindings.durable_object import DurableObject
 from core.context import ScheduledEvent
-from core.hosts.workers.context import WorkersContext
+from core.hosts.workers.context import Given, WorkersContext
 from core.hosts.workers.request import WorkersRequest
 from core.hosts.workers.response import js_response
 from core.response import Response
@@ -43,7 +43,9 @@ def entrypoint(app: App[Any], /) -> type[Any]:
         async def fetch(self, request: Any) -> Any:
             from core.backends.workerd.conversion import unwrap
 
-            req = WorkersRequest(unwrap(request), env_of(self.env), WorkersContext(self.ctx))
+            own = unwrap(request)
+            given = Given(self.ctx, own)
+            req = WorkersRequest(given, own.method, own.url, env_of(self.env), WorkersContext(given))
             req._app = app
             if app.lifespans is not None:
                 await app.lifespans.ensure_in_worker(req.env, req.ctx)
@@ -54,7 +56,7 @@ def entrypoint(app: App[Any], /) -> type[Any]:
         async def queue(self, batch: Any, env: Any = None, ctx: Any = None) -> None:
             from core.backends.workerd.queue import WorkerdMessageBatch
 
-            own, context = env_of(self.env), WorkersContext(self.ctx)
+            own, context = env_of(self.env), WorkersContext(Given(self.ctx))
             if app.lifespans is not None:
                 await app.lifespans.ensure_in_worker(own, context)
             await app.consume(WorkerdMessageBatch(batch), own, context)
@@ -64,7 +66,7 @@ def entrypoint(app: App[Any], /) -> type[Any]:
 
             came = unwrap(event)
             due = ScheduledEvent(str(came.cron), float(came.scheduledTime) / 1000)
-            own, context = env_of(self.env), WorkersContext(self.ctx)
+            own, context = env_of(self.env), WorkersContext(Given(self.ctx))
             if app.lifespans is not None:
                 await app.lifespans.ensure_in_worker(own, context)
             await app.trigger(due, own, context)

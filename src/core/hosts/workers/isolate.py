@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from core.app import App
 from core.context import ScheduledEvent
 from core.errors import BindingError, DeveloperError, EnvError
-from core.hosts.workers.context import WorkersContext
+from core.hosts.workers.context import Given, WorkersContext
 from core.hosts.workers.request import WorkersRequest
 from core.hosts.workers.response import js_response
 from core.response import Response
@@ -217,15 +217,15 @@ def _run(work: Coroutine[Any, Any, Any]) -> Any:
     return task.result() if task.done() else task
 
 
-def fetch(request: Any, env: Any, ctx: Any) -> Any:
-    """Answer a request."""
-    return _run(_fetch(request, env, ctx))
+def fetch(given: Any, method: str, url: str) -> Any:
+    """Answer the request of `given`, which has the runtime's `request`, `env` and `ctx`."""
+    return _run(_fetch(given, method, url))
 
 
-async def _fetch(request: Any, env: Any, ctx: Any) -> Any:
-    own = _isolate.env if _isolate.has_env else _env(env)
-    req = WorkersRequest(request, own, WorkersContext(ctx), _isolate.ip_header)
-    app = req._app = _app()
+async def _fetch(given: Any, method: str, url: str) -> Any:
+    own = _isolate.env if _isolate.has_env else _env(given.env)
+    req = WorkersRequest(given, method, url, own, WorkersContext(given), _isolate.ip_header)
+    app = req._app = _isolate.app or _app()
     if app.lifespans is not None:
         await app.lifespans.ensure_in_worker(own, req.ctx)
     res = Response()
@@ -237,7 +237,7 @@ def queue(batch: Any, env: Any, ctx: Any) -> Any:
     """Consume a batch. An error of the consumer has the runtime retry it."""
     from core.backends.workerd.queue import WorkerdMessageBatch
 
-    own, context, came = _env(env), WorkersContext(ctx), WorkerdMessageBatch(batch)
+    own, context, came = _env(env), WorkersContext(Given(ctx)), WorkerdMessageBatch(batch)
     delays = getattr(env, RETRY_DELAYS_BINDING, None)
     work = _app().consume(came, own, context) if delays is None else _consume(came, own, context, str(delays))
     return _run(_started(work, own, context))
@@ -260,7 +260,7 @@ async def _consume(batch: WorkerdMessageBatch, env: Any, ctx: WorkersContext, de
 def scheduled(event: Any, env: Any, ctx: Any) -> Any:
     """Run the handlers scheduled for a cron trigger."""
     came = ScheduledEvent(str(event.cron), float(event.scheduledTime) / 1000)
-    own, context = _env(env), WorkersContext(ctx)
+    own, context = _env(env), WorkersContext(Given(ctx))
     return _run(_started(_app().trigger(came, own, context), own, context))
 
 

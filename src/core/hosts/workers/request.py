@@ -1,6 +1,7 @@
 """A request of the runtime as the application's own, crossing over only as far as it is asked.
 
-Method and URL come at once, since every request needs them. The headers come all together when the first is asked
+Method and URL come at once, since every request needs them. The runtime's `Request` crosses over when something else is
+asked for; the headers come all together when the first is asked
 for, the body when it is read. The client's address is the platform's, under `Edge-Connecting-IP`; whatever a
 client sent under that name is dropped.
 """
@@ -10,8 +11,7 @@ from __future__ import annotations
 import asyncio
 import builtins
 from collections.abc import AsyncIterator
-from time import perf_counter
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from core import http
 from core.backends.workerd.conversion import bridge, bytes_of, chunks_of, is_null, structured, unwrap
@@ -28,31 +28,45 @@ _IP: Final = "edge-connecting-ip"
 
 
 class WorkersRequest(OpenRequest):
-    """A request over the runtime's `Request`. `ip_header` is the header whose word on the client's address counts."""
+    """A request over the runtime's `Request`, which `given` has.
+
+    `ip_header` is the header whose word on the client's address counts.
+    """
 
     public_origin: ClassVar[str | None] = None
     """Scheme and host of every URL, where the one who serves has named them:
     a request's own word does not count then.
     """
 
-    def __init__(self, request: Any, env: object, ctx: Any, ip_header: str | None = PLATFORM_IP) -> None:
+    def __init__(
+        self, given: Any, method: str, url: str, env: object, ctx: Any, ip_header: str | None = PLATFORM_IP
+    ) -> None:
         # `__init__` of the base is not called: all of it is here, in the order that costs least.
         self.params = NO_PARAMS
         self.id = ""
         self._query = None
-        self._request = request
-        self._url: str = request.url
-        self.method = request.method
-        url = self._url
+        self._given = given
+        self._url: str = url
+        self.method = method
         # The runtime has normalised it: "scheme://host/path?query", without a fragment.
         start = url.find("/", 8)
         end = url.find("?", start)
         self.path = canonical_path(url[start:] if end < 0 else url[start:end])
         self.env = env
         self.ctx = ctx
-        self.received: float = perf_counter()
         self._ip_header = ip_header
         self._headers: http.HeadersView | None = None
+
+    if not TYPE_CHECKING:  # to a checker it is the attribute of the base
+
+        @property
+        def received(self) -> float:
+            """The time at which the request arrived, in seconds on the clock of `time.perf_counter`."""
+            return self._given.received / 1000
+
+    @property
+    def _request(self) -> Any:
+        return self._given.request
 
     @property
     def url(self) -> str:

@@ -4,10 +4,14 @@ import { DurableObject, env as bindings, WorkerEntrypoint } from 'cloudflare:wor
 
 let loading;
 let ready;
+let PyAwaitable;
 
 /** One boot for all. It runs under `waitUntil`: a first client that hangs up must not take it down with it. */
 function boot(ctx) {
-  loading ??= start().then((python) => (ready = python));
+  loading ??= start().then((python) => {
+    ({ PyAwaitable } = python.py.ffi);
+    ready = python;
+  });
   ctx.waitUntil(loading.catch(() => {}));
   return loading;
 }
@@ -43,11 +47,11 @@ async function hold(most) {
 }
 
 /** Call into Python, let JSPI suspend it, and give back what it answers; the proxy of a task is destroyed. */
-async function call(ctx, name, ...args) {
-  const { py, host } = ready ?? (await boot(ctx));
-  const handler = handlers[name] ?? (handlers[name] = host[name]);
+function call(ctx, name, ...args) {
+  if (ready === undefined) return boot(ctx).then(() => call(ctx, name, ...args));
+  const handler = handlers[name] ?? (handlers[name] = ready.host[name]);
   const result = handler(...args);
-  if (!(result instanceof py.ffi.PyAwaitable)) return result;
+  if (!(result instanceof PyAwaitable)) return result;
   waiting += 1;
   // The handler is waiting for something. It runs to its end even if its client goes away meanwhile.
   const done = finish(result);
@@ -76,11 +80,14 @@ function fetch(request, env, ctx) {
   if (NOT_IN_HOST.test(request.headers.get('host'))) {
     return Response.json({ error: 'Malformed Host header' }, { status: 400 });
   }
-  if (!SCHEME.test(request.url)) {
+  const { method, url } = request;
+  if (!SCHEME.test(url)) {
     return Response.json({ error: 'Malformed forwarded scheme' }, { status: 400 });
   }
-  if (heldUntil > 0) return released().then(() => event(ctx, 'fetch', request, env, ctx));
-  return event(ctx, 'fetch', request, env, ctx);
+  // An object that crosses over costs about 5 µs, so these cross as one, and each when it is asked for.
+  const given = { request, env, ctx, received: performance.now() };
+  if (heldUntil > 0) return released().then(() => event(ctx, 'fetch', given, method, url));
+  return event(ctx, 'fetch', given, method, url);
 }
 
 export default {

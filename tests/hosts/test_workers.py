@@ -1,0 +1,37 @@
+"""A request that comes from the runtime, as far as it needs no runtime to be looked at."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+import pytest
+from tests.support.fetch import PlainContext
+
+from core.hosts.workers.context import Given, WorkersContext
+from core.hosts.workers.request import WorkersRequest
+
+
+class Untouched:
+    """What the runtime gives, where nothing may be asked of it: each object that crosses over costs time."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AssertionError(f"{name} was asked for")
+
+
+def test_a_plain_request_asks_nothing_of_the_runtime() -> None:
+    given = Untouched()
+    req = WorkersRequest(given, "GET", "https://example.test/a%20b?c=d", None, WorkersContext(given))
+    assert (req.method, req.path, req.url, dict(req.query)) == (
+        "GET",
+        "/a%20b",
+        "https://example.test/a%20b?c=d",
+        {"c": "d"},
+    )
+    with pytest.raises(AssertionError, match="request was asked for"):
+        _ = req.edge
+
+
+def test_the_time_of_receipt_is_the_runtimes() -> None:
+    given = Given(None)
+    given.received = 1_500.0
+    assert WorkersRequest(given, "GET", "https://example.test/", None, PlainContext()).received == 1.5
