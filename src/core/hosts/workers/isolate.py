@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Coroutine
+from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -34,6 +35,7 @@ __all__ = [
     "go_away",
     "migrate",
     "numbers",
+    "preload",
     "problems",
     "queue",
     "report",
@@ -89,6 +91,16 @@ def start(main: str, restored: bool = False) -> None:
     _isolate.main = import_module(module)
     _isolate.app = find_app(_isolate.main, name or "app")
     _isolate.app.check()
+
+
+def preload() -> None:
+    """Import the modules that the first event needs, for a memory snapshot to have them."""
+    from core.backends.workerd.env import preload as preload_bindings
+
+    env_class = _app().env_class
+    if env_class is not None:
+        with suppress(EnvError):  # which `problems` reports
+            preload_bindings(env_class)
 
 
 def find_app(module: ModuleType, name: str = "app") -> App[Any]:

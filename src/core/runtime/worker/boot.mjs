@@ -63,6 +63,19 @@ function schedule(callback, milliseconds = 0) {
   setTimeout(callback, 0);
 }
 
+// What a snapshot must not repeat in every isolate, and what it remembers of files that were not there yet.
+// `importlib.invalidate_caches()` would import importlib.metadata for it, which takes as long as loading an application.
+const AFTER_RESTORE = `
+def after_restore():
+    import random, sys
+    from importlib.machinery import FileFinder
+    random.seed()
+    for finder in sys.path_importer_cache.values():
+        if isinstance(finder, FileFinder):
+            finder.invalidate_caches()
+after_restore()
+del after_restore`;
+
 /** Load Python, with the bundle's files. `build` is given only while a bundle is made: {compile, snapshot}. */
 export async function load(build = {}) {
   const restoring = snapshot !== null;
@@ -86,8 +99,7 @@ export async function load(build = {}) {
   }
   mount(py);
   if (restoring) {
-    // What a snapshot must not repeat in every isolate, and what it remembers of files that were not there yet.
-    py.runPython('import random, importlib; random.seed(); importlib.invalidate_caches(); del random, importlib');
+    py.runPython(AFTER_RESTORE);
   } else {
     py.runPython(`import sys; sys.path.insert(0, ${JSON.stringify(SITE)}); del sys`);
     for (const [name, module] of Object.entries(jsModules)) py.registerJsModule(name, module);

@@ -45,7 +45,8 @@ async function examine(env) {
 }
 
 async function snapshot() {
-  const { py } = await start({ snapshot: true });
+  const { py, host } = await start({ snapshot: true });
+  host.preload?.();
   const serializer = (value) => {
     for (const [name, module] of Object.entries(jsModules)) if (module === value) return name;
     throw new Error(`a JavaScript object is held since import time: ${Object.prototype.toString.call(value)}`);
