@@ -54,6 +54,11 @@ class QueuesAdapter(Adapter):
         await self.broker.close()
         self.store.close()
 
+    def error(self, error: BaseException) -> tuple[str, str]:
+        """Without the sentence that ours have in addition: what to do about a limit."""
+        name, message = super().error(error)
+        return name, message.partition(". Send ")[0]
+
     async def drain(self, seconds: float) -> Any:
         await self.advance(seconds)
         batches, self.batches = self.batches, []

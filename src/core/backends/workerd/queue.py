@@ -34,6 +34,14 @@ from core.bindings.queue import (
     QueueSendMetadata,
     QueueSendResponse,
 )
+from core.bindings.queue_limits import (
+    MAX_BATCH_BYTES,
+    MAX_MESSAGE,
+    check_batch,
+    check_message,
+    size_of_text,
+    size_of_v8,
+)
 from core.calls import Hookable, binding_call, implements
 from core.errors import QueueError, QueueTypeError
 
@@ -56,25 +64,27 @@ class WorkerdQueue(Hookable):
         self, body: Any, *, content_type: QueueContentType = "json", delay_seconds: int | None = None
     ) -> QueueSendResponse:
         given = options(contentType=content_type, delaySeconds=_delay("send", delay_seconds))
-        return _response(await call_js(_error, self._queue.send, _outgoing(body, content_type), **given))
+        parent = parent_to_send()
+        value, size = _outgoing(body, content_type, parent)
+        if parent and size > MAX_MESSAGE:
+            value, size = _outgoing(body, content_type, "")  # rather a trace with a gap than a message refused
+        check_message(size)
+        return _response(await call_js(_error, self._queue.send, value, **given))
 
     @binding_call
     async def send_batch(
         self, messages: Iterable[MessageSendRequest[Any] | Mapping[str, Any]], *, delay_seconds: int | None = None
     ) -> QueueSendResponse:
-        across = bridge()
-        outgoing: list[Any] = []
-        for message in messages:
-            if isinstance(message, Mapping):
-                message = MessageSendRequest(**message)
-            content_type = "json" if message.content_type is None else message.content_type
-            entry = {"body": _outgoing(message.body, content_type), "contentType": content_type}
-            entry |= options(delaySeconds=_delay("sendBatch", message.delay_seconds))
-            outgoing.append(across.to_js(entry, dict_converter=across.from_entries))
-        if not outgoing:
+        requests = [MessageSendRequest(**one) if isinstance(one, Mapping) else one for one in messages]
+        if not requests:
             raise QueueTypeError("sendBatch() requires at least one message")
+        parent = parent_to_send()
+        outgoing, sizes = _entries(requests, parent)
+        if parent and (max(sizes) > MAX_MESSAGE or sum(sizes) > MAX_BATCH_BYTES):
+            outgoing, sizes = _entries(requests, "")
+        check_batch(sizes)
         given = options(delaySeconds=_delay("sendBatch", delay_seconds))
-        return _response(await call_js(_error, self._queue.sendBatch, across.to_js(outgoing), **given))
+        return _response(await call_js(_error, self._queue.sendBatch, bridge().to_js(outgoing), **given))
 
     @binding_call
     async def metrics(self) -> QueueMetrics:
@@ -176,13 +186,30 @@ def _taken_apart(sent: Any) -> tuple[Any, str]:
     return cast("tuple[Any, str]", (sent["body"], sent[PARENT]) if wrapped else (sent, ""))
 
 
-def _outgoing(body: Any, content_type: str) -> Any:
+def _entries(requests: Iterable[MessageSendRequest[Any]], parent: str) -> tuple[list[Any], list[int]]:
+    """The messages of a batch as the runtime takes them, and the bytes of each."""
+    across = bridge()
+    entries: list[Any] = []
+    sizes: list[int] = []
+    for request in requests:
+        content_type = "json" if request.content_type is None else request.content_type
+        value, size = _outgoing(request.body, content_type, parent)
+        entry = {"body": value, "contentType": content_type}
+        entry |= options(delaySeconds=_delay("sendBatch", request.delay_seconds))
+        entries.append(across.to_js(entry, dict_converter=across.from_entries))
+        sizes.append(size)
+    return entries, sizes
+
+
+def _outgoing(body: Any, content_type: str, parent: str) -> tuple[Any, int]:
+    """A body as the runtime takes it, and the bytes of it that count."""
     match content_type:
         case "json":
             from core.http.json import dumps
 
             try:
-                return js_json(dumps(_with_parent(body, parent_to_send())))
+                text = dumps(_with_parent(body, parent))
+                return js_json(text), size_of_text(text)
             except (TypeError, ValueError) as error:
                 raise QueueTypeError(f"The body cannot be sent as JSON: {error}") from error
         case "text":
@@ -190,15 +217,18 @@ def _outgoing(body: Any, content_type: str) -> Any:
                 raise QueueTypeError(
                     f'Content Type "text" requires a value of type string, but received: {_js_type(body)}'
                 )
-            return body
+            # The runtime cuts it at its first NUL.
+            return body, size_of_text(body.partition("\0")[0])
         case "bytes":
             if not isinstance(body, (bytes, bytearray, memoryview)):
                 raise QueueTypeError(
                     f'Content Type "bytes" requires a value of type ArrayBufferView, but received: {_js_type(body)}'
                 )
-            return js_bytes(cast("bytes | bytearray | memoryview", body))
+            content = cast("bytes | bytearray | memoryview", body)
+            return js_bytes(content), memoryview(content).nbytes
         case "v8":
-            return js_value(_with_parent(body, parent_to_send()))
+            whole = _with_parent(body, parent)
+            return js_value(whole), size_of_v8(whole)
         case _:
             raise QueueTypeError(f"Unsupported queue message content type: {content_type}")
 

@@ -15,7 +15,7 @@ from typing import Any, Protocol, cast
 
 import attrs
 
-from core.bindings.queue import Message, MessageBatch, MessageSendRequest, Queue
+from core.bindings.queue import Message, MessageBatch, MessageSendRequest, MessageSendRequestDict, Queue
 from core.errors import QueueError, QueueTypeError
 from core.testing.contracts.contract import Contract, MovingClock, refused
 
@@ -213,6 +213,41 @@ async def a_batch_has_1_to_100_messages(line: Line, clock: MovingClock) -> None:
     await refused(line.queue.send_batch([]), QueueTypeError, "sendBatch() requires at least one message")
     await clock.advance(5)
     assert seen.bodies == [*range(100)]
+
+
+@contract.case(timed=True)
+async def what_is_too_large_is_refused_with_its_limit_and_what_to_do(line: Line, clock: MovingClock) -> None:
+    seen = await consuming(line)
+    message = (
+        "Queue send failed: message length of {} bytes exceeds limit of 128000"
+        ". Send less, or put the body into KV or R2 and send its key"
+    )
+    send, send_batch = line.queue.send, line.queue.send_batch
+    await refused(send("x" * 128_001, content_type="text"), QueueError, message.format(128_001))
+    await refused(send("é" * 64_000 + "x", content_type="text"), QueueError, message.format(128_001))
+    await refused(send(b"x" * 128_001, content_type="bytes"), QueueError, message.format(128_001))
+    await refused(send({"a": "é" * 64_000}), QueueError, message.format(128_008))
+    error = await refused(send({"a": b"x" * 130_000}, content_type="v8"), QueueError)
+    assert "exceeds limit of 128000. Send less" in str(error)
+
+    message = (
+        "Queue sendBatch failed: message in batch has length 128001 bytes which exceeds single message size limit of "
+        "128000. Send less, or put the body into KV or R2 and send its key"
+    )
+    await refused(send_batch([{"body": "fine"}, {"body": "x" * 127_999}]), QueueError, message)
+    message = (
+        "Queue sendBatch failed: batch message count of 101 exceeds limit of 100. Send the messages in several batches"
+    )
+    await refused(send_batch([{"body": 0}] * 101), QueueError, message)
+    half: MessageSendRequestDict[Any] = {"body": b"x" * 128_000, "content_type": "bytes"}
+    message = (
+        "Queue sendBatch failed: batch size of 256001 bytes exceeds limit of 256000"
+        ". Send the messages in several batches"
+    )
+    await refused(send_batch([half, half, {"body": "x", "content_type": "text"}]), QueueError, message)
+    await send_batch([half, half])
+    await clock.advance(5)
+    assert [len(body) for body in seen.bodies] == [128_000, 128_000]
 
 
 @contract.case(timed=True)

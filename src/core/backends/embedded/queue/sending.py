@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final, Generic
+from typing import Any, Generic
 
 from typing_extensions import TypeVar
 
@@ -24,16 +24,13 @@ from core.bindings.queue import (
     QueueMetrics,
     QueueSendResponse,
 )
+from core.bindings.queue_limits import MAX_BATCH_BYTES, check_batch, check_message, size_of_v8
 from core.calls import Hookable, binding_call, implements
-from core.errors import QueueError, QueueTypeError
+from core.errors import QueueTypeError
 
 __all__ = ["EmbeddedQueue"]
 
 T = TypeVar("T", default=Any)
-
-MAX_MESSAGE: Final = 128_000
-MAX_BATCH_COUNT: Final = 100
-MAX_BATCH_BYTES: Final = 256_000
 
 
 @implements(Queue)
@@ -67,8 +64,7 @@ class EmbeddedQueue(Hookable, Generic[T]):
         # A single send takes the name of a content type in any case, a batch does not: so the platform.
         kind = check_content_type(str(content_type).lower(), content_type)
         data = serialise(body, kind)
-        if len(data) > MAX_MESSAGE:
-            raise QueueError(f"Queue send failed: message length of {len(data)} bytes exceeds limit of {MAX_MESSAGE}")
+        check_message(_size(body, kind, data))
         delay = self._delivery_delay if delay_seconds is None else check_delay("send", delay_seconds)
         return await self._broker.send("send", self.name, [OutgoingMessage(kind, data, delay)])
 
@@ -86,21 +82,8 @@ class EmbeddedQueue(Hookable, Generic[T]):
         for request in requests:
             kind = check_content_type("json" if request.content_type is None else request.content_type)
             bodies.append((kind, serialise(request.body, kind)))
-        if len(requests) > MAX_BATCH_COUNT:
-            raise QueueError(
-                f"Queue sendBatch failed: batch message count of {len(requests)} exceeds limit of {MAX_BATCH_COUNT}"
-            )
-        largest = max(len(data) for _, data in bodies)
-        if largest > MAX_MESSAGE:
-            raise QueueError(
-                f"Queue sendBatch failed: message in batch has length {largest} bytes "
-                f"which exceeds single message size limit of {MAX_MESSAGE}"
-            )
-        total = sum(len(data) for _, data in bodies)
-        if total > self._max_batch_bytes:
-            raise QueueError(
-                f"Queue sendBatch failed: batch size of {total} bytes exceeds limit of {self._max_batch_bytes}"
-            )
+        sizes = [_size(request.body, kind, data) for request, (kind, data) in zip(requests, bodies, strict=True)]
+        check_batch(sizes, most=self._max_batch_bytes)
         common = self._delivery_delay if delay_seconds is None else check_delay("sendBatch", delay_seconds)
         outgoing = [
             OutgoingMessage(
@@ -113,3 +96,8 @@ class EmbeddedQueue(Hookable, Generic[T]):
     @binding_call
     async def metrics(self) -> QueueMetrics:
         return await self._broker.wait("metrics", lambda: self._broker.metrics(self.name))
+
+
+def _size(body: Any, kind: QueueContentType, data: bytes) -> int:
+    """The bytes that count. Those of `v8` are not stored in V8's format."""
+    return size_of_v8(body) if kind == "v8" else len(data)
