@@ -12,7 +12,7 @@ from core.hosts.workers.request import WorkersRequest
 
 
 class Untouched:
-    """What the runtime gives, where nothing may be asked of it: each object that crosses over costs time."""
+    """The objects of an event, of which none may be asked for: each one that crosses over costs time."""
 
     def __getattr__(self, name: str) -> NoReturn:
         raise AssertionError(f"{name} was asked for")

@@ -12,6 +12,7 @@ Writes and reads the folder. How its parts are found or made is decided elsewher
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
 import shutil
 from collections.abc import Mapping, Sequence
@@ -30,6 +31,7 @@ __all__ = [
     "BundleError",
     "HOST",
     "PackageSize",
+    "without_zeros",
     "worker_file",
     "write_bundle",
 ]
@@ -37,6 +39,8 @@ __all__ = [
 FORMAT = 1
 # The Python module that answers the worker's events.
 HOST = "core.hosts.workers.isolate"
+
+_PAGE = 65536  # of WebAssembly's memory
 
 _PYODIDE = (
     ("pyodide.mjs", "esModule"),
@@ -182,8 +186,9 @@ def write_bundle(
         add(file, "wasm", bytes.fromhex(code))
     site, index, folders = _packed(files)
     add("site.bin", "data", site)
+    image, pieces = without_zeros(snapshot or b"")
     if snapshot is not None:
-        add("snapshot.bin", "data", snapshot)
+        add("snapshot.bin", "data", image)
     lock = json.loads((toolchain.pyodide / "pyodide-lock.json").read_bytes())["info"]
     described: dict[str, Any] = {
         "host": host,
@@ -191,6 +196,7 @@ def write_bundle(
         "folders": folders,
         "files": index,
         "lock": {"info": lock, "packages": {}},
+        "image": {"size": len(snapshot or b""), "pieces": pieces},
     }
     add("bundle.mjs", "esModule", _bundle_module(described, adapters, snapshot is not None))
     manifest = {
@@ -242,6 +248,24 @@ def _packed(files: Mapping[str, bytes]) -> tuple[bytes, list[tuple[str, int, int
         index.append((path, len(whole), len(content)))
         whole += content
     return bytes(whole), index, list(folders)
+
+
+def without_zeros(image: bytes) -> tuple[bytes, list[tuple[int, int, int]]]:
+    """A memory image without the pages that are zero, nearly half of it, and its pieces: where each is in the image,
+    where in what is left, and its length, in bytes.
+    """
+    zero = bytes(_PAGE)
+    left = bytearray()
+    pieces: list[tuple[int, int, int]] = []
+    pages = [image[start : start + _PAGE] for start in range(0, len(image), _PAGE)]
+    at = 0
+    for empty, run in itertools.groupby(pages, key=lambda page: page == zero[: len(page)]):
+        piece = b"".join(run)
+        if not empty:
+            pieces.append((at, len(left), len(piece)))
+            left += piece
+        at += len(piece)
+    return bytes(left), pieces
 
 
 def _entry(classes: Mapping[str, Sequence[str]]) -> bytes:

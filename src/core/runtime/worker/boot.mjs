@@ -63,6 +63,14 @@ function schedule(callback, milliseconds = 0) {
   setTimeout(callback, 0);
 }
 
+/** The memory image. The bundle has it without its empty pages: workerd copies a bundle several times as it starts. */
+function image() {
+  const whole = new Uint8Array(bundle.image.size);
+  const left = new Uint8Array(snapshot);
+  for (const [at, start, size] of bundle.image.pieces) whole.set(left.subarray(start, start + size), at);
+  return whole;
+}
+
 // What a snapshot must not repeat in every isolate, and what it remembers of files that were not there yet.
 // `importlib.invalidate_caches()` would import importlib.metadata for it, which takes as long as loading an application.
 const AFTER_RESTORE = `
@@ -91,7 +99,7 @@ export async function load(build = {}) {
       ...streams,
       ...(build.snapshot ? { _makeSnapshot: true } : {}),
       ...(restoring
-        ? { _loadSnapshot: new Uint8Array(snapshot), _snapshotDeserializer: (name) => jsModules[name] }
+        ? { _loadSnapshot: image(), _snapshotDeserializer: (name) => jsModules[name] }
         : {}),
     });
   } finally {
