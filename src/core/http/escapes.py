@@ -82,7 +82,7 @@ def hex_table() -> dict[bytes, bytes]:
 
 def percent_encode(pattern: str, text: str) -> str:
     """Encode the matches of `pattern` in `text` as UTF-8, each byte as an escape; a lone surrogate as U+FFFD."""
-    return re.sub(pattern, _percent, text)
+    return re.sub(pattern, _percent, text) if text else text  # the first use compiles the pattern
 
 
 def _percent(match: re.Match[str]) -> str:

@@ -5,7 +5,6 @@ https://url.spec.whatwg.org/#path-state
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from core.http.streams import well_formed
@@ -40,7 +39,7 @@ def canonical_path(raw: str) -> str:
         return raw
     if raw[:1] == "/" or raw[:1] == "\\":
         raw = raw[1:]
-    return join_segments(re.split(r"[/\\]", well_formed(raw)))
+    return join_segments(well_formed(raw).replace("\\", "/").split("/"))
 
 
 def join_segments(segments: list[str]) -> str:
@@ -60,7 +59,7 @@ def join_segments(segments: list[str]) -> str:
             if place == last:
                 kept.append("")
         else:
-            kept.append(percent_encode(_IN_PATH, segment))
+            kept.append(percent_encode(_IN_PATH, segment) if segment.strip(CANONICAL) else segment)
     return "/" + "/".join(kept)
 
 

@@ -43,6 +43,8 @@ _IN_USERINFO = r"[^!$-.0-9A-Z_a-z~]+"
 _ODD_IN_QUERY = r"[^!$&(-;=?@-\[\]_a-z|~/%]"
 _FORBIDDEN_IN_HOST = r"[\x00-\x20#%/:<>?@\[\\\]^|\x7f]"
 
+_PLAIN_IN_HOST = "-._0123456789abcdefghijklmnopqrstuvwxyz"
+
 # Origins that passed, so that the next request to one of them costs a look-up.
 _ORIGINS: dict[str, None] = {}
 _ORIGINS_MOST = 256
@@ -328,14 +330,14 @@ def _remember_origin(origin: str) -> bool:
 def _parse(given: str) -> _Parts:
     text = well_formed(given)
     text = text.strip("".join(map(chr, range(0x21)))).translate({9: None, 10: None, 13: None})
-    match = re.match(r"([A-Za-z][A-Za-z0-9+.\-]*):", text)
-    scheme = match[1].lower() if match else ""
-    if match is None or scheme not in _PORTS:
+    scheme, colon, rest = text.partition(":")
+    scheme = scheme.lower()
+    if not colon or scheme not in _PORTS:
         raise TypeError(f"Invalid URL: {given}")
-    rest, hash_mark, fragment = text[match.end() :].partition("#")
+    rest, hash_mark, fragment = rest.partition("#")
     rest, question_mark, query = rest.partition("?")
     # However many slashes there are, and whichever: the authority comes after them.
-    authority, *segments = re.split(r"[/\\]", rest.lstrip("/\\"))
+    authority, *segments = rest.replace("\\", "/").lstrip("/").split("/")
     userinfo, _, authority = authority.rpartition("@")
     username, _, password = userinfo.partition(":")
     host, port = _host_and_port(authority)
@@ -390,10 +392,10 @@ def _parse_host(host: str) -> str:
         host = to_ascii(host)
     else:
         host = host.lower()
-    if not host or re.search(_FORBIDDEN_IN_HOST, host):
+    if not host or (host.strip(_PLAIN_IN_HOST) and re.search(_FORBIDDEN_IN_HOST, host)):
         raise ValueError(host)
     last = host.removesuffix(".").rpartition(".")[2]
-    if (last.isascii() and last.isdigit()) or re.fullmatch(r"0[xX][0-9A-Fa-f]*", last):
+    if (last.isascii() and last.isdigit()) or (last[:2] == "0x" and not last[2:].strip("0123456789abcdef")):
         from core.http.addresses import normalise_ipv4
 
         return normalise_ipv4(host)
