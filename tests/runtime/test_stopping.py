@@ -10,12 +10,13 @@ import signal
 import socket as sockets
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from tests.runtime.conftest import Background
+from tests.support.collector import Collector
 from tests.support.commands import PATIENCE, Command, ask, until
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
@@ -42,6 +43,16 @@ async def slow(req, res):
     print("slow began")
     await asyncio.sleep(0.8)
     res.text("slow")
+
+
+@app.get("/traced")
+async def traced(req, res):
+    print("traced began")
+    await asyncio.sleep(0.4)
+    for _ in range(1800):
+        with req.ctx.span("part", text="x" * 40_000):
+            pass
+    res.text("traced")
 
 
 @app.get("/events")
@@ -122,9 +133,9 @@ def serve(tmp_path: Path, stopped: Bundle) -> Iterator[Callable[..., Command]]:
     """Start `core serve` on free ports."""
     started: list[Command] = []
 
-    def serve(*options: str) -> Command:
+    def serve(*options: str, env: Mapping[str, str] | None = None) -> Command:
         where = ["--port", "0", "--health", "127.0.0.1:0"]
-        started.append(Command("serve", str(stopped.folder), *where, *options, folder=tmp_path))
+        started.append(Command("serve", str(stopped.folder), *where, *options, folder=tmp_path, env=env))
         return started[-1]
 
     yield serve
@@ -237,3 +248,100 @@ def test_a_request_that_is_held_is_answered_beside_one_that_takes_long(serve: Ca
         assert announced == "close"
         assert earlier.result().text == "slow"
     assert served.finish(by_itself=True) == 0
+
+
+def test_requests_are_held_however_long_the_last_spans_take(serve: Callable[..., Command]) -> None:
+    collector = Collector()
+    served = serve("--stop-timeout", "20", env={"OTEL_EXPORTER_OTLP_ENDPOINT": collector.address})
+    port, _ = served.ports()
+    kept = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    try:
+        greeted = Greeted()
+        with ThreadPoolExecutor(2) as pool:
+            ended = pool.submit(streamed, port, "/events", greeted)
+            greeted.wait(1)
+            kept.request("GET", "/")
+            assert kept.getresponse().read() == b"hello"
+            earlier = pool.submit(ask, port, "/traced")
+            served.until("traced began")
+            served.process.send_signal(signal.SIGTERM)
+            assert ended.result()[1]
+            # Streams end, and then requests are held until the process has been told to stop.
+            served.until("events ended")
+            kept.request("GET", "/")
+            response = kept.getresponse()
+            assert (response.status, response.read()) == (200, b"hello")
+            assert response.getheader("Connection") == "close"
+            assert earlier.result().text == "traced"
+        assert served.finish(by_itself=True) == 0
+        assert {"GET /traced", "part"} <= {span.name for span in collector.spans}
+    finally:
+        kept.close()
+        collector.close()
+
+
+HANGING = """
+import asyncio
+
+from core import create_app
+
+app = create_app()
+
+
+@app.get("/")
+async def hello(req, res):
+    res.text("hello")
+
+
+@app.get("/hang")
+async def hang(req, res):
+    print("hang began")
+    while True:
+        pass
+
+
+@app.get("/events")
+async def events(req, res):
+    async def forever():
+        try:
+            while True:
+                yield "tick"
+                await asyncio.sleep(0.05)
+        finally:
+            print("events ended")
+
+    res.sse(forever())
+"""
+
+
+def test_requests_are_held_while_another_process_hangs(
+    tools: Toolchain, background: Background, tmp_path: Path
+) -> None:
+    (tmp_path / "main.py").write_text(HANGING)
+    dist = tmp_path / "dist"
+    plan = Plan(name="hanging")
+    background.run(make_bundle(tmp_path / "main.py", project=tmp_path, plan=plan, out=dist, toolchain=tools))
+    where = ["--port", "0", "--health", "127.0.0.1:0", "--processes", "2", "--stop-timeout", "6"]
+    served = Command("serve", str(dist), *where, folder=tmp_path)
+    port, _ = served.ports()
+    kept = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    greeted = Greeted()
+    with sockets.create_connection(("127.0.0.1", port)) as hanging, ThreadPoolExecutor(1) as pool:
+        try:
+            hanging.sendall(b"GET /hang HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            served.until("hang began")
+            # One that hangs accepts nothing: these are the other's.
+            ended = pool.submit(streamed, port, "/events", greeted)
+            greeted.wait(1)
+            kept.request("GET", "/")
+            assert kept.getresponse().read() == b"hello"
+            served.process.send_signal(signal.SIGTERM)
+            assert ended.result()[1]
+            served.until("events ended")
+            kept.request("GET", "/")
+            response = kept.getresponse()
+            assert (response.status, response.read()) == (200, b"hello")
+            assert response.getheader("Connection") == "close"
+        finally:
+            kept.close()
+            served.finish()

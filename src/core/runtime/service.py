@@ -161,21 +161,25 @@ class _Service:
         options = self._options
         deadline = time.monotonic() + options.stop_seconds
         asked = min(2.0, options.stop_seconds / 2)
-        await asyncio.gather(*(ask_to_leave(node, hold=True, seconds=asked) for node in nodes))
-        if self._traced:
-            await send_spans(*nodes)
-        left = max(0.1, deadline - time.monotonic())
-        ending = [asyncio.create_task(node.workerd.stop(seconds=left)) for node in nodes]
+
+        async def told(node: Node) -> asyncio.Task[int]:
+            await ask_to_leave(node, hold=True, seconds=asked)
+            # Requests are held for a while only: nothing is waited for between, and no other node.
+            return asyncio.create_task(node.workerd.stop(seconds=max(0.1, deadline - time.monotonic())))
+
+        traced = nodes if self._traced else ()
+        sending = asyncio.gather(*(send_spans(node, last=True, seconds=2 * asked) for node in traced))
+        ending = await asyncio.gather(*map(told, nodes))
         if last:
             # A node of a cluster goes on accepting for some seconds, since load balancers take a while.
             accepting = 0.0 if options.cluster is None else min(5.0, options.stop_seconds * 0.75)
-            if ending and not (await asyncio.wait(ending, timeout=accepting))[1]:
-                return
-            away = await turn_away(self._listener)
-            await asyncio.gather(*ending)
-            away.close()
+            if not ending or (await asyncio.wait(ending, timeout=accepting))[1]:
+                away = await turn_away(self._listener)
+                await asyncio.gather(*ending)
+                away.close()
         else:
             await asyncio.gather(*ending)
+        await sending
 
     def _environment(self, bundle: Bundle) -> dict[str, str]:
         return {**os.environ, **read_secrets(bundle.plan.secrets, os.environ, self._options.secrets)}

@@ -29,10 +29,15 @@ async def collect_spans(nodes: Callable[[], Iterable[Node]]) -> None:
         await send_spans(*nodes())
 
 
-async def send_spans(*nodes: Node) -> None:
-    """Send those that have ended since the last time. One that does not answer has them ready for the next."""
+async def send_spans(*nodes: Node, last: bool = False, seconds: float = 2.0) -> None:
+    """Send those that have ended since the last time. One that does not answer has them ready for the next.
+
+    With `last` nodes answer once they have been asked to leave, so that nothing has to wait for it: a process that is
+    told to stop ends its requests, this one included.
+    """
     from core.hosts.otel import send
 
     running = [node for node in nodes if node.workerd.returncode is None]
-    for answer in await asyncio.gather(*(post_json(node.health_port, "/spans", {}, seconds=2.0) for node in running)):
+    asked = (post_json(node.health_port, "/spans", {"last": last}, seconds=seconds) for node in running)
+    for answer in await asyncio.gather(*asked):
         send(answer.get("spans", ()))

@@ -33,6 +33,7 @@ function event(...given) {
 // arrived while Python was busy is lost, unread. A request that it is answering then is answered, and the answer says
 // `Connection: close`. So those that arrive shortly before are held until workerd has been told.
 let heldUntil = 0;
+let left = false; // the supervisor has been answered that nothing is in the way of a stop
 
 async function released() {
   while (Date.now() < heldUntil) await scheduler.wait(10);
@@ -113,9 +114,17 @@ export class Health extends WorkerEntrypoint {
           await leave(this.ctx, this.env);
           const { hold: most } = await request.json();
           if (most) await hold(most);
+          left = true;
           return Response.json({});
         }
-        if (pathname === '/spans') return new Response(await call(this.ctx, 'spans'));
+        if (pathname === '/spans') {
+          const { last } = await request.json();
+          while (last && !left) await scheduler.wait(10);
+          const spans = await call(this.ctx, 'spans');
+          // While Python wrote them, workerd did not see that it was told to stop.
+          if (left && heldUntil > 0) heldUntil = Math.max(heldUntil, Date.now() + 200);
+          return new Response(spans);
+        }
         if (pathname === '/metrics') return new Response(await call(this.ctx, 'numbers', this.env));
         return new Response(await call(this.ctx, 'migrate', this.env, await request.text()));
       }
