@@ -15,13 +15,18 @@ from typing import Any, Final, TypeAlias
 import attrs
 
 from core.errors import DeveloperError
+from core.runtime.moving.circles import Change, Table, in_order, quoted, size_of
 
 __all__ = ["Statement", "counts_of", "insert", "read_text", "statements_of"]
 
 Row: TypeAlias = Sequence[Any]
+# The text before, between and behind the values of a statement.
+Form: TypeAlias = Sequence[str]
 
 # The bytes of values after which the rows read so far become statements.
 _TOGETHER: Final = 256 * 1024
+# Those of rows that need each other, in one transaction. 30 MB were written so, and 80 MB were not.
+_LARGEST: Final = 24 * 1024 * 1024
 _OWN: Final = "name NOT LIKE '\\_cf\\_%' ESCAPE '\\' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
 
 
@@ -50,25 +55,24 @@ def read_text(data: bytes) -> str | _Bytes:
 def counts_of(connection: sqlite3.Connection) -> Mapping[str, int]:
     """The number of rows of each of a database's own tables."""
     return {
-        name: connection.execute(f"SELECT count(*) FROM {_quoted(name)}").fetchone()[0]
+        name: connection.execute(f"SELECT count(*) FROM {quoted(name)}").fetchone()[0]
         for name, *_ in _tables(connection)
     }
 
 
-def statements_of(connection: sqlite3.Connection) -> Iterator[Statement]:
+def statements_of(
+    connection: sqlite3.Connection, *, together: int = _TOGETHER, largest: int = _LARGEST
+) -> Iterator[Statement]:
     """The statements that make a database: tables, rows in the order of foreign keys, then all that reacts to rows.
 
-    Raises DeveloperError for a table whose rows cannot be read back.
+    After `together` bytes of values, rows become statements. `largest` is how many a transaction takes. Raises
+    DeveloperError for a table whose rows cannot be read back, or whose rows need each other and are more than that.
     """
     tables = _tables(connection)
     schema = dict(connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'"))
     yield from (Statement(schema[name]) for name, *_ in tables)
     for group in _in_order(connection, [name for name, *_ in tables]):
-        for name in group:
-            for statement in _rows_of(connection, name, schema[name]):
-                # Those that refer to each other are checked at the end of one transaction.
-                yield statement if len(group) == 1 else attrs.evolve(statement, end=False)
-        yield Statement("SELECT 1")
+        yield from _rows_of(connection, group, schema, together, largest)
     if "sqlite_sequence" in schema:
         yield Statement("DELETE FROM sqlite_sequence")
         sequences = connection.execute("SELECT name, seq FROM sqlite_sequence")
@@ -81,23 +85,57 @@ def statements_of(connection: sqlite3.Connection) -> Iterator[Statement]:
 
 def insert(table: str, columns: Sequence[str], rows: Iterable[Row]) -> Iterator[Statement]:
     """The statements that insert rows. A transaction may end where all rows until then are inserted."""
-    head = f"INSERT INTO {_quoted(table)} ({', '.join(map(_quoted, columns))}) VALUES "
+    form = _inserting(table, columns)
+    return _batched(((form, row, True) for row in rows), _TOGETHER)
+
+
+def _inserting(table: str, columns: Sequence[str]) -> Form:
+    between = [", "] * (len(columns) - 1)
+    return (f"INSERT INTO {quoted(table)} ({', '.join(map(quoted, columns))}) VALUES (", *between, ")")
+
+
+def _changing(change: Change, inserting: Form) -> tuple[Form, Row, bool]:
+    """A row of tables that refer to each other, with the form of its statement."""
+    if change.set is None:
+        return inserting, change.values, change.end
+    first, *more = [f"{quoted(name)} = " for name in change.set]
+    where, *rest = [f"{name} = " for name in change.table.expressions()]
+    form = (
+        f"UPDATE {quoted(change.table.name)} SET {first}",
+        *(f", {text}" for text in more),
+        f" WHERE {where}",
+        *(f" AND {text}" for text in rest),
+        "",
+    )
+    return form, [*change.values, *change.key], change.end
+
+
+def _batched(changes: Iterable[tuple[Form, Row, bool]], most: int) -> Iterator[Statement]:
+    """Statements of those forms, each with many rows. An UPDATE comes behind the INSERTs before it."""
     together: dict[str, list[Row]] = {}
-    size = 0
-    for row in rows:
+    # The bytes that are in `together`, and those before them that no end has followed.
+    size = before = 0
+    kind = ""
+    for form, row, end in changes:
+        # A change of kind comes behind an end.
+        if together and form[0][:6] != kind:
+            yield from _made(together, size, end=True)
+            together, size, before = {}, 0, 0
+        kind = form[0][:6]
         encoded = [_encoded(value) for value in row]
         values = [value for _, found in encoded for value in found]
-        together.setdefault(f"{head}({', '.join(place for place, _ in encoded)})", []).append(values)
-        size += sum(len(value) if isinstance(value, (str, bytes)) else 8 for value in row)
-        if size > _TOGETHER:
-            yield from _inserting(together, size)
-            together, size = {}, 0
-    yield from _inserting(together, size)
+        sql = "".join(text for pair in zip(form, (place for place, _ in encoded), strict=False) for text in pair)
+        together.setdefault(f"{sql}{form[-1]}", []).append(values)
+        size += size_of(row)
+        if size > most or (end and before + size > most):
+            yield from _made(together, size, end=end)
+            together, size, before = {}, 0, 0 if end else before + size
+    yield from _made(together, size, end=True)
 
 
-def _inserting(together: Mapping[str, Sequence[Row]], size: int) -> Iterator[Statement]:
+def _made(together: Mapping[str, Sequence[Row]], size: int, *, end: bool) -> Iterator[Statement]:
     for at, (sql, rows) in enumerate(together.items(), 1):
-        yield Statement(sql, rows, end=at == len(together), size=size // len(together))
+        yield Statement(sql, rows, end=end and at == len(together), size=size // len(together))
 
 
 def _encoded(value: Any) -> tuple[str, Sequence[Any]]:
@@ -126,7 +164,7 @@ def _tables(connection: sqlite3.Connection) -> Sequence[tuple[str, str, int]]:
 
 
 def _parents(connection: sqlite3.Connection, table: str) -> set[str]:
-    return {row[2].lower() for row in connection.execute(f"PRAGMA foreign_key_list({_quoted(table)})")}
+    return {row[2].lower() for row in connection.execute(f"PRAGMA foreign_key_list({quoted(table)})")}
 
 
 def _in_order(connection: sqlite3.Connection, names: Sequence[str]) -> Iterator[Sequence[str]]:
@@ -149,108 +187,55 @@ def _closure(name: str, parents: Mapping[str, set[str]]) -> set[str]:
     return found
 
 
-def _rows_of(connection: sqlite3.Connection, table: str, sql: str) -> Iterator[Statement]:
+def _rows_of(
+    connection: sqlite3.Connection, group: Sequence[str], schema: Mapping[str, str], together: int, largest: int
+) -> Iterator[Statement]:
+    """The rows of a table, or of those that refer to each other."""
+    tables = [_table(connection, name, schema[name]) for name in group]
+    if len(group) > 1 or group[0].lower() in _parents(connection, group[0]):
+        forms = {table.name: _inserting(table.name, table.columns) for table in tables}
+        changes = in_order(connection, tables, largest)
+        yield from _batched((_changing(change, forms[change.table.name]) for change in changes), together)
+        return
+    (table,) = tables
+    found = connection.execute(f"SELECT {', '.join(map(quoted, table.columns))} FROM {quoted(table.name)}")
+    yield from insert(table.name, table.columns, found)
+
+
+def _table(connection: sqlite3.Connection, table: str, sql: str) -> Table:
     columns = [
         (row[1], row[2], row[5])
-        for row in connection.execute(f"PRAGMA table_xinfo({_quoted(table)})")
+        for row in connection.execute(f"PRAGMA table_xinfo({quoted(table)})")
         if row[6] == 0  # neither hidden nor generated
     ]
-    given = [name for name, *_ in columns]
-    names = [*given]
+    names = [name for name, *_ in columns]
     ((kind, without_rowid),) = connection.execute(
         "SELECT type, wr FROM pragma_table_list WHERE schema = 'main' AND name = ?", (table,)
     )
+    if without_rowid:
+        key, collations = zip(
+            *connection.execute(
+                "SELECT x.name, x.coll FROM pragma_index_list(?1) l, pragma_index_xinfo(l.name) x "
+                "WHERE l.origin = 'pk' AND x.key",
+                (table,),
+            ),
+            strict=True,
+        )
+        return Table(table, names, key, collations)
+    taken = {*map(str.lower, names)}
+    rowid = next((name for name in ("rowid", "_rowid_", "oid") if name not in taken), None)
     keys = [type.upper() for _, type, key in columns if key]
     if kind == "virtual":
         keeps_rowid = "fts5" in sql.lower()
         if keeps_rowid and _without_content(sql):
             raise DeveloperError(f"the full-text table {table} has no content of its own, so it cannot be read back")
     else:
-        keeps_rowid = not without_rowid and keys != ["INTEGER"]
-    if keeps_rowid and "rowid" not in [name.lower() for name in names]:
-        names.insert(0, "rowid")
-    found = connection.execute(f"SELECT {', '.join(map(_quoted, names))} FROM {_quoted(table)}")
-    if table.lower() not in _parents(connection, table):
-        yield from insert(table, names, found)
-        return
-    circles: Iterable[Row] = found
-    rowid = next((name for name in ("rowid", "_rowid_", "oid") if name not in map(str.lower, given)), None)
-    if rowid is not None and not without_rowid:
-        left: list[int] = []
-        yield from insert(table, names, _parents_first(connection, table, names, rowid, left))
-        circles = _read(connection, table, names, rowid, left)
-    # Their rows are checked at the end of one transaction.
-    yield from (attrs.evolve(statement, end=False) for statement in insert(table, names, circles))
-
-
-def _parents_first(
-    connection: sqlite3.Connection, table: str, names: Sequence[str], rowid: str, left: list[int]
-) -> Iterator[Row]:
-    """The rows of a table that refers to itself, each behind those that it refers to.
-
-    Rows mostly come so by themselves. One that does not waits, by its rowid alone. In `left` are those at the end that
-    wait for each other.
-    """
-    joins = list(_joins_to_itself(connection, table))
-    parents = ", ".join(f"p{at}.{rowid}" for at in range(len(joins)))
-    tables = "".join(f" LEFT JOIN {_quoted(table)} p{at} ON {condition}" for at, condition in enumerate(joins))
-    columns = ", ".join(f"c.{_quoted(name)}" for name in names)
-    waiting: dict[int, list[int]] = {}
-    missing: dict[int, int] = {}
-    for this, *rest in connection.execute(
-        f"SELECT c.{rowid}, {parents}, {columns} FROM {_quoted(table)} c{tables} ORDER BY c.{rowid}"
-    ):
-        needed = {
-            parent for parent in rest[: len(joins)] if parent is not None and (parent > this or parent in missing)
-        }
-        for parent in needed:
-            waiting.setdefault(parent, []).append(this)
-        if needed:
-            missing[this] = len(needed)
-            continue
-        yield rest[len(joins) :]
-        written = [this]
-        while written:
-            for child in waiting.pop(written.pop(), ()):
-                missing[child] -= 1
-                if missing[child] == 0:
-                    del missing[child]
-                    yield from _read(connection, table, names, rowid, [child])
-                    written.append(child)
-    left += missing
-
-
-def _joins_to_itself(connection: sqlite3.Connection, table: str) -> Iterator[str]:
-    """For each foreign key of a table to itself, the condition under which its row `p<number>` is one of row `c`."""
-    keys: dict[int, list[tuple[str, str | None]]] = {}
-    for number, _, parent, own, other, *_ in connection.execute(f"PRAGMA foreign_key_list({_quoted(table)})"):
-        if parent.lower() == table.lower():
-            keys.setdefault(number, []).append((own, other))
-    primary = [
-        name
-        for _, name in sorted(
-            (row[5], row[1]) for row in connection.execute(f"PRAGMA table_info({_quoted(table)})") if row[5]
-        )
-    ]
-    for at, pairs in enumerate(keys.values()):
-        yield " AND ".join(
-            f"p{at}.{_quoted(other or primary[number])} = c.{_quoted(own)}" for number, (own, other) in enumerate(pairs)
-        )
-
-
-def _read(
-    connection: sqlite3.Connection, table: str, names: Sequence[str], rowid: str, rows: Iterable[int]
-) -> Iterator[Row]:
-    for row in rows:
-        yield from connection.execute(
-            f"SELECT {', '.join(map(_quoted, names))} FROM {_quoted(table)} WHERE {rowid} = ?", (row,)
-        )
+        keeps_rowid = keys != ["INTEGER"]
+    if keeps_rowid and rowid is not None:
+        names.insert(0, rowid)
+    return Table(table, names, [rowid] if rowid is not None else [], [None])
 
 
 def _without_content(sql: str) -> bool:
     plain = "".join(sql.lower().split()).replace('"', "'")
     return "content=''" in plain
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
