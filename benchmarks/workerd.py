@@ -31,7 +31,7 @@ from core.runtime.toolchain import Toolchain, toolchain
 BARE = b"""
 import js
 
-def start(main, restored):
+def start(main):
     pass
 
 def fetch(request, env, ctx):

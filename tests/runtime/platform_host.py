@@ -18,7 +18,7 @@ from workers import DurableObject, WorkerEntrypoint, python_from_rpc, python_to_
 main: Any = None
 
 
-def start(name: str, restored: bool) -> None:
+def start(name: str) -> None:
     global main
     main = import_module(name)
     assert issubclass(main.Default, WorkerEntrypoint)

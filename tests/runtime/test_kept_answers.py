@@ -1,4 +1,4 @@
-"""A build asks a worker about packages with compiled modules once: its answer is kept beside the toolchain."""
+"""Answers of a build's workers, kept beside the toolchain: about packages with compiled modules, and CPython itself."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from tests.runtime.conftest import Background
 
 from core.runtime import kept_answers
-from core.runtime.build_worker import glue_of
+from core.runtime.build_worker import base_of, glue_of
 from core.runtime.bundle import BundleError
 from core.runtime.collect import Collected, collect
 from core.runtime.make import check_compiled
@@ -30,6 +30,17 @@ def collected(project: Path, main: str = "") -> Collected:
     found = collect(project / "main.py", project=project)
     assert [*map(str.lower, found.compiled)] == ["markupsafe"]
     return found
+
+
+def test_cpython_without_an_application_is_kept_until_its_worker_changes(
+    tools: Toolchain, background: Background, tmp_path: Path
+) -> None:
+    glue = background.run(glue_of(tools))
+    first = background.run(base_of(attrs.evolve(tools, root=tmp_path), glue))
+    without_worker = attrs.evolve(tools, root=tmp_path, workerd=tmp_path / "nowhere")
+    assert background.run(base_of(without_worker, glue)) == first
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        background.run(base_of(without_worker, glue[1:]))
 
 
 def test_a_worker_is_asked_once_for_the_same_packages(

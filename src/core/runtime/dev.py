@@ -21,7 +21,7 @@ import attrs
 
 from core.errors import DeveloperError
 from core.hosts.workers.isolate import LOG_FORMAT_BINDING, SPANS_BINDING
-from core.runtime.build_worker import glue_of
+from core.runtime.build_worker import base_of, glue_of
 from core.runtime.bundle import Bundle, write_bundle
 from core.runtime.collect import collect, main_module
 from core.runtime.logs import LogReader
@@ -152,6 +152,7 @@ class _Dev:
             glue=glue,
             classes=classes,
             packages=collected.packages,
+            snapshot=await base_of(tools, glue),
             migrations=project.migrations,
             details={"root": str(root)},
         )

@@ -18,7 +18,7 @@ from typing import Any
 
 import attrs
 
-from core.runtime.build_worker import ask, glue_of
+from core.runtime.build_worker import ask, base_of, glue_of
 from core.runtime.bundle import Bundle, BundleError, Migrations, PackageSize, compressed_size, worker_file, write_bundle
 from core.runtime.capnp import Plan, Socket, worker_config
 from core.runtime.collect import Collected, collect, main_module
@@ -155,7 +155,8 @@ async def inspect(
     `compile` asks for the bytecode of the loaded modules, too: a bundle without a snapshot starts sooner with it.
     Raises BundleError with everything that is wrong.
     """
-    with _build_worker(collected, module, plan.name, toolchain, glue, plan.classes) as worker:
+    base = await base_of(toolchain, glue)
+    with _build_worker(collected, module, plan.name, toolchain, glue, plan.classes, base) as worker:
         job = "/inspect-and-compile" if compile else "/inspect"
         report = json.loads(await ask(toolchain, worker, job, _without_events(plan)))
     problems = [*_problems(report, root, plan)]
@@ -172,7 +173,13 @@ async def inspect(
 
 @contextlib.contextmanager
 def _build_worker(
-    collected: Collected, module: str, name: str, toolchain: Toolchain, glue: Sequence[str], classes: Iterable[str] = ()
+    collected: Collected,
+    module: str,
+    name: str,
+    toolchain: Toolchain,
+    glue: Sequence[str],
+    classes: Iterable[str] = (),
+    base: bytes | None = None,
 ) -> Generator[Bundle]:
     """A bundle that answers the questions of a build, in a folder that is removed after the block."""
     with tempfile.TemporaryDirectory(prefix="core-build-") as folder:
@@ -184,6 +191,7 @@ def _build_worker(
             files=collected.files,
             glue=glue,
             classes=dict.fromkeys(classes, ()),
+            snapshot=base,
             build_worker=True,
         )
 

@@ -82,9 +82,9 @@ class _Isolate:
 _isolate = _Isolate()
 
 
-def start(main: str, restored: bool = False) -> None:
-    """Import the application, `module` or `module:name`. With `restored` it is there already, out of a snapshot."""
-    if restored:
+def start(main: str) -> None:
+    """Import the application, `module` or `module:name`, unless it is there already, out of a snapshot."""
+    if _isolate.main is not None:
         return
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
     module, _, name = main.partition(":")

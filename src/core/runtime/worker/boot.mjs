@@ -1,4 +1,5 @@
-// CPython, once per isolate: from a memory snapshot where the bundle has one, else from its files.
+// CPython, once per isolate: from a memory snapshot where the bundle has one, else from its files. The snapshot has the
+// application in it, or only what is loaded before.
 import { disguise, restore, serveFiles, serveGlue } from './shim.mjs';
 import * as workers from 'cloudflare:workers';
 import * as sockets from 'cloudflare:sockets';
@@ -125,6 +126,6 @@ export async function load(build = {}) {
 export async function start(build) {
   const py = await load(build);
   const host = py.pyimport(bundle.host);
-  host.start(bundle.main, snapshot !== null);
+  host.start(bundle.main);
   return { py, host };
 }

@@ -44,9 +44,11 @@ async function examine(env) {
   return new Response(py.runPython(`${compiled}\nexamine`)(env.CORE_COMPILED));
 }
 
+/** The memory once everything is imported; before the application is, where the bundle has none. */
 async function snapshot() {
-  const { py, host } = await start({ snapshot: true });
-  host.preload?.();
+  const build = { snapshot: true };
+  const { py, host } = bundle.main === '' ? { py: await load(build) } : await start(build);
+  host?.preload?.();
   const serializer = (value) => {
     for (const [name, module] of Object.entries(jsModules)) if (module === value) return name;
     throw new Error(`a JavaScript object is held since import time: ${Object.prototype.toString.call(value)}`);
