@@ -473,6 +473,18 @@ async def limits_are_the_platforms(db: D1Database) -> None:
     await refused(db.prepare(at_limit + "x").run(), D1Error, "D1_ERROR: statement too long: SQLITE_TOOBIG")
 
 
+@contract.case(heavy=True)
+async def a_text_or_blob_has_at_most_2000000_bytes(db: D1Database) -> None:
+    await db.exec("CREATE TABLE t (a)")
+    insert = db.prepare("INSERT INTO t VALUES (?) RETURNING length(a) AS n")
+    message = "D1_ERROR: string or blob too big: SQLITE_TOOBIG"
+    for part in ("x", b"x"):
+        assert await insert.bind(part * 1_900_000).first("n") == 1_900_000
+        await refused(insert.bind(part * 2_000_001).run(), D1Error, message)
+    await refused(db.prepare("SELECT zeroblob(2000001) AS a").first(), D1Error, message)
+    assert await one(db, "SELECT count(*) FROM t") == 2
+
+
 # ---------------------------------------------------------------------- transactions
 
 
