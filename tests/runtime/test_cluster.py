@@ -19,15 +19,14 @@ from typing import Any
 
 import pytest
 from tests.runtime.conftest import PLAN, Background, Running, member_of, start_running
-from tests.runtime.test_rooms import MAIN
 from tests.runtime.test_rooms import PLAN as ROOMS
+from tests.runtime.test_rooms import rooms_bundle
 from tests.support.rooms import everyone_hears_everything
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from core.runtime.bundle import Bundle
 from core.runtime.capnp import Plan
-from core.runtime.make import make_bundle
 from core.runtime.node import ask_to_leave
 from core.runtime.toolchain import Toolchain
 
@@ -43,11 +42,12 @@ def nodes(
 
 
 @pytest.fixture
-def rooms(tools: Toolchain, background: Background, bucket: str, tmp_path: Path) -> Iterator[list[Running]]:
+def rooms(
+    tools: Toolchain, background: Background, bucket: str, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[list[Running]]:
     """Three nodes of one cluster with rooms."""
-    (tmp_path / "main.py").write_text(MAIN)
-    making = make_bundle(tmp_path / "main.py", project=tmp_path, plan=ROOMS, out=tmp_path / "dist", toolchain=tools)
-    yield from _nodes(tools, background.run(making), background, bucket, tmp_path, ROOMS)
+    bundle = rooms_bundle(tools, background, tmp_path_factory)
+    yield from _nodes(tools, bundle, background, bucket, tmp_path, ROOMS)
 
 
 def _nodes(

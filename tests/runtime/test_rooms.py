@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 from tests.runtime.conftest import Background, Running, start_running
+from tests.support.once import made_once
 from tests.support.rooms import everyone_hears_everything
 from websockets.asyncio.client import connect
 
+from core.runtime.bundle import Bundle
 from core.runtime.capnp import Plan
 from core.runtime.make import make_bundle
 from core.runtime.toolchain import Toolchain
@@ -88,14 +90,21 @@ async def queued(req, socket):
 )
 
 
+def rooms_bundle(tools: Toolchain, background: Background, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
+    """The bundle of the page's example and a lobby, made once in a run."""
+
+    def make(place: Path) -> None:
+        (place / "main.py").write_text(MAIN)
+        background.run(make_bundle(place / "main.py", project=place, plan=PLAN, out=place / "dist", toolchain=tools))
+
+    return Bundle.read(made_once(tmp_path_factory, "rooms", make) / "dist")
+
+
 @pytest.fixture(scope="module")
 def rooms(tools: Toolchain, background: Background, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """A worker with the page's example and a lobby."""
-    place = tmp_path_factory.mktemp("rooms")
-    main = place / "main.py"
-    main.write_text(MAIN)
-    bundle = background.run(make_bundle(main, project=place, plan=PLAN, out=place / "dist", toolchain=tools))
-    running = start_running(tools, bundle, background, place / "state", plan=PLAN)
+    bundle = rooms_bundle(tools, background, tmp_path_factory)
+    running = start_running(tools, bundle, background, tmp_path_factory.mktemp("state"), plan=PLAN)
     yield running
     running.stop()
 
