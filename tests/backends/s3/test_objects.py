@@ -28,14 +28,18 @@ def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Service]:
 
 @contextmanager
 def without_conditions(s3: S3Service, refused: int | None) -> Generator[S3Service]:
-    """The same service as older servers are: conditions of a write are not looked at, or are an error."""
+    """The same service as older servers are: conditions of a write are not looked at, or are an error.
+
+    Nor do they take an object without bytes.
+    """
 
     class Older(BaseHTTPRequestHandler):
         def handle_any(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             headers = {name: value for name, value in self.headers.items() if not name.lower().startswith("if-")}
-            if refused is not None and len(headers) < len(self.headers):
-                self.send_response(refused)
+            without_bytes = self.command == "PUT" and not body
+            if without_bytes or (refused is not None and len(headers) < len(self.headers)):
+                self.send_response(500 if without_bytes else refused or 501)
                 self.send_header("Content-Length", "0")
                 self.end_headers()
                 return

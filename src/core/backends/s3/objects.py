@@ -91,15 +91,15 @@ class SharedObjects:
         """Find out whether the bucket refuses a write whose condition does not hold. Raises BucketError."""
         name = f"tried/{secrets.token_hex(16)}"
         try:
-            if not await self.write_if(name, b"", None):
+            if not await self.write_if(name, b"tried", None):
                 return
-            again = await self.write_if(name, b"", None)
-            other = await self.write_if(name, b"", {"e_tag": f'"{"0" * 32}"', "version": "1"})
+            again = await self.write_if(name, b"tried", None)
+            other = await self.write_if(name, b"tried", {"e_tag": f'"{"0" * 32}"', "version": "1"})
             self.checks_conditions = not again and not other
         except BucketError:
             # Older servers do not know the header. A bucket that cannot be reached does not take this either.
             self.checks_conditions = False
-            await self.write(name, b"")
+            await self.write(name, b"tried")
         await self.delete([name])
 
     async def read(self, name: str) -> SharedObject | None:
