@@ -25,8 +25,8 @@ class Given:
     __slots__ = ("ctx", "received", "request")
 
     def __init__(self, ctx: Any, request: Any = None) -> None:
-        self.ctx = ctx
-        self.request = request
+        self.ctx: Any = ctx
+        self.request: Any = request
         self.received: float = perf_counter() * 1000
 
 

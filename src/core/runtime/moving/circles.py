@@ -20,7 +20,7 @@ __all__ = ["Change", "Table", "in_order", "quoted", "size_of"]
 
 Row: TypeAlias = Sequence[Any]
 # The number of a table, and the values of a row's key.
-_Node: TypeAlias = tuple[Any, ...]
+_Node: TypeAlias = tuple[int, tuple[Any, ...]]
 
 
 @attrs.frozen
@@ -137,12 +137,13 @@ class _Rows:
             f"SELECT {', '.join(columns)} FROM {quoted(table.name)} c{joins} ORDER BY {', '.join(own)}"
         ):
             there = len(own)
-            this = (at, *values[:there])
-            parents = []
+            this = (at, tuple(values[:there]))
+            parents: list[tuple[_Node, bool, bool]] = []
             for reference in references:
                 end = there + len(self._tables[reference.parent].key)
                 if values[there] is not None:
-                    parents.append(((reference.parent, *values[there:end]), bool(values[end]), not reference.free))
+                    node = (reference.parent, tuple(values[there:end]))
+                    parents.append((node, bool(values[end]), not reference.free))
                 there = end + 1
             yield this, parents, values[there:]
 
@@ -150,11 +151,11 @@ class _Rows:
         table = self._tables[node[0]]
         # Text that is not UTF-8 is read as bytes of a class of their own.
         places = [
-            "CAST(? AS TEXT)" if isinstance(value, bytes) and type(value) is not bytes else "?" for value in node[1:]
+            "CAST(? AS TEXT)" if isinstance(value, bytes) and type(value) is not bytes else "?" for value in node[1]
         ]
         condition = " AND ".join(f"{name} = {place}" for name, place in zip(table.expressions(), places, strict=True))
         (row,) = self._connection.execute(
-            f"SELECT {', '.join(map(quoted, table.columns))} FROM {quoted(table.name)} WHERE {condition}", node[1:]
+            f"SELECT {', '.join(map(quoted, table.columns))} FROM {quoted(table.name)} WHERE {condition}", node[1]
         )
         return row  # type: ignore[no-any-return]  # of a cursor
 
@@ -184,7 +185,7 @@ class _Rows:
             row = self._one(node)
             values = [row[table.columns.index(name)] for name in free]
             if any(value is not None for value in values):
-                yield Change(table, values, end=True, set=free, key=node[1:])
+                yield Change(table, values, end=True, set=free, key=node[1])
 
     def _gathered(self, nodes: Sequence[_Node], *, emptied: bool) -> Sequence[Change] | None:
         """Rows that are written in one transaction, or None if they are too large for one."""

@@ -238,7 +238,8 @@ async def what_is_too_large_is_refused_with_its_limit_and_what_to_do(line: Line,
     message = (
         "Queue sendBatch failed: batch message count of 101 exceeds limit of 100. Send the messages in several batches"
     )
-    await refused(send_batch([{"body": 0}] * 101), QueueError, message)
+    small: MessageSendRequestDict[Any] = {"body": 0}
+    await refused(send_batch([small] * 101), QueueError, message)
     half: MessageSendRequestDict[Any] = {"body": b"x" * 128_000, "content_type": "bytes"}
     message = (
         "Queue sendBatch failed: batch size of 256001 bytes exceeds limit of 256000"
