@@ -664,6 +664,8 @@ class Response:
 
     def header_fields(self) -> list[tuple[str, str]]:
         """All headers as names and values, the content type and the cookies included, for a host to send."""
+        if self.staged is None:  # as for most responses
+            return [] if self.content_type is None else [("content-type", self.content_type)]
         staged = self.unblocked()
         fields = list(staged.items())
         if self.content_type is not None and "content-type" not in staged:

@@ -231,6 +231,14 @@ def test_sockets_are_told_and_streams_end_within_the_stop_timeout(serve: Callabl
     assert not [line for line in served.lines if "Traceback" in line or "Error" in line]
 
 
+def announced(kept: http.client.HTTPConnection) -> str | None:
+    """The `Connection` header of the answer to a request on a connection that is kept."""
+    kept.request("GET", "/")
+    response = kept.getresponse()
+    assert (response.status, response.read()) == (200, b"hello")
+    return response.getheader("Connection")
+
+
 def test_a_request_that_is_held_is_answered_beside_one_that_takes_long(serve: Callable[..., Command]) -> None:
     served = serve("--stop-timeout", "1")
     port, _ = served.ports()
@@ -239,13 +247,10 @@ def test_a_request_that_is_held_is_answered_beside_one_that_takes_long(serve: Ca
         earlier = pool.submit(ask, port, "/slow")
         served.until("slow began")
         served.process.send_signal(signal.SIGTERM)
-        announced = None
-        while announced is None:
-            kept.request("GET", "/")
-            response = kept.getresponse()
-            assert (response.status, response.read()) == (200, b"hello")
-            announced = response.getheader("Connection")
-        assert announced == "close"
+        said = None
+        while said is None:
+            said = announced(kept)
+        assert said == "close"
         assert earlier.result().text == "slow"
     assert served.finish(by_itself=True) == 0
 
@@ -260,18 +265,14 @@ def test_requests_are_held_however_long_the_last_spans_take(serve: Callable[...,
         with ThreadPoolExecutor(2) as pool:
             ended = pool.submit(streamed, port, "/events", greeted)
             greeted.wait(1)
-            kept.request("GET", "/")
-            assert kept.getresponse().read() == b"hello"
+            assert announced(kept) is None
             earlier = pool.submit(ask, port, "/traced")
             served.until("traced began")
             served.process.send_signal(signal.SIGTERM)
             assert ended.result()[1]
             # Streams end, and then requests are held until the process has been told to stop.
             served.until("events ended")
-            kept.request("GET", "/")
-            response = kept.getresponse()
-            assert (response.status, response.read()) == (200, b"hello")
-            assert response.getheader("Connection") == "close"
+            assert announced(kept) == "close"
             assert earlier.result().text == "traced"
         assert served.finish(by_itself=True) == 0
         assert {"GET /traced", "part"} <= {span.name for span in collector.spans}
@@ -333,15 +334,11 @@ def test_requests_are_held_while_another_process_hangs(
             # One that hangs accepts nothing: these are the other's.
             ended = pool.submit(streamed, port, "/events", greeted)
             greeted.wait(1)
-            kept.request("GET", "/")
-            assert kept.getresponse().read() == b"hello"
+            assert announced(kept) is None
             served.process.send_signal(signal.SIGTERM)
             assert ended.result()[1]
             served.until("events ended")
-            kept.request("GET", "/")
-            response = kept.getresponse()
-            assert (response.status, response.read()) == (200, b"hello")
-            assert response.getheader("Connection") == "close"
+            assert announced(kept) == "close"
         finally:
             kept.close()
             served.finish()

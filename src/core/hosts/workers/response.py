@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from core import http
@@ -41,10 +40,7 @@ def js_response(res: Response, ctx: ExecutionContext) -> Any:
         given = {"status": 101, "headers": _js_headers(headers), "webSocket": open_socket(res.upgrade, ctx)}
         return across.new_response(None, **given)
     body = res.body
-    options: dict[str, Any] = {
-        # Most responses stage nothing.
-        "headers": _js_content_type(res.content_type) if res.staged is None else _js_headers(tuple(res.header_fields()))
-    }
+    options: dict[str, Any] = {"headers": _js_headers(tuple(res.header_fields()))}
     if res.status_code != 200:
         options["status"] = res.status_code
     if body is None:
@@ -97,11 +93,6 @@ def js_response_of(response: http.Response) -> Any:
             chunks = until_leaving(chunks)
         return across.new_response(js_stream(chunks), **given)
     return across.new_response(js_bytes(whole) if whole else None, **given)
-
-
-@lru_cache(maxsize=_KEPT_MOST)
-def _js_content_type(value: str | None) -> Any:
-    return _js_headers(() if value is None else (("content-type", value),))
 
 
 def _js_headers(headers: tuple[tuple[str, str], ...]) -> Any:
