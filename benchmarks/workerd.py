@@ -24,8 +24,9 @@ from core.runtime.build_worker import ask, glue_of
 from core.runtime.bundle import HOST, Bundle, write_bundle
 from core.runtime.capnp import Module, Plan
 from core.runtime.collect import collect
-from core.runtime.make import framework_size, make_bundle
+from core.runtime.make import make_bundle
 from core.runtime.node import Node, start_node
+from core.runtime.report import framework_size
 from core.runtime.toolchain import Toolchain, toolchain
 
 BARE = b"""

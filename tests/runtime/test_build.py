@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -12,11 +12,12 @@ import pytest
 from tests.runtime.conftest import Background, start_running
 
 from core.cli.new import BINDINGS, render
-from core.runtime.bundle import Bundle, BundleError
+from core.runtime.bundle import Bundle, BundleError, Migrations
 from core.runtime.capnp import Plan
-from core.runtime.make import make_bundle, size_report
+from core.runtime.make import make_bundle
 from core.runtime.project import open_project
-from core.runtime.service import apply_migrations
+from core.runtime.ready import apply_migrations
+from core.runtime.report import size_report, start_report
 from core.runtime.toolchain import Toolchain
 
 Build = Callable[..., Bundle]
@@ -25,7 +26,7 @@ Build = Callable[..., Bundle]
 def builder(tools: Toolchain, background: Background, folder: Path) -> Build:
     """Builds an application of the files given in a folder, without a snapshot."""
 
-    def build(plan: Plan | None = None, **files: str) -> Bundle:
+    def build(plan: Plan | None = None, *, migrations: Mapping[str, Migrations] | None = None, **files: str) -> Bundle:
         project = folder / "project"
         project.mkdir(exist_ok=True)
         for name, text in files.items():
@@ -38,6 +39,7 @@ def builder(tools: Toolchain, background: Background, folder: Path) -> Build:
                 out=folder / "dist",
                 toolchain=tools,
                 snapshot=False,
+                migrations=migrations,
             )
         )
 
@@ -58,7 +60,7 @@ def good(tools: Toolchain, background: Background, tmp_path_factory: pytest.Temp
     )
 
 
-def told(build: Build, *args: Any, **files: str) -> str:
+def told(build: Build, *args: Any, **files: Any) -> str:
     """The output of a build that fails."""
     with pytest.raises(BundleError) as error:
         build(*args, **files)
@@ -306,3 +308,19 @@ def test_a_binding_that_workerd_lacks_is_none_where_the_env_can_do_without(build
     build(Plan(absent=absent), main=main)
     message = told(build, Plan(absent={"FILES": absent["FILES"]}), main=main)
     assert message == 'Env.OTHER: no binding of that name. Write [[r2_buckets]] binding = "OTHER"'
+
+
+def test_a_bundle_that_does_not_start_is_told_and_not_left_behind(build: Build, tmp_path: Path) -> None:
+    """Only a start applies the migrations and restores what was made, which the look at the files does not."""
+    plan = Plan(d1={"DB": "db"})
+    broken = {
+        "DB": Migrations("d1_migrations", [("0001_notes.sql", ["CREATE TABLE notes (id INTEGER) STRICT STRICT"])])
+    }
+    message = told(build, plan, migrations=broken, main=GOOD)
+    assert message.startswith("the bundle was made, but does not start, and is removed again: DB: 0001_notes.sql")
+    assert not (tmp_path / "dist").exists()
+
+
+def test_a_build_says_what_it_tried_and_what_not(good: Bundle) -> None:
+    assert start_report(good).endswith("No request was sent, and no lifespan begun.")
+    assert "placeholder" not in start_report(good)

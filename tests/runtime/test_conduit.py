@@ -18,7 +18,7 @@ from core import passwords
 from core.runtime.capnp import Plan
 from core.runtime.make import make_bundle
 from core.runtime.project import Project, open_project
-from core.runtime.service import apply_migrations
+from core.runtime.ready import apply_migrations
 from core.runtime.toolchain import Toolchain
 
 CONDUIT = Path(__file__).parents[2] / "examples" / "conduit"

@@ -30,7 +30,7 @@ from core.runtime.bundle import Bundle, Migrations
 from core.runtime.capnp import Plan
 from core.runtime.make import make_bundle
 from core.runtime.node import open_node, post_json
-from core.runtime.service import apply_migrations
+from core.runtime.ready import apply_migrations
 from core.runtime.state_folder import empty_databases
 from core.runtime.toolchain import Toolchain
 

@@ -31,7 +31,7 @@ from core import http
 from core.runtime.bundle import Bundle
 from core.runtime.make import make_bundle
 from core.runtime.project import Project, open_project
-from core.runtime.service import apply_migrations
+from core.runtime.ready import apply_migrations
 from core.runtime.toolchain import Toolchain
 
 USERS = Path(__file__).parents[2] / "examples" / "users"

@@ -44,8 +44,9 @@ def run(args: argparse.Namespace) -> int:
 
     from core.analysis.program import check_worker
     from core.runtime.bundle import BundleError
-    from core.runtime.make import make_bundle, size_report, upload_problem
+    from core.runtime.make import make_bundle
     from core.runtime.project import open_project
+    from core.runtime.report import size_report, start_report, upload_problem
     from core.runtime.toolchain import toolchain
 
     project = open_project(find_configuration(args.config), environment=args.environment)
@@ -76,5 +77,6 @@ def run(args: argparse.Namespace) -> int:
     print(size_report(bundle))
     if (problem := upload_problem(bundle.packages)) is not None:
         print(f"warning: {problem}.", file=sys.stderr)
-    print(f"\nThe bundle is in {out}. Run it with: core serve {args.out or 'dist'}")
+    print(f"\n{start_report(bundle)}")
+    print(f"The bundle is in {out}. Run it with: core serve {args.out or 'dist'}")
     return 0

@@ -29,7 +29,7 @@ from core.runtime.make import check_compiled, inspect
 from core.runtime.node import Node, ask_to_leave, start_node, until_unwell
 from core.runtime.process import WorkerdError
 from core.runtime.project import Project, open_project
-from core.runtime.service import make_ready
+from core.runtime.ready import make_ready
 from core.runtime.spans import are_collected, collect_spans, send_spans
 from core.runtime.state_folder import lock_state
 from core.runtime.toolchain import Toolchain, toolchain

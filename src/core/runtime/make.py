@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import json
+import os
 import re
 import shutil
 import sys
@@ -18,14 +19,17 @@ from typing import Any
 
 import attrs
 
+from core.errors import DeveloperError
+from core.hosts.workers.isolate import PLACEHOLDERS_BINDING
 from core.runtime.build_worker import ask, base_of, glue_of
-from core.runtime.bundle import Bundle, BundleError, Migrations, PackageSize, compressed_size, worker_file, write_bundle
+from core.runtime.bundle import Bundle, BundleError, Migrations, worker_file, write_bundle
 from core.runtime.capnp import Plan, Socket, worker_config
 from core.runtime.collect import Collected, collect, main_module
 from core.runtime.kept_answers import keep, kept, key_of
+from core.runtime.ready import try_bundle
 from core.runtime.toolchain import Toolchain
 
-__all__ = ["Inspection", "check_compiled", "framework_size", "inspect", "make_bundle", "size_report"]
+__all__ = ["Inspection", "check_compiled", "inspect", "make_bundle"]
 
 
 @attrs.frozen
@@ -61,7 +65,7 @@ async def make_bundle(
     `plan` is the configuration's, `attribute` the application's name where it is not `app`. No secret's value
     is needed: the look at the application finds a placeholder in its place. `extra` names further distributions to take
     along, `left_out` those to leave behind; `files` are further Python files. Raises BundleError with every reason why
-    it would not run.
+    it would not run, or does not: what was made is started once.
     """
     _check_out(out)
     progress("collecting the application and its dependencies")
@@ -102,7 +106,29 @@ async def make_bundle(
         shutil.copytree(assets_from, out / "assets")
     config = worker_config(plan, bundle.modules, storage="state", sockets={"http": Socket("127.0.0.1:8787")})
     (out / "config.capnp").write_text(config, "utf-8")
+    progress("starting the bundle once")
+    await _start_once(bundle, toolchain)
     return bundle
+
+
+async def _start_once(bundle: Bundle, toolchain: Toolchain) -> None:
+    """Have the bundle answer its health. Raises BundleError for one that cannot, and removes it."""
+    secrets = bundle.plan.secrets
+    try:
+        with tempfile.TemporaryDirectory(prefix="core-build-start-") as folder:
+            await try_bundle(
+                toolchain,
+                bundle,
+                state=Path(folder) / "state",
+                env={**os.environ, **dict.fromkeys(secrets, "placeholder")},
+                bindings=[{"name": PLACEHOLDERS_BINDING, "text": "yes"}] if secrets else (),
+            )
+    except DeveloperError as error:
+        shutil.rmtree(bundle.folder, ignore_errors=True)
+        raise BundleError(
+            f"the bundle was made, but does not start, and is removed again: {error}\nTry it with --no-snapshot; if that "
+            "one starts, the application holds something at import that a memory snapshot cannot keep"
+        ) from error
 
 
 async def check_compiled(
@@ -194,69 +220,6 @@ def _build_worker(
             snapshot=base,
             build_worker=True,
         )
-
-
-def size_report(bundle: Bundle) -> str:
-    """Return the sizes of a bundle's parts: as stored, and compressed."""
-    rows = [("package", "version", "files", "size", "compressed")]
-    rows += [
-        (package.name, package.version, str(package.files), _kilobytes(package.size), _kilobytes(package.compressed))
-        for package in bundle.packages
-    ]
-    parts: dict[str, tuple[str, ...]] = {
-        "CPython (pyodide)": ("pyodide.asm.mjs", "pyodide.asm.wasm", "pyodide.mjs", "python_stdlib.zip")
-    }
-    if bundle.manifest["snapshot"]:
-        parts["memory snapshot"] = ("snapshot.bin",)
-    for name, files in parts.items():
-        contents = [(bundle.folder / "modules" / file).read_bytes() for file in files]
-        rows.append(
-            (
-                name,
-                bundle.manifest["pyodide"] if name.startswith("CPython") else "",
-                str(len(files)),
-                _kilobytes(sum(map(len, contents))),
-                _kilobytes(sum(map(compressed_size, contents))),
-            )
-        )
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return "\n".join(
-        "  ".join(
-            cell.ljust(width) if column < 2 else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    )
-
-
-# The hosted platform's limit for the modules of a worker, in bytes and on every plan: it brings CPython itself. Until
-# 2026-09-04 it was 3 MB compressed on the free plan and 10 MB on the others. Looked up in November 2026.
-# https://developers.cloudflare.com/workers/platform/limits/#worker-size
-_MOST = 64 * 1024 * 1024
-
-
-def upload_problem(packages: Iterable[PackageSize]) -> str | None:
-    """Return why the hosted platform would refuse Python files of this size, and the way out; None if it would not."""
-    largest = sorted(packages, key=lambda package: package.size, reverse=True)
-    size = sum(package.size for package in largest)
-    if size <= _MOST:
-        return None
-    names = ", ".join(f"{package.name} ({_kilobytes(package.size)})" for package in largest[:3])
-    return (
-        f"{_kilobytes(size)} of Python files, more than the 64 MiB ({_kilobytes(_MOST)}) that the hosted platform takes. "
-        f"The largest are {names}. Leave out what is optional with --without NAME, depend on less, or run "
-        "the bundle with `core serve`, which takes any size"
-    )
-
-
-def framework_size(packages: Iterable[PackageSize]) -> int:
-    """Return the size of the framework and its dependencies among a bundle's compressed Python files, in bytes."""
-    ours = {"core-edge", "attrs", "cattrs", "typing_extensions", "typing-extensions"}
-    return sum(package.compressed for package in packages if package.name in ours)
-
-
-def _kilobytes(size: int) -> str:
-    return f"{size / 1000:,.0f} kB"
 
 
 def _check_out(out: Path) -> None:

@@ -16,8 +16,6 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import attrs
-
 from core.errors import DeveloperError
 from core.hosts.workers.isolate import LOG_FORMAT_BINDING, METRICS_BINDING, SPANS_BINDING
 from core.runtime.bundle import Bundle
@@ -30,13 +28,11 @@ from core.runtime.node import (
     Node,
     ask_health,
     ask_to_leave,
-    open_node,
-    post_json,
     start_node,
     until_unwell,
 )
 from core.runtime.options import ServeOptions
-from core.runtime.process import WorkerdError
+from core.runtime.ready import make_ready, try_bundle
 from core.runtime.secrets import read_secrets
 from core.runtime.spans import are_collected, collect_spans, send_spans
 from core.runtime.state_folder import BUILDS, lock_state
@@ -46,7 +42,7 @@ from core.runtime.totals import Totals
 if TYPE_CHECKING:
     from core.hosts.output import LineReader
 
-__all__ = ["PAUSES", "WELL", "apply_migrations", "make_ready", "serve"]
+__all__ = ["PAUSES", "WELL", "serve"]
 
 # The pauses between two starts of a process that keeps ending, in seconds.
 PAUSES = (0.2, 1.0, 2.0, 5.0, 10.0, 30.0)
@@ -278,23 +274,13 @@ class _Service:
     async def _try(self, bundle: Bundle) -> None:
         """Have a build answer, with a state of its own, before it gets anybody's. Raises DeveloperError."""
         _check(bundle.plan, self._options)
-        scratch = self._options.state / BUILDS / "tried"
-        try:
-            node = await start_node(
-                self._toolchain,
-                bundle,
-                bundle.plan,
-                state=scratch,
-                env=self._environment(bundle),
-                lock=self._lock,
-                closed=True,
-            )
-            try:
-                await make_ready(node, bundle, migrate=True, opened=False)
-            finally:
-                await node.workerd.kill()
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
+        await try_bundle(
+            self._toolchain,
+            bundle,
+            state=self._options.state / BUILDS / "tried",
+            env=self._environment(bundle),
+            lock=self._lock,
+        )
 
     async def _replace(self, index: int, new: Bundle, before: Bundle, *, first: bool) -> None:
         """Have a process of `new` take over.
@@ -330,36 +316,6 @@ class _Service:
         return await self._totals.text(
             {str(index): (node, node.workerd.returncode is None) for index, node in self._nodes.items()}
         )
-
-
-async def make_ready(node: Node, bundle: Bundle, *, migrate: bool, opened: bool = True) -> list[str]:
-    """Have a node that was started `closed` load the application, apply migrations where asked to, and open it.
-
-    One that is not to be `opened` answers nothing but its health. Returns the steps done, in lines. Raises WorkerdError
-    where it cannot answer, DeveloperError for a wrong migration.
-    """
-    problem = await ask_health(node.health_port)
-    if problem is not None:
-        raise WorkerdError(f"the application cannot answer:\n{problem}")
-    done = await apply_migrations(node, bundle) if migrate else []
-    if opened:
-        await open_node(node)
-    return done
-
-
-async def apply_migrations(node: Node, bundle: Bundle) -> list[str]:
-    """Apply the bundle's pending SQL migrations; the steps done, in lines. Raises DeveloperError."""
-    done: list[str] = []
-    for binding, migrations in bundle.migrations.items():
-        answer = await post_json(node.health_port, "/migrate", {"binding": binding, **attrs.asdict(migrations)})
-        if "error" in answer:
-            raise DeveloperError(f"{binding}: {answer['error']}. Put the migration right and start again")
-        done += [f"{binding}: applied {name}" for name in answer["applied"]]
-        done += [
-            f"{binding}: {name} was changed since it was applied. Write the change as a migration of its own"
-            for name in answer["changed"]
-        ]
-    return done
 
 
 async def _problem_of(node: Node) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from core.runtime.bundle import PackageSize
-from core.runtime.make import upload_problem
+from core.runtime.report import upload_problem
 
 
 @pytest.mark.parametrize(

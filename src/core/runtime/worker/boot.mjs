@@ -85,22 +85,37 @@ def after_restore():
 after_restore()
 del after_restore`;
 
+/**
+ * Pyodide's module, with as much memory as the snapshot has, which an application may have grown while it was imported.
+ * Pyodide asks for that itself with INITIAL_MEMORY, but its build defines its own memory, of 30 MiB, and does not look.
+ */
+const createModule = (image) => async (settings) => {
+  const made = await createPyodideModule(settings);
+  const [, header] = new Uint32Array(image.buffer, 0, 2);
+  const size = image.length - header;
+  if (size > made.HEAP8.length && made.growMemory(size) !== 1) {
+    throw new RangeError(`no memory for a snapshot of ${size} bytes`);
+  }
+  return made;
+};
+
 /** Load Python, with the bundle's files. `build` is given only while a bundle is made: {compile, snapshot}. */
 export async function load(build = {}) {
   const restoring = snapshot !== null;
+  const restored = restoring ? image() : undefined;
   serveGlue(glue, build.compile);
   disguise();
   serveFiles(wasm, stdlib);
   let py;
   try {
     py = await loadPyodide({
-      createPyodideModule,
+      createPyodideModule: restoring ? createModule(restored) : createPyodideModule,
       indexURL: 'https://bundle.invalid/',
       lockFileContents: bundle.lock,
       ...streams,
       ...(build.snapshot ? { _makeSnapshot: true } : {}),
       ...(restoring
-        ? { _loadSnapshot: image(), _snapshotDeserializer: (name) => jsModules[name] }
+        ? { _loadSnapshot: restored, _snapshotDeserializer: (name) => jsModules[name] }
         : {}),
     });
   } finally {
