@@ -295,6 +295,10 @@ async def users(req: Request[Env], res: Response) -> None: ...
 @app.get("/{id}")
 #^ core-params: "/{id}": a parameter begins with a colon. Write :id
 async def braces(req: Request[Env], res: Response) -> None: ...
+
+@app.get("/:id{(a+)+}")
+#^ core-params: "/:id{(a+)+}": {(a+)+} can read 'a' in two ways at one place, which may take long. Write pieces of which the next character decides, such as [0-9]{4}-[0-9]{2}, [a-z]+(-[a-z]+)* or [^.]+\\.(png|jpe?g), or check the value in the handler
+async def slow(req: Request[Env], res: Response) -> None: ...
 """,
     )
     project.check()
