@@ -40,6 +40,17 @@ async def test_a_hash_of_the_standard_is_proven_and_asks_to_be_made_anew() -> No
     assert await passwords.needs_rehash(RFC_7914)
 
 
+@pytest.mark.parametrize("password", ["", "pleaseletmein", "é" * 31])
+async def test_a_password_with_nulls_at_its_end_is_another_one(password: str) -> None:
+    kept = await passwords.hash(password)
+    with_null = await passwords.hash(f"{password}\0")
+
+    assert not await passwords.verify(f"{password}\0", kept)
+    assert not await passwords.verify(f"{password}\0\0", with_null)
+    assert await passwords.verify(f"{password}\0", with_null)
+    assert not await passwords.verify("pleaseletmein\0", RFC_7914)
+
+
 async def test_a_user_who_does_not_exist_costs_as_much_as_a_wrong_password(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = await passwords.hash("right")
     costs: list[tuple[object, ...]] = []

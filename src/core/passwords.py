@@ -77,6 +77,10 @@ async def _scrypt(password: str, salt: bytes, cost: tuple[int, int, int], length
     # One keyboard sends "é" as one character and another as two (RFC 8265, section 4.2). JSON may hold half a
     # surrogate.
     secret = normalize("NFC", password).encode("utf-8", "surrogatepass")
+    # scrypt takes the password as a key of HMAC, which fills one of less than 64 bytes up with zeros (RFC 2104): "a"
+    # and "a\0" would be one. 0xff stands in no text, so nothing else becomes equal, and no other hash changes.
+    if secret.endswith(b"\0") and len(secret) <= 64:
+        secret += b"\xff"
     ln, r, p = cost
     if sys.platform == "emscripten":
         return _in_worker(secret, salt, cost, length)

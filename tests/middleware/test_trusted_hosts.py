@@ -37,6 +37,8 @@ async def status(host: str, hosts: Any) -> int:
         ("a.example.org", 200),
         ("a.b.example.org", 200),
         ("example.org", 400),
+        (".example.org", 400),
+        ("a..example.org", 400),
         ("evil.test", 400),
         ("example.com.evil.test", 400),
         ("evilexample.org", 400),

@@ -57,11 +57,16 @@ def trusted_hosts(
             assert callable(hosts)
             allowed = _patterns(await options.awaited(hosts(req)))
         host = URL(req.url).hostname
-        if not any(host.endswith(name[1:]) if name[0] == "*" else host == name for name in allowed):
+        if not any(_is_below(host, name[1:]) if name[0] == "*" else host == name for name in allowed):
             raise CoreError(status, message)
         await next()
 
     return declare(guard, name="trusted_hosts")
+
+
+def _is_below(host: str, end: str) -> bool:
+    # A URL may have empty labels, which no name in the DNS has: ".example.com" is below nothing.
+    return host.endswith(end) and "" not in host.removesuffix(end).split(".")
 
 
 def _patterns(hosts: object) -> tuple[str, ...]:
