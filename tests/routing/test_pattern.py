@@ -50,8 +50,8 @@ def test_a_path_is_read_into_segments(
         (
             "/:id{a/b}",
             (
-                '"/:id{a/b}": a pattern in braces is held against one segment, which has no "/" in it. Leave the "/" out '
-                "of the braces; [^/]+ is what a parameter without a pattern matches"
+                '"/:id{a/b}": a pattern in braces is held against one segment, so one with a "/" never matches. Write a '
+                "parameter for each segment, or /* for the rest of the path"
             ),
         ),
         ("/{id}", '"/{id}": a parameter begins with a colon. Write :id'),

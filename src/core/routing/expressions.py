@@ -21,7 +21,7 @@ __all__ = ["objection"]
 
 _Ranges: TypeAlias = tuple[tuple[int, int], ...]
 _Piece: TypeAlias = tuple[_Ranges, _Ranges, bool]
-"""The characters that a piece begins with, those that make it longer where it could end, and whether it may be empty."""
+"""The characters that a piece begins with, those that make it longer where it could end, and if it may be empty."""
 
 _LAST: Final = 0x10FFFF
 _EMPTY: Final[_Piece] = ((), (), True)
