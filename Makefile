@@ -32,7 +32,7 @@ $(STAMP)/dev: $(STAMP)/python pyproject.toml constraints.txt
 
 $(STAMP)/dev-tools: $(STAMP)/python pyproject.toml constraints.txt
 	@echo 'Installing what the project is checked with …'
-	@$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,jwt,forms,mypy,openapi,test]' --group dev-tools
+	@$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,serve,jwt,forms,mypy,openapi,test]' --group dev-tools
 	@touch $@
 
 # The explorer is tested in a real Chromium. Where it cannot be had its tests are skipped, and say so; CI has it.

@@ -1,4 +1,4 @@
-"""Over HTTP, with wrk: one process per peer under one and the same server, and core under granian beside it.
+"""Over HTTP, with wrk: one process per peer under one and the same server.
 
 uvicorn runs every ASGI peer with the same settings (uvloop, httptools, one worker). Requests per second are at 64
 connections, the 99th percentile at 64 and 512. wrk and the server share the machine, so what counts is the order. Peers
@@ -35,11 +35,6 @@ def free_port() -> int:
 def command(peer: str, port: int, workers: int = 1) -> list[str]:
     """The command that starts a peer's server."""
     python = [sys.executable, "-m"]
-    if peer == "core, granian RSGI":
-        return [
-            *python, "granian", "--interface", "rsgi", "--host", "127.0.0.1", "--port", str(port), "--workers",
-            str(workers), "--loop", "uvloop", "--no-ws", "--log-level", "error", "benchmarks.serve:rsgi_application",
-        ]  # fmt: skip
     return [
         *python, "uvicorn", "benchmarks.serve:application", "--host", "127.0.0.1", "--port", str(port), "--loop",
         "uvloop", "--http", "httptools", "--no-access-log", "--log-level", "error", "--no-proxy-headers",
@@ -90,7 +85,7 @@ def seconds_of(pid: int) -> float:
 def measure(peer: str, seconds: float) -> dict[str, float]:
     """Requests per second by path, percentiles, and the server's processor time per request."""
     port = free_port()
-    environment = {**os.environ, "CORE_BENCH_PEER": "core" if peer.startswith("core") else peer}
+    environment = {**os.environ, "CORE_BENCH_PEER": peer}
     found: dict[str, float] = {}
     server = subprocess.Popen(command(peer, port), env=environment)
     try:
@@ -100,7 +95,6 @@ def measure(peer: str, seconds: float) -> dict[str, float]:
             spent = seconds_of(server.pid)
             rate, p99 = wrk(port, path, 64, seconds)
             found[name] = rate
-            # granian's worker is a process of its own, which is not counted here.
             found[f"{name} µs"] = (seconds_of(server.pid) - spent) / (rate * seconds) * 1e6
             if name == "param":
                 found["p99 at 64"] = p99
@@ -131,11 +125,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--seconds", type=float, default=2)
-    parser.add_argument("--peers", default=",".join((*PEERS, "core; granian RSGI")))
+    parser.add_argument("--peers", default=",".join(PEERS))
     parser.add_argument("--json", default="")
     options = parser.parse_args()
-    names = [peer.replace(";", ",") for peer in options.peers.split(",")]
-    results: dict[str, dict[str, float]] = {name: {} for name in names}
+    results: dict[str, dict[str, float]] = {name: {} for name in options.peers.split(",")}
     for _ in range(options.rounds):
         for name, best in results.items():
             for column, value in measure(name, options.seconds).items():
@@ -146,8 +139,7 @@ def main() -> None:
     for name, row in results.items():
         print(
             f"| {name} | {row['plaintext']:,.0f} | {row['param']:,.0f} | {row['full']:,.0f} "
-            f"| {'' if 'granian' in name else format(row['param µs'], '.0f')} "
-            f"| {row['p99 at 64']:.1f} | {row['p99 at 512']:.1f} |"
+            f"| {row['param µs']:.0f} | {row['p99 at 64']:.1f} | {row['p99 at 512']:.1f} |"
         )
     workers = several_workers(options.seconds)
     print(

@@ -27,23 +27,3 @@ async def application(scope: Any, receive: Any, send: Any) -> None:
         await send({"type": "lifespan.startup.complete"})
         await receive()
         await send({"type": "lifespan.shutdown.complete"})
-
-
-class _Rsgi:
-    """The same of core's RSGI host."""
-
-    def __init__(self) -> None:
-        from benchmarks.peers import core_app
-        from core.hosts.rsgi import rsgi
-
-        self._plain, self._full = rsgi(core_app.application([], False)), rsgi(core_app.application([], True))
-
-    def __rsgi_init__(self, loop: Any) -> None:
-        self._plain.__rsgi_init__(loop)
-        self._full.__rsgi_init__(loop)
-
-    async def __rsgi__(self, scope: Any, protocol: Any) -> None:
-        await (self._full if scope.path.startswith("/full") else self._plain).__rsgi__(scope, protocol)
-
-
-rsgi_application = _Rsgi() if PEER == "core" else None

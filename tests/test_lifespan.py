@@ -12,7 +12,6 @@ from tests.support.fetch import PlainContext, answer
 from core import App, DeveloperError, ExecutionContext, Request, Response, ScheduledEvent, create_app
 from core.errors import HandlerError
 from core.hosts.asgi import asgi
-from core.hosts.rsgi import rsgi
 from core.lifespan import StateKey
 from core.testing import Client
 
@@ -187,18 +186,6 @@ async def test_asgi_enters_it_with_the_first_request_of_a_server_without_lifespa
     serve = asgi(app, Env())
     assert await asyncio.gather(*(asked_over_asgi(serve) for _ in range(3))) == [b'["first","first",2,1]'] * 3
     assert trace == OPENED
-
-
-def test_rsgi_enters_it_before_the_loop_runs_and_leaves_it_behind() -> None:
-    trace: list[str] = []
-    app, _ = application(trace)
-    serve = rsgi(app, Env())
-    loop = asyncio.new_event_loop()
-    serve.__rsgi_init__(loop)
-    assert trace == OPENED
-    serve.__rsgi_del__(loop)
-    assert trace == [*OPENED, *CLOSED]
-    loop.close()
 
 
 async def test_the_first_event_of_a_worker_enters_it_and_the_others_wait() -> None:

@@ -16,14 +16,12 @@ from http import HTTPStatus
 from typing import Any
 
 import pytest
-from tests.support.rsgi import Lines, Scope
 
 from core import http
 from core.app import App
 from core.context import EdgeMetadata
 from core.errors import CoreError, HandlerError, RegistrationError
 from core.hosts.asgi import AsgiRequest, BackgroundContext
-from core.hosts.rsgi import RsgiRequest
 from core.middleware.logger import logger
 from core.middleware.timeout import timeout
 from core.request import Query, Request
@@ -76,11 +74,6 @@ def over_asgi() -> Any:
     return req
 
 
-def over_rsgi() -> Any:
-    scope: Any = Scope(Lines([("x-a", "1"), ("authorization", "Bearer t")]))
-    return RsgiRequest(scope, None, None, BackgroundContext())
-
-
 CHANGES: list[Callable[[Any], object]] = [
     lambda headers: headers.__setitem__("x-a", "2"), lambda headers: headers.__delitem__("x-a"),
     lambda headers: headers.set("x-a", "2"), lambda headers: headers.append("x-a", "2"),
@@ -90,7 +83,7 @@ CHANGES: list[Callable[[Any], object]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("over", [over_fetch, over_asgi, over_rsgi])
+@pytest.mark.parametrize("over", [over_fetch, over_asgi])
 @pytest.mark.parametrize("change", CHANGES)
 def test_the_headers_of_a_request_cannot_be_changed(over: Any, change: Callable[[Any], object]) -> None:
     req = over()
@@ -99,7 +92,7 @@ def test_the_headers_of_a_request_cannot_be_changed(over: Any, change: Callable[
     assert (req.headers["x-a"], req.header("X-A"), "x-b" in req.headers) == ("1", "1", False)
 
 
-@pytest.mark.parametrize("over", [over_fetch, over_asgi, over_rsgi])
+@pytest.mark.parametrize("over", [over_fetch, over_asgi])
 def test_a_copy_of_them_can_be_changed(over: Any) -> None:
     req = over()
     for mine in (req.headers.copy(), copy.copy(req.headers), http.Headers(req.headers)):

@@ -7,13 +7,11 @@ from typing import Any
 
 import attrs
 import pytest
-from tests.support.rsgi import Lines, Scope
 
 from core.app import App
 from core.errors import CoreError, HandlerError, OptionError, RegistrationError
 from core.handlers import Next
 from core.hosts.asgi import asgi
-from core.hosts.rsgi import rsgi
 from core.http.websocket import WebSocket, WebSocketClosed, check_close, pair
 from core.middleware.logger import logger
 from core.middleware.secure_headers import secure_hdrs
@@ -294,45 +292,6 @@ class Connection:
         return await asyncio.wait_for(self.outbox.get(), 1)
 
 
-def scope(headers: Lines) -> Any:
-    return Scope(headers, path="/rooms/7", proto="ws", authority="example.test")
-
-
-@attrs.frozen
-class RsgiMessage:
-    kind: int
-    data: str | bytes | None = None
-
-
-class RsgiConnection:
-    """A WebSocket connection of granian: its protocol and its transport."""
-
-    def __init__(self, *messages: RsgiMessage) -> None:
-        self.messages = [*messages, RsgiMessage(0)]
-        self.sent: list[str | bytes] = []
-        self.closed: int | None = None
-
-    async def accept(self) -> RsgiConnection:
-        return self
-
-    async def receive(self) -> RsgiMessage:
-        return self.messages.pop(0)
-
-    async def send_str(self, text: str) -> None:
-        if text == "gone":
-            raise RuntimeError("transport closed")
-        self.sent.append(text)
-
-    async def send_bytes(self, data: bytes) -> None:
-        self.sent.append(data)
-
-    def close(self, status: int) -> None:
-        self.closed = status
-
-
-HANDSHAKE = Lines([("host", "example.test"), ("upgrade", "websocket")])
-
-
 async def answer_over_asgi(app: App[Any], *headers: tuple[bytes, bytes]) -> tuple[int, dict[bytes, bytes]]:
     """The response to a plain GET of /rooms/7, on a connection that is HTTP and remains HTTP."""
     sent: list[Any] = []
@@ -349,38 +308,20 @@ async def answer_over_asgi(app: App[Any], *headers: tuple[bytes, bytes]) -> tupl
     return sent[0]["status"], dict(sent[0]["headers"])
 
 
-async def answer_over_rsgi(app: App[Any], *headers: tuple[bytes, bytes]) -> tuple[int, dict[bytes, bytes]]:
-    """As `answer_over_asgi`, over RSGI."""
-    sent: list[Any] = []
-
-    class Protocol:
-        def response_str(self, *sending: Any) -> None:
-            sent.append(sending)
-
-        response_empty = response_bytes = response_str
-
-    pairs = [("host", "example.test"), *((name.decode(), value.decode()) for name, value in headers)]
-    plain: Any = Scope(Lines(pairs), path="/rooms/7")
-    await rsgi(app).__rsgi__(plain, Protocol())
-    return sent[0][0], {name.encode(): value.encode() for name, value in sent[0][1]}
-
-
-@pytest.mark.parametrize("answer", [answer_over_asgi, answer_over_rsgi])
 @pytest.mark.parametrize("headers", [(), ((b"connection", b"Upgrade"), (b"sec-websocket-version", b"13"))])
-async def test_a_101_never_leaves_on_a_connection_that_stays_http(answer: Any, headers: Any) -> None:
-    status, named = await answer(chat_app(), (b"upgrade", b"websocket"), *headers)
+async def test_a_101_never_leaves_on_a_connection_that_stays_http(headers: Any) -> None:
+    status, named = await answer_over_asgi(chat_app(), (b"upgrade", b"websocket"), *headers)
     assert (status, named[b"upgrade"]) == (426, b"websocket")
 
 
-@pytest.mark.parametrize("answer", [answer_over_asgi, answer_over_rsgi])
-async def test_nor_one_that_an_application_forced(answer: Any, caplog: pytest.LogCaptureFixture) -> None:
+async def test_nor_one_that_an_application_forced(caplog: pytest.LogCaptureFixture) -> None:
     app: App[Any] = App()
 
     @app.get("/rooms/:id")
     async def forced(req: Request[Any], res: Response) -> None:
         res.send().status_code = 101  # type: ignore[misc]  # on purpose
 
-    status, named = await answer(app, (b"upgrade", b"websocket"), (b"connection", b"Upgrade"))
+    status, named = await answer_over_asgi(app, (b"upgrade", b"websocket"), (b"connection", b"Upgrade"))
     assert (status, named[b"upgrade"]) == (426, b"websocket")
     assert "426 was sent instead" in caplog.text
 
@@ -394,27 +335,6 @@ async def test_a_status_of_101_is_refused_with_the_way_to_open_a_websocket(caplo
 
     assert (await Client(app, None).get("/")).status == 500
     assert "app.websocket(path)" in caplog.text
-
-
-async def test_over_rsgi() -> None:
-    connection = RsgiConnection(RsgiMessage(2, "hello"), RsgiMessage(1, b"x"), RsgiMessage(2, "leave"))
-    await rsgi(chat_app()).__rsgi__(scope(HANDSHAKE), connection)
-    assert (connection.sent, connection.closed) == (["welcome to 7", "hello", b"x"], 1000)
-
-
-async def test_over_rsgi_a_client_that_closes_or_is_gone_ends_the_handler() -> None:
-    for messages in ((), (RsgiMessage(2, "gone"), RsgiMessage(2, "never read"))):
-        connection = RsgiConnection(*messages)
-        await rsgi(chat_app()).__rsgi__(scope(HANDSHAKE), connection)
-        assert (connection.sent, connection.closed) == (["welcome to 7"], None)
-
-
-async def test_over_rsgi_a_refusal_closes_with_its_status() -> None:
-    evil = Lines([*HANDSHAKE, ("origin", "https://evil.test")])
-    for app, headers, status in ((chat_app(refuse), HANDSHAKE, 401), (chat_app(), evil, 403)):
-        connection = RsgiConnection()
-        await rsgi(app).__rsgi__(scope(headers), connection)
-        assert (connection.sent, connection.closed) == ([], status)
 
 
 async def test_over_asgi() -> None:
@@ -594,26 +514,6 @@ async def test_the_answer_to_a_handshake_may_have_headers_and_cookies_of_its_own
 
     connection = Connection(greeting_app(headers), path="/7")
     assert (await connection.next())["headers"] == [(b"x-room", b"7"), (b"set-cookie", b"seen=1; Path=/")]
-
-
-async def test_rsgi_refuses_headers_of_the_route_and_warns_of_lost_cookies(caplog: pytest.LogCaptureFixture) -> None:
-    opening: Any = Scope(Lines(), path="/7", proto="ws", authority="example.test")
-    server = rsgi(greeting_app({"X-Room": "7"}))
-    connection = RsgiConnection()
-    await server.__rsgi__(opening, connection)
-    assert (connection.closed, connection.sent) == (500, [])
-    (record,) = caplog.records
-    assert record.levelname == "ERROR"
-    assert "set-cookie, x-room cannot be sent. Serve with `core serve --python --server uvicorn`" in record.message
-
-    caplog.clear()
-    connection = RsgiConnection()
-    server = rsgi(greeting_app(None))
-    await server.__rsgi__(opening, connection)
-    assert connection.sent == ["hello"]
-    assert [(record.levelname, "so set-cookie cannot" in record.message) for record in caplog.records] == [
-        ("WARNING", True)
-    ]
 
 
 async def test_a_header_that_http_does_not_allow_is_a_500_and_opens_nothing() -> None:

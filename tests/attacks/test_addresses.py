@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.support.rsgi import Lines, Protocol, Scope
 
 from core.app import App
 from core.hosts.asgi import asgi
-from core.hosts.rsgi import rsgi
 from core.middleware.ip_restriction import ip_restriction
 from core.middleware.rate_limit import rate_limit
 from core.middleware.rate_limit_stores import MemoryStore
@@ -73,29 +71,6 @@ async def test_over_asgi_the_address_is_the_connections_whatever_was_sent_and_ho
     assert body == b'{"ip":"192.0.2.1","header":"192.0.2.1","all":"192.0.2.1"}'
     _, body = await over_asgi(asgi(app()), sent, None)
     assert body == b'{"ip":null,"header":null,"all":null}'
-
-
-def scope(headers: Lines, client: str = "192.0.2.1:5") -> Any:
-    return Scope(headers, client)
-
-
-@pytest.mark.parametrize(("name", "value"), FORGED)
-async def test_over_rsgi_a_forged_address_buys_no_second_limit(name: bytes, value: bytes) -> None:
-    served = rsgi(app())
-    statuses: list[int] = []
-    for n in range(4):
-        protocol = Protocol()
-        await served.__rsgi__(scope(Lines([(name.decode().lower(), (value % n).decode())])), protocol)
-        statuses.append(protocol.status)
-    assert statuses == [200, 200, 429, 429]
-
-
-async def test_over_rsgi_the_address_is_the_connections() -> None:
-    for client, ip in (("192.0.2.1:5", '"192.0.2.1"'), ("[2001:db8::1]:5", '"2001:db8::1"')):
-        protocol = Protocol()
-        sent = Lines([("edge-connecting-ip", "1.1.1.1"), ("edge-connecting-ip", "2.2.2.2")])
-        await rsgi(app()).__rsgi__(scope(sent, client), protocol)
-        assert protocol.body == f'{{"ip":{ip},"header":{ip},"all":{ip}}}'.encode()
 
 
 @pytest.mark.parametrize(("name", "value"), [pair for pair in FORGED if pair[0].lower() != b"edge-connecting-ip"])

@@ -9,11 +9,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.rsgi import Lines, Scope
 
 from core.context import ExecutionContext
 from core.hosts.asgi import AsgiRequest, BackgroundContext
-from core.hosts.rsgi import RsgiRequest
 from core.http.url import URL, origin_of
 from core.request import NO_PARAMS
 
@@ -44,27 +42,19 @@ def over_asgi(host: str | None, server: Any = ("127.0.0.1", 8000)) -> str:
     return url
 
 
-def over_rsgi(host: str | None, server: str = "127.0.0.1:8000", authority: str | None = None) -> str:
-    headers = Lines([] if host is None else [("host", host)])
-    scope: Any = Scope(headers, path="/a", query_string="q=1", server=server, authority=authority)
-    return RsgiRequest(scope, None, None, _context()).url
-
-
 def _context() -> Any:
     context: ExecutionContext = BackgroundContext()
     return context
 
 
-@pytest.mark.parametrize("over", [over_asgi, over_rsgi])
 @pytest.mark.parametrize(("host", "origin"), GOOD)
-def test_a_host_is_taken_as_the_url_standard_writes_it(over: Any, host: str, origin: str) -> None:
-    assert over(host) == f"{origin}/a?q=1"
+def test_a_host_is_taken_as_the_url_standard_writes_it(host: str, origin: str) -> None:
+    assert over_asgi(host) == f"{origin}/a?q=1"
 
 
-@pytest.mark.parametrize("over", [over_asgi, over_rsgi])
 @pytest.mark.parametrize("host", [*BAD, None])
-def test_what_is_no_host_is_passed_over(over: Any, host: str | None) -> None:
-    assert over(host) == "http://127.0.0.1:8000/a?q=1"
+def test_what_is_no_host_is_passed_over(host: str | None) -> None:
+    assert over_asgi(host) == "http://127.0.0.1:8000/a?q=1"
 
 
 @pytest.mark.parametrize(
@@ -73,12 +63,6 @@ def test_what_is_no_host_is_passed_over(over: Any, host: str | None) -> None:
 )
 def test_over_asgi_the_servers_address_is_one_too(server: Any, origin: str) -> None:
     assert over_asgi("", server) == f"{origin}/a?q=1"
-
-
-def test_over_rsgi_the_authority_comes_first_where_it_is_a_host() -> None:
-    assert over_rsgi("a.test", authority="b.test") == "http://b.test/a?q=1"
-    assert over_rsgi("a.test", authority="<svg>") == "http://a.test/a?q=1"
-    assert over_rsgi("<svg>", server="/run/app.sock") == "http://localhost/a?q=1"
 
 
 @given(st.text(st.characters(max_codepoint=255)) | st.text("ab.:[]%0123@/"))

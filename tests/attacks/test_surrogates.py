@@ -10,13 +10,11 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.support.rsgi import Lines, Protocol, Scope
 
 from core import http
 from core.app import App
 from core.errors import CoreError
 from core.hosts.asgi import asgi
-from core.hosts.rsgi import rsgi
 from core.http.sse import Event
 from core.http.streams import encode, well_formed
 from core.http.websocket import pair
@@ -108,33 +106,7 @@ async def over_asgi(app: App[Any], body: bytes, method: str = "POST", path: str 
     return sent[0]["status"], b"".join(message.get("body", b"") for message in sent[1:])
 
 
-async def over_rsgi(app: App[Any], body: bytes) -> tuple[int, bytes]:
-    protocol = Streaming(body)
-    scope: Any = Scope(Lines([]), "192.0.2.1:5")
-    scope.method = "POST"
-    await rsgi(app).__rsgi__(scope, protocol)
-    return protocol.status, protocol.body
-
-
-class Streaming(Protocol):
-    def __init__(self, received: bytes) -> None:
-        self.received = received
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        yield self.received
-
-    def response_stream(self, status: int, headers: Any) -> Any:
-        self.status = status
-        return self
-
-    async def send_bytes(self, data: bytes) -> None:
-        self.body += data
-
-    async def client_disconnect(self) -> None:
-        await asyncio.Event().wait()
-
-
-@pytest.mark.parametrize("over", [over_fetch, over_asgi, over_rsgi])
+@pytest.mark.parametrize("over", [over_fetch, over_asgi])
 @pytest.mark.parametrize("name", SENDERS)
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=st.text(st.one_of(st.characters(), st.characters(categories=["Cs"])), min_size=1))

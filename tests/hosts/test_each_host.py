@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 # Parts of hosts, or for all of them. `workers` is a folder, and tested inside workerd, in tests/runtime.
-PARTS = {"__init__", "asgi_websocket", "otel", "output", "process", "rsgi_websocket"}
+PARTS = {"__init__", "asgi_websocket", "connection", "limits", "otel", "output", "process", "server"}
 HOSTS = sorted({file.stem for file in (ROOT / "src" / "core" / "hosts").glob("*.py")} - PARTS)
 NAMED_IN = ("tests/attacks/test_hosts.py", "tests/attacks/test_addresses.py", "tests/attacks/test_surrogates.py")
 

@@ -11,7 +11,6 @@ from tests.support.fetch import PlainContext, answer
 
 from core import App, Request, Response, create_app
 from core.hosts.asgi import asgi
-from core.hosts.rsgi import RsgiRequest
 from core.hosts.workers.context import Given
 from core.hosts.workers.request import WorkersRequest
 
@@ -113,16 +112,6 @@ async def test_asgi_tells_in_a_streamed_body() -> None:
     app, left = application()
     sent = await over_asgi(app, "/stream", [{"type": "http.request", "body": b"x"}], left)
     assert [message["body"] for message in sent[1:]] == [b"a", b"b", b""]
-
-
-async def test_rsgi_tells() -> None:
-    gone = asyncio.Event()
-    scope: Any = SimpleNamespace(method="GET", path="/")
-    req = RsgiRequest(scope, SimpleNamespace(client_disconnect=gone.wait), None, None)  # type: ignore[arg-type]  # as unused
-    assert [await req.is_disconnected(), await req.is_disconnected()] == [False, False]
-    gone.set()
-    await asyncio.sleep(0)
-    assert [await req.is_disconnected(), await req.is_disconnected()] == [True, True]
 
 
 async def test_a_worker_asks_the_signal_of_the_request() -> None:

@@ -9,11 +9,9 @@ from contextvars import ContextVar
 from typing import Any
 
 import pytest
-from tests.support.rsgi import Lines, Scope
 
 from core.app import App
 from core.hosts.asgi import asgi
-from core.hosts.rsgi import rsgi
 from core.http.sse import encode_events
 from core.http.streams import Driven, chunks_of
 from core.middleware.request_id import current_request_id, request_id
@@ -231,26 +229,7 @@ async def over_asgi(app: App[Any], path: str) -> str:
     return b"".join(sent).decode()
 
 
-async def over_rsgi(app: App[Any], path: str) -> str:
-    sent: list[bytes] = []
-
-    class Transport:
-        async def send_bytes(self, data: bytes) -> None:
-            sent.append(data)
-
-    class Protocol:
-        def response_stream(self, status: int, headers: object) -> Transport:
-            return Transport()
-
-        async def client_disconnect(self) -> None:
-            await asyncio.Event().wait()
-
-    scope: Any = Scope(Lines([]), path=path)
-    await rsgi(app).__rsgi__(scope, Protocol())
-    return b"".join(sent).decode()
-
-
-@pytest.mark.parametrize("ask", [over_fetch, over_asgi, over_rsgi])
+@pytest.mark.parametrize("ask", [over_fetch, over_asgi])
 @pytest.mark.parametrize("path", ["/stream", "/sse"])
 async def test_the_request_id_is_known_while_a_body_is_streamed(ask: Any, path: str) -> None:
     found = await ask(numbered(), path)

@@ -93,16 +93,16 @@ def serve(project: Path, proxy: TlsProxy) -> Iterator[Callable[..., None]]:
 
 
 OPTIONS = ("--forwarded-proto-header", "--public-url")
-PLACES = [(place, option) for place in ("granian", "uvicorn", "workerd") for option in OPTIONS]
+PLACES = [(place, option) for place in ("python", "workerd") for option in OPTIONS]
 
 
-@pytest.mark.parametrize(("place", "option"), [*PLACES, ("granian", "")])
+@pytest.mark.parametrize(("place", "option"), [*PLACES, ("python", "")])
 def test_a_form_a_cookie_and_a_websocket_through_tls(
     serve: Callable[..., None], proxy: TlsProxy, place: str, option: str, request: pytest.FixtureRequest
 ) -> None:
     own, evil = f"https://localhost:{proxy.port}", "https://evil.example"
     values = {"--forwarded-proto-header": ["X-Forwarded-Proto"], "--public-url": [own], "": []}
-    on_python = ["--python", "--workers", "1", "--server", place]
+    on_python = ["--python", "--workers", "1"]
     where = [str(request.getfixturevalue("built"))] if place == "workerd" else on_python
     serve(*where, *([option] if option else []), *values[option])
 

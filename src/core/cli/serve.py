@@ -49,7 +49,6 @@ def add(subparsers: Any) -> None:
     group.add_argument(
         "--workers", metavar="N", type=_count, help="processes that answer requests (default: one for each processor)"
     )
-    group.add_argument("--server", choices=("granian", "uvicorn"), help="the HTTP server (default: granian)")
     group = parser.add_argument_group("address")
     group.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     group.add_argument("--port", type=port_of, default=8787, help="port to listen on (default: %(default)s)")
@@ -162,7 +161,7 @@ _WORKERD_ONLY = {
     "--cluster-address": "cluster_address",
     "--new-cluster-key": "new_cluster_key",
 }
-_PYTHON_ONLY = {"--config": "config", "--env": "environment", "--workers": "workers", "--server": "server"}
+_PYTHON_ONLY = {"--config": "config", "--env": "environment", "--workers": "workers"}
 
 
 def _run_python(args: argparse.Namespace) -> int:
@@ -179,7 +178,6 @@ def _run_python(args: argparse.Namespace) -> int:
         environment=args.environment,
         state=(args.state or config.parent / ".core" / "python").resolve(),
         workers=args.workers or os.cpu_count() or 1,
-        server=args.server or "granian",
         front=Front(args.client_address_header, args.forwarded_proto_header, args.public_url),
         **_common(args),
     )

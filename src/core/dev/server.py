@@ -3,8 +3,8 @@
 Good order is: no new connection, the requests that are there are answered, consumers finish their batch, and then
 everything that was given to `wait_until` runs to its end. A second Ctrl-C cuts all of that short.
 
-The server is uvicorn, for reasons that benchmarks/README.md gives in numbers. It never believes a client about where
-it comes from: the address is the connection's.
+The server is that of `core.hosts.server`. It never believes a client about where it comes from: the address is the
+connection's.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Generator
 from typing import Any, Final
 
 from core.assembly.project import Loaded, load
@@ -36,14 +35,15 @@ from core.dev.terminal import Style
 from core.dev.unawaited import Unawaited
 from core.errors import ConfigurationError, MissingExtraError
 from core.hosts.asgi import BackgroundContext
+from core.hosts.limits import Limits
 
 __all__ = ["serve"]
 
 _GRACE: Final = 5
 """Seconds that open requests may still take when the server stops."""
 
-_ARRIVALS: Final = 25
-"""Hundredths of a second that a new connection has to send its request when the server stops."""
+_ARRIVALS: Final = 0.25
+"""Seconds that a new connection has to send its request when the server stops."""
 
 
 def serve(options: Options, listener: socket.socket, start: Start, pipe: Any = None) -> int:
@@ -74,7 +74,7 @@ class _Serving:
     # One function: all parts started are stopped again in the opposite order, whatever happens in between.
     async def run(self) -> int:
         try:
-            import uvicorn
+            from core.hosts.server import Server
         except ImportError:
             raise MissingExtraError("core dev: pip install 'core-edge[dev]'") from None
         options, style = self._options, self._style
@@ -107,18 +107,7 @@ class _Serving:
         )
         if explorer is not None:
             explorer.requests.application = application
-        config = uvicorn.Config(
-            application,
-            lifespan="off",
-            log_config=None,
-            access_log=False,
-            # An X-Forwarded-For from this machine is a client's word like any other.
-            proxy_headers=False,
-            server_header=False,
-            ws="websockets-sansio",
-            timeout_graceful_shutdown=_GRACE,
-        )
-        server = _server(config)
+        server = Server(application, Limits(), arrivals=_ARRIVALS, notify_kept=False, grace=_GRACE)
         # A broken file was reported already, by the failed load.
         findings = [] if loaded is None else await asyncio.to_thread(findings_of, options.config)
         self._announce(address, loaded, failed, explains, findings)
@@ -280,25 +269,3 @@ _NOTHING: Final = RuntimeError("the application was not loaded")
 
 def _write(text: str) -> None:
     print(text, flush=True)
-
-
-def _server(config: Any) -> Any:
-    """The server: uvicorn, whose signals are ours, and which drops nobody who has just arrived."""
-    import uvicorn
-
-    class Server(uvicorn.Server):
-        @contextlib.contextmanager
-        def capture_signals(self) -> Generator[None]:
-            yield
-
-        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-            for server in self.servers:
-                server.close()
-            # A connection that was accepted a moment ago has not sent its request yet; uvicorn would reset it.
-            for _ in range(_ARRIVALS):
-                await asyncio.sleep(0.01)
-                if all(getattr(one, "cycle", one) is not None for one in self.server_state.connections):
-                    break
-            await super().shutdown(sockets)
-
-    return Server(config)

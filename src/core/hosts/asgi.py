@@ -1,4 +1,4 @@
-"""An application as an ASGI 3 application, for uvicorn, hypercorn, granian and their like.
+"""An application as an ASGI 3 application, for uvicorn, hypercorn and their like.
 
     server = asgi(app, env)
 

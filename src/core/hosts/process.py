@@ -10,7 +10,7 @@ import asyncio
 import logging
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from core import http
 from core.context import Spans, require_awaitable
@@ -19,11 +19,26 @@ if TYPE_CHECKING:
     from core.app import App
     from core.spans import Tracer
 
-__all__ = ["BackgroundContext", "CLIENT_IP", "has_no_length", "join_headers", "quote_path", "stream_until_gone"]
+__all__ = [
+    "BackgroundContext",
+    "CLIENT_IP",
+    "UNAVAILABLE",
+    "has_no_length",
+    "join_headers",
+    "quote_path",
+    "stream_until_gone",
+]
 
 log: logging.Logger = logging.getLogger("core")
 
 CLIENT_IP = "edge-connecting-ip"
+
+_BODY: Final = b'{"error": "Service Unavailable"}'
+UNAVAILABLE: Final = (
+    b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nRetry-After: 1\r\nConnection: close\r\n"
+    b"Content-Length: %d\r\n\r\n%b"
+) % (len(_BODY), _BODY)
+"""The answer of a server that takes no request at the moment."""
 
 
 class BackgroundContext(Spans):

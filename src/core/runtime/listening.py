@@ -7,17 +7,13 @@ import socket
 import sys
 
 from core.errors import DeveloperError
+from core.hosts.process import UNAVAILABLE
 
 __all__ = ["accept_with_request", "open_listener", "turn_away"]
 
 # How long a connection may wait without a word until a process gets it all the same.
 _SILENT_SECONDS = 30
 _BACKLOG = 2048
-_BODY = b'{"error": "Service Unavailable"}'
-_STOPPING = (
-    b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nRetry-After: 1\r\nConnection: close\r\n"
-    b"Content-Length: %d\r\n\r\n%b"
-) % (len(_BODY), _BODY)
 
 
 def open_listener(host: str, port: int, *, options: str = "--host and --port") -> socket.socket:
@@ -58,7 +54,7 @@ async def turn_away(listener: socket.socket) -> asyncio.Server:
             async with asyncio.timeout(1):
                 # Bytes that were not read would reset the connection, and the answer with it.
                 await reader.readuntil(b"\r\n\r\n")
-                writer.write(_STOPPING)
+                writer.write(UNAVAILABLE)
                 await writer.drain()
         except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError):
             pass  # whoever asked is gone, or sent something else

@@ -21,7 +21,6 @@ import pytest
 from tests.support.commands import PATIENCE, Command, ask, until
 
 SHOP = Path(__file__).parent / "shop"
-SERVERS = ["granian", "uvicorn"]
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="processes as Linux has them")]
 
@@ -116,11 +115,8 @@ def test_nothing_that_was_acknowledged_is_lost_when_a_process_is_killed(
     assert len(load.failed) <= 3 * 4, load.failed
 
 
-@pytest.mark.parametrize("server", SERVERS)
-def test_a_new_version_takes_over_without_a_failed_request(
-    serve: Callable[..., Command], shop: Path, server: str
-) -> None:
-    served = serve("--server", server)
+def test_a_new_version_takes_over_without_a_failed_request(serve: Callable[..., Command], shop: Path) -> None:
+    served = serve()
     port, _ = served.ports()
     main = shop / "main.py"
     text = main.read_text()
@@ -146,11 +142,10 @@ def test_a_new_version_takes_over_without_a_failed_request(
     assert ask(port).json()["version"] == "third"
 
 
-@pytest.mark.parametrize("server", SERVERS)
 def test_stopping_finishes_what_is_in_flight_and_ends_what_never_ends(
-    serve: Callable[..., Command], server: str
+    serve: Callable[..., Command],
 ) -> None:
-    served = serve("--server", server, "--stop-timeout", "2")
+    served = serve("--stop-timeout", "2")
     port, health = served.ports()
     children = served.children()
     with ThreadPoolExecutor(2) as pool:
@@ -169,12 +164,11 @@ def test_stopping_finishes_what_is_in_flight_and_ends_what_never_ends(
     assert not any(Path(f"/proc/{child}").exists() for child in children)
 
 
-@pytest.mark.parametrize(("server", "code"), [("granian", 1005), ("uvicorn", 1001)])
-def test_a_websocket_is_closed_when_the_server_stops(serve: Callable[..., Command], server: str, code: int) -> None:
+def test_a_websocket_is_closed_when_the_server_stops(serve: Callable[..., Command]) -> None:
     from websockets.exceptions import ConnectionClosed
     from websockets.sync.client import connect
 
-    served = serve("--server", server)
+    served = serve()
     port, _ = served.ports()
     with connect(f"ws://127.0.0.1:{port}/echo") as socket:
         socket.send("hello")
@@ -183,22 +177,21 @@ def test_a_websocket_is_closed_when_the_server_stops(serve: Callable[..., Comman
         served.process.send_signal(signal.SIGTERM)
         with pytest.raises(ConnectionClosed):
             socket.recv(PATIENCE)
-        assert socket.close_code == code
+        assert socket.close_code == 1001
         assert time.monotonic() - began < 5
     assert served.finish() == 0
 
 
-@pytest.mark.parametrize(("server", "code"), [("granian", 1005), ("uvicorn", 4000)])
-def test_a_websocket_that_its_handler_closes_is_closed(serve: Callable[..., Command], server: str, code: int) -> None:
+def test_a_websocket_that_its_handler_closes_is_closed(serve: Callable[..., Command]) -> None:
     from websockets.exceptions import ConnectionClosed
     from websockets.sync.client import connect
 
-    port, _ = serve("--server", server).ports()
+    port, _ = serve().ports()
     with connect(f"ws://127.0.0.1:{port}/echo", close_timeout=1) as socket:
         socket.send("bye")
         with pytest.raises(ConnectionClosed):
             socket.recv(PATIENCE)
-        assert socket.close_code == code
+        assert socket.close_code == 4000
 
 
 def test_a_process_that_hangs_is_replaced(serve: Callable[..., Command]) -> None:
@@ -238,8 +231,7 @@ def test_two_never_share_a_state_folder(serve: Callable[..., Command], shop: Pat
     assert [path for path in made if path.stat().st_mode & 0o077] == []
 
 
-@pytest.mark.parametrize("server", SERVERS)
-def test_a_proxy_is_believed_as_far_as_it_was_named(serve: Callable[..., Command], server: str) -> None:
+def test_a_proxy_is_believed_as_far_as_it_was_named(serve: Callable[..., Command]) -> None:
     def asked(port: int, **headers: str) -> dict[str, Any]:
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
         connection.request("GET", "/", headers={name.replace("_", "-"): value for name, value in headers.items()})
@@ -247,9 +239,7 @@ def test_a_proxy_is_believed_as_far_as_it_was_named(serve: Callable[..., Command
         connection.close()
         return answer
 
-    named = serve(
-        "--server", server, "--forwarded-proto-header", "X-Forwarded-Proto", "--client-address-header", "X-Real-IP"
-    )
+    named = serve("--forwarded-proto-header", "X-Forwarded-Proto", "--client-address-header", "X-Real-IP")
     port, _ = named.ports()
     seen = asked(port, Host="shop.example", X_Forwarded_Proto="https", X_Real_IP="192.0.2.7")
     assert (seen["url"], seen["ip"]) == ("https://shop.example/", "192.0.2.7")
@@ -257,7 +247,7 @@ def test_a_proxy_is_believed_as_far_as_it_was_named(serve: Callable[..., Command
     assert (seen["url"], seen["ip"]) == ("http://shop.example/", None)
     named.finish()
 
-    port, _ = serve("--server", server, "--public-url", "https://shop.example").ports()
+    port, _ = serve("--public-url", "https://shop.example").ports()
     seen = asked(port, Host="elsewhere.example", X_Forwarded_Proto="ftp", X_Real_IP="192.0.2.7")
     assert (seen["url"], seen["ip"]) == ("https://shop.example/", "127.0.0.1")
 

@@ -24,12 +24,12 @@ class Place:
         self.port = int(command.until(r"Address\s+http://[^:]*:(\d+)")[1]) if name == "dev" else command.ports()[0]
 
 
-@pytest.fixture(scope="module", params=["dev", "granian", "uvicorn"])
+@pytest.fixture(scope="module", params=["dev", "python"])
 def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     """The application where it is served by a command."""
     state = str(tmp_path_factory.mktemp("state"))
     name: str = request.param
-    options = ["serve", "--python", "--server", name, "--workers", "1", "--health", "127.0.0.1:0"]
+    options = ["serve", "--python", "--workers", "1", "--health", "127.0.0.1:0"]
     begin = ["dev"] if name == "dev" else options
     command = Command(*begin, "--port", "0", "--state", state, folder=PASSING)
     try:
@@ -46,8 +46,7 @@ def test_a_lifespan_is_entered_once_and_left_at_the_end(place: Place) -> None:
 
 
 def test_requests_and_responses_are_passed_on(place: Place) -> None:
-    # RSGI gives the path decoded.
-    check_passing(place.port, "a/b" if place.name == "granian" else "a%2Fb")
+    check_passing(place.port)
 
 
 def test_applications_are_mounted(place: Place) -> None:
@@ -56,8 +55,7 @@ def test_applications_are_mounted(place: Place) -> None:
 
 @pytest.mark.parametrize("prefix", ["/inner", "/old"])
 def test_the_websockets_of_a_mounted_application(place: Place, prefix: str) -> None:
-    # RSGI agrees on no subprotocols, and closes without a code.
-    check_sockets(place.port, prefix, whole=place.name != "granian")
+    check_sockets(place.port, prefix)
 
 
 @pytest.mark.parametrize("path", ["waiting", "streaming"])

@@ -30,9 +30,8 @@ def told(load: SteadyLoad) -> str:
     )
 
 
-@pytest.mark.parametrize("server", ["granian", "uvicorn"])
-def test_no_write_fails_while_a_new_version_takes_over(serve: Callable[..., Command], shop: Path, server: str) -> None:
-    served = serve("--server", server)
+def test_no_write_fails_while_a_new_version_takes_over(serve: Callable[..., Command], shop: Path) -> None:
+    served = serve()
     port, _ = served.ports()
     with SteadyLoad(port, request="POST /notes/{}") as load:
         go_on(load)

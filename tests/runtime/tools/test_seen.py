@@ -27,9 +27,8 @@ def numbers(health: int) -> dict[tuple[str, str], float]:
 ORDERS = ("core_http_requests_total", "method=POST,route=/orders/:number,status=201")
 
 
-@pytest.mark.parametrize("server", ["granian", "uvicorn"])
-def test_numbers_of_all_processes_are_at_the_health_address(serve: Callable[..., Command], server: str) -> None:
-    served = serve("--metrics", "--server", server)
+def test_numbers_of_all_processes_are_at_the_health_address(serve: Callable[..., Command]) -> None:
+    served = serve("--metrics")
     port, health = served.ports()
     for number in range(20):
         assert ask(port, f"/orders/{number}", "POST").status == 201
@@ -87,11 +86,10 @@ def records(served: Command) -> list[dict[str, Any]]:
     return [json.loads(line) for line in served.lines]
 
 
-@pytest.mark.parametrize("server", ["granian", "uvicorn"])
-def test_every_line_is_a_record_of_json(serve: Callable[..., Command], shop: Path, server: str) -> None:
+def test_every_line_is_a_record_of_json(serve: Callable[..., Command], shop: Path) -> None:
     main = shop / "main.py"
     main.write_text(main.read_text() + NOISY)
-    served = serve("--log-format", "json", "--server", server)
+    served = serve("--log-format", "json")
     port, _ = served.ports()
     assert ask(port, "/noise").text == "ok"
     assert ask(port, "/fails").status == 500

@@ -25,7 +25,7 @@ from core.config.load import load as load_configuration
 from core.errors import DeveloperError
 from core.hosts.process import BackgroundContext, trace_where_asked
 from core.runtime.cpython.options import Job
-from core.runtime.cpython.servers import serve_with
+from core.runtime.cpython.web import open_server, serve_until
 from core.runtime.ending import die_with_parent
 from core.runtime.secrets import secrets_of
 
@@ -47,7 +47,17 @@ def main(arguments: list[str]) -> int:
         log_as_json()
     else:
         logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
-    return asyncio.run(_Child(job).run())
+    with asyncio.Runner(loop_factory=_fastest_loop() if job.role == "web" else None) as runner:
+        return runner.run(_Child(job).run())
+
+
+def _fastest_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """The maker of uvloop's event loops, where it is installed."""
+    try:
+        import uvloop
+    except ImportError:  # there is none for Windows
+        return None
+    return uvloop.new_event_loop
 
 
 class _Child:
@@ -126,17 +136,17 @@ class _Child:
             await self._fail(f"the application cannot be started:\n{lines}")
             return
         try:
-            await serve_with(
-                self._job.server,
+            server = open_server(
                 loaded.app,
                 loaded.env,
                 self._context,
-                listener,
                 self._job.front,
+                self._job.limits,
                 stop=self._stop,
                 started=lambda: self._tell("ready"),
                 meter=self._meter,
             )
+            await serve_until(server, listener, self._stop)
         except DeveloperError as error:
             await self._fail(str(error))
 

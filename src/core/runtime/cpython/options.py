@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from core.assembly.project import Place
+from core.hosts.limits import Limits
 
 if TYPE_CHECKING:
     from core.logs import LogFormat
@@ -33,7 +34,8 @@ class Front:
 class PythonOptions:
     """Options of serving. `stop_seconds` is how long stopping may take, `hang_seconds` how long a process may not
     answer before it is replaced (0: for as long as it likes), `memory` how many bytes it may take (None: as many as it
-    likes). With `metrics` the health address has numbers too. `secrets` is a folder of secrets.
+    likes). `limits` are those of each process. With `metrics` the health address has numbers too. `secrets` is a folder
+    of secrets.
     """
 
     config: Path
@@ -43,12 +45,12 @@ class PythonOptions:
     port: int = 8787
     health: tuple[str, int] = ("127.0.0.1", 8788)
     workers: int = 1
-    server: str = "granian"
     stop_seconds: float = 8.0
     hang_seconds: float = 60.0
     memory: int | None = None
     migrate: bool = True
     front: Front = Front()
+    limits: Limits = attrs.field(factory=Limits)
     metrics: bool = False
     log_format: LogFormat = "text"
     secrets: str | None = None
@@ -77,12 +79,12 @@ class Job:
     environment: str | None
     state: str
     migrate: bool
-    server: str
     control: int
     listener: int
     parent: int
     objects_at: str | None = None
     front: Front = Front()
+    limits: Limits = attrs.field(factory=Limits)
     metrics: bool = False
     log_format: LogFormat = "text"
     secrets: str | None = None
@@ -100,5 +102,5 @@ class Job:
     def loaded(cls, text: str) -> Job:
         """The job that `dumped` wrote."""
         data: dict[str, Any] = json.loads(text)
-        front = Front(**data.pop("front"))
-        return cls(**data, front=front)
+        front, limits = Front(**data.pop("front")), Limits(**data.pop("limits"))
+        return cls(**data, front=front, limits=limits)

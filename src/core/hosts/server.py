@@ -1,0 +1,121 @@
+"""The HTTP server of `core serve --python` and `core dev`: uvicorn with httptools, on a socket that is open already.
+
+Decided here: when it looks at its connections, and how it ends. Nobody who has just arrived is cut off, a kept
+connection ends with an answer that says so, and a stream of events with its last chunk. Importing this needs uvicorn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import socket
+from collections.abc import Callable, Generator
+from typing import Any
+
+import uvicorn
+
+from core.hosts.connection import Connection, State
+from core.hosts.limits import Limits
+
+__all__ = ["Server"]
+
+
+class Server(uvicorn.Server):
+    """uvicorn for one ASGI application. Signals are somebody else's; set `should_exit` to end it.
+
+    `started` is called once it answers. It ends when the requests in flight are answered, or after `grace` seconds;
+    before, a new connection has `arrivals` seconds to send its request, and with `notify_kept` a kept one as long to
+    learn that it ends.
+    """
+
+    servers: list[asyncio.Server]
+
+    def __init__(
+        self,
+        application: Any,
+        limits: Limits,
+        *,
+        arrivals: float,
+        notify_kept: bool,
+        grace: int | None = None,
+        started: Callable[[], None] = lambda: None,
+    ) -> None:
+        super().__init__(
+            uvicorn.Config(
+                application,
+                interface="asgi3",
+                http=Connection,
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                # An X-Forwarded-For from this machine is a client's word like any other.
+                proxy_headers=False,
+                server_header=False,
+                ws="websockets-sansio",
+                timeout_graceful_shutdown=grace,
+            )
+        )
+        self.server_state: State = State(limits)
+        self._arrivals = arrivals
+        self._notify_kept = notify_kept
+        self._started = started
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None]:
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._started()
+
+    async def on_tick(self, counter: int) -> bool:
+        if counter % 10 == 0:  # once a second
+            now = asyncio.get_running_loop().time()
+            for connection in list(self.server_state.connections):
+                if isinstance(connection, Connection):
+                    connection.check(now)
+        return await super().on_tick(counter)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for server in self.servers:
+            server.close()
+        state = self.server_state
+        state.stopping = True
+        loop = asyncio.get_running_loop()
+        until = loop.time() + self._arrivals
+        for connection in self._connections():
+            connection.keep_no_longer()
+        # A connection that was accepted a moment ago has not sent its request yet; uvicorn would reset it.
+        while loop.time() < until and any(map(self._may_still_ask, self._connections())):  # noqa: ASYNC110 - no event of its own
+            await asyncio.sleep(0.01)
+        for connection in self._connections():
+            connection.end_events()
+        await super().shutdown(sockets)
+
+    def _may_still_ask(self, connection: Connection) -> bool:
+        return connection.waits() if self._notify_kept else connection.active is None
+
+    def _connections(self) -> list[Connection]:
+        return [one for one in self.server_state.connections if isinstance(one, Connection)]
+
+    @property
+    def open_connections(self) -> int:
+        """The number of open connections, WebSockets included."""
+        return len(self.server_state.connections)
+
+    @property
+    def requests_in_flight(self) -> int:
+        """The number of requests that are being answered, WebSockets included."""
+        return len(self.server_state.tasks)
+
+    def problem(self) -> str | None:
+        """The reason why it can take no further connection, or None."""
+        most = self.server_state.limits.connections
+        if self.open_connections >= most:
+            return f"all of its {most} connections are taken"
+        try:
+            os.close(os.open(os.devnull, os.O_RDONLY))
+        except OSError as error:
+            return f"it can open no further file: {error.strerror}"
+        return None

@@ -1,0 +1,161 @@
+"""The answering of requests in a process of `core serve --python`, on a socket that is open already.
+
+It begins at once and returns when it was asked to stop and the requests in flight are finished. The word of a proxy in
+front of a client is put into the scope here, checked, and a WebSocket that is open when the server stops is closed with
+1001.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import socket
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from core.app import App
+from core.errors import MissingExtraError
+from core.hosts.asgi import asgi
+from core.hosts.limits import Limits
+from core.hosts.process import BackgroundContext
+from core.runtime.cpython.options import Front
+
+if TYPE_CHECKING:
+    from core.hosts.server import Server
+    from core.metrics import Meter
+
+__all__ = ["open_server", "serve_until"]
+
+# Seconds that a new connection has to send its request when the server stops, and a kept one to learn that it ends.
+_ARRIVALS: Final = 0.5
+
+
+def open_server(
+    app: App[Any],
+    env: object,
+    context: BackgroundContext,
+    front: Front,
+    limits: Limits,
+    *,
+    stop: asyncio.Event,
+    started: Callable[[], None],
+    meter: Meter | None = None,
+) -> Server:
+    """The server of an application, for `serve_until`; `started` is called once it answers. Raises MissingExtraError.
+
+    `meter` has the requests and the calls of bindings counted.
+    """
+    try:
+        from core.hosts.server import Server
+    except ImportError:
+        raise MissingExtraError("core serve --python: pip install 'core-edge[serve]'") from None
+    hosted = asgi(app, env, context=context)
+    if meter is not None:
+        from core.metrics import measure
+
+        measure(app, env, meter)
+    return Server(_Asgi(hosted, front, stop), limits, arrivals=_ARRIVALS, notify_kept=True, started=started)
+
+
+async def serve_until(server: Server, listener: socket.socket, stop: asyncio.Event) -> None:
+    """Serve until `stop` is set, and end in good order."""
+    serving = asyncio.ensure_future(server.serve(sockets=[listener]))
+    await _first(serving, stop)
+    server.should_exit = True
+    await serving
+
+
+class _Asgi:
+    """An ASGI application whose scopes have the proxy's values, and whose WebSockets end with the server."""
+
+    def __init__(self, inner: Any, front: Front, stop: asyncio.Event) -> None:
+        self._inner = inner
+        self._stop = stop
+        self._front = front
+        self._believes = front != Front()
+        self._origin = _origin_of(front)
+
+    def __call__(self, scope: Any, receive: Any, send: Any) -> Awaitable[None]:
+        if self._believes:
+            self._see(scope)
+        if scope["type"] == "websocket":
+            receive, send = self._session(receive, send)
+        answering: Awaitable[None] = self._inner(scope, receive, send)
+        return answering
+
+    def _see(self, scope: Any) -> None:
+        front = self._front
+        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        socket_scheme = scope["type"] == "websocket"
+        scheme = None
+        if self._origin is not None:
+            scheme, host = self._origin
+            others = [pair for pair in scope["headers"] if pair[0].lower() != b"host"]
+            scope["headers"] = [(b"host", host.encode("latin-1")), *others]
+        elif front.proto_header is not None:
+            scheme = _scheme(headers.get(front.proto_header))
+        if scheme is not None:
+            scope["scheme"] = scheme.replace("http", "ws") if socket_scheme else scheme
+        if front.ip_header is not None:
+            address = _address(headers.get(front.ip_header))
+            scope["client"] = None if address is None else (address, 0)
+
+    def _session(self, receive: Any, send: Any) -> tuple[Any, Any]:
+        closed = False
+
+        async def receive_until_stopped() -> Any:
+            nonlocal closed
+            message = await _unless(self._stop, receive())
+            if message is not None:
+                return message
+            if not closed:
+                closed = True
+                await send({"type": "websocket.close", "code": 1001, "reason": "the server stops"})
+            return {"type": "websocket.disconnect", "code": 1001}
+
+        async def send_while_open(message: Any) -> None:
+            if closed:
+                raise OSError("the server has stopped")
+            await send(message)
+
+        return receive_until_stopped, send_while_open
+
+
+async def _first(work: asyncio.Future[Any], stop: asyncio.Event) -> None:
+    """Wait until `work` is done or `stop` is set."""
+    stopping = asyncio.ensure_future(stop.wait())
+    try:
+        await asyncio.wait((work, stopping), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        stopping.cancel()
+
+
+async def _unless(stop: asyncio.Event, message: Awaitable[Any]) -> Any:
+    """The next message, or None where `stop` is set first."""
+    waiting = asyncio.ensure_future(message)
+    try:
+        await _first(waiting, stop)
+    finally:
+        if not waiting.done():
+            waiting.cancel()
+    return waiting.result() if waiting.done() and not waiting.cancelled() else None
+
+
+def _origin_of(front: Front) -> tuple[str, str] | None:
+    if front.origin is None:
+        return None
+    scheme, _, host = front.origin.partition("://")
+    return scheme, host
+
+
+def _scheme(value: str | None) -> str | None:
+    """`http` or `https`, where the proxy says exactly that."""
+    return value if value in ("http", "https") else None
+
+
+def _address(value: str | None) -> str | None:
+    """An IP address, where the proxy says exactly one."""
+    try:
+        return None if value is None else str(ipaddress.ip_address(value.strip()))
+    except ValueError:
+        return None
