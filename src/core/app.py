@@ -119,6 +119,8 @@ class App(_Router[E]):
         problem_details: bool = False,
     ) -> None:
         super().__init__()
+        if env is not None and not isinstance(env, type):
+            raise RegistrationError(f"the first argument is the Env class, not {env!r}. Write create_app(Env)")
         self.env_class: type[E] | None = env
         """The class of `req.env`, which hosts build from the configuration; None for an application without one."""
         self.default_deny = default_deny

@@ -7,16 +7,17 @@ Loaded after a failure only, so it costs nothing before one. `explain` adds the 
 from __future__ import annotations
 
 import inspect
-import linecache
 import re
+import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, cast
 
 from core.errors import BindingError, DeveloperError, NothingSentError
-from core.mistakes import APP, MODULE, REQUEST, RESPONSE
-from core.request import Params, Query, Request
+from core.misuse import fix_for_attribute, fix_for_call, fix_for_operation, frame_of, known_as, line_of, told
+from core.names import MODULE, NAMES
+from core.request import Request
 from core.response import Response
 
 __all__ = ["NOTE", "explain", "foreign_name", "misses_await", "with_note"]
@@ -52,14 +53,26 @@ def explain(error: BaseException) -> str | None:
             return "Correct the line: Python cannot read the file."
         case NameError() if error.name in MODULE:
             return _here(error.name)
+        case ModuleNotFoundError() if error.name is not None:
+            return _explain_module(error.name)
         case ImportError() if text.startswith("cannot import name") and " from 'core" in text:
-            return _here(text.split("'")[1])
+            return _explain_name(text.split("'")[1], text.split("'")[3])
         case AttributeError():
             return _explain_attribute(error)
         case NameError():
             return f"Import `{error.name}`, define it, or correct its spelling."
         case TypeError() | ValueError():
-            return _explain_call(text) or _explain_raised_here(error, text)
+            return (
+                _first(_CALLS, text)
+                or fix_for_operation(error)
+                or fix_for_call(error)
+                or _first(_ANY_CALL, text)
+                or _explain_raised_here(error, text)
+            )
+        case KeyError() if error.args and "the path has no parameter" in str(error.args[0]):
+            return "Use one of the names that the route's path has, or add the parameter to the path."
+        case KeyError() if (frame := frame_of(error)) is not None and frame.f_globals.get("__name__") == "os":
+            return "Variables and secrets are attributes of the Env class: `req.env.NAME`."
         case RuntimeError():
             return _first(_RUNTIME, text)
         case _:
@@ -85,7 +98,19 @@ def _last_sentence(text: str) -> str:
 
 def _here(name: str | None) -> str | None:
     found = MODULE.get(name or "")
-    return None if found is None else f"In core this is {found}."
+    return None if found is None else told(found)
+
+
+def _explain_name(name: str, module: str) -> str | None:
+    near = get_close_matches(name, [each for each in dir(sys.modules.get(module)) if each[:1] != "_"], n=1)
+    return _here(name) or (f"Did you mean `{near[0]}`?" if near else None)
+
+
+def _explain_module(name: str) -> str:
+    parent, _, last = name.rpartition(".")
+    if parent in sys.modules:
+        return f"Correct the import: `{parent}` is there, and has no module `{last}`."
+    return f"Install the package that has the module `{name.partition('.')[0]}`, or correct the import."
 
 
 def _first(rules: Sequence[tuple[str, str]], text: str) -> str | None:
@@ -121,6 +146,38 @@ _BINDING: Final = (
         r"UNIQUE constraint failed",
         'Catch `D1Error` with `error.constraint == "UNIQUE"`, and raise `CoreError(409, …)`.',
     ),
+    (
+        r"Type 'object' not supported for value '\[object Object\]'",
+        "`bind` takes no dict. Give its values one by one, in the order of the `?`, or `json.dumps(value)` for a column of text.",
+    ),
+    (
+        r"Type 'object' not supported for value '\d{4}-\d\d-\d\d",
+        "Give a date as text: `bind(value.isoformat())`.",
+    ),
+    (
+        r"Type 'object' not supported for value '[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}'",
+        "Give a UUID as text: `bind(str(value))`.",
+    ),
+    (r"Type 'bigint' not supported", "Give it as text: `bind(str(value))`."),
+    (
+        r"D1_TYPE_ERROR: Type '",
+        "`bind` takes None, bool, int, float, str and bytes. Give a value made of one of them, such as `str(value)`.",
+    ),
+    (r"batch\(\) takes ", "Give it a list of statements, none of them awaited: `await db.batch([db.prepare(sql)])`."),
+    (
+        r"A message of a batch must be",
+        'Give it a list of messages: `await queue.send_batch([{"body": value}])`.',
+    ),
+    (r"Invalid Durable Object ID", 'A name is no id: `namespace.get_by_name("name")`.'),
+    (
+        r"Unknown response type",
+        'The second argument is the type of the value: "text", "json", "bytes" or "stream". There is no default: test for None.',
+    ),
+    (r"put\(\) may only be called with", 'Give one key and its value, or a dict: `await storage.put({"a": 1})`.'),
+    (
+        r"Failed to execute 'put' on 'R2Bucket'",
+        "Give str, bytes or a stream of known length: `json.dumps(value)` for JSON.",
+    ),
     (r"Key name cannot be empty", "Give a key of at least one character."),
     (r"Invalid expiration_ttl|Expiration TTL", "Give `expiration_ttl` at least 60 seconds."),
 )
@@ -137,34 +194,33 @@ _CALLS: Final = (
         r"Response\.(json|text|html|send)\(\) (takes 2|got an unexpected keyword argument 'status)",
         r"Set the status first: `res.status(201).\1(value)`.",
     ),
-    (r"Response\.(json|text|html|send)\(\) got an unexpected", r"Stage headers first: `res.header(…).\1(value)`."),
     (
         r"object (Response) can't be used in 'await'",
         "Methods of `res` send at once and are not awaited: remove the `await`.",
     ),
-    (
-        r"object \w*D1PreparedStatement can't be used in 'await'",
-        "A statement runs with `.first()`, `.all()`, `.run()` or `.raw()`: await one of them.",
-    ),
+    (r"the JSON object must be str, bytes or bytearray, not (dict|list)", "It is parsed already: remove `json.loads`."),
+    (r"^Invalid URL: (/.*)$", r"Give the whole URL: `https://example.test\1`."),
     (_COROUTINE, _NOT_AWAITED),
+)
+"""The fixes that depend on Python's words alone."""
+_ANY_CALL: Final = (
     (r"object (\w+) can't be used in 'await'", "The call returns its result at once: remove the `await`."),
-    (r"'Params' object is not callable", 'Parameters are a mapping: `req.params["id"]`.'),
-    (r"'Query' object is not callable", 'The query is a mapping: `req.query.get("q")`.'),
-    (r"'HeadersView' object is not callable", 'One header is `req.header("X-Name")`.'),
     (r"'(\w*Env)' object is not subscriptable", r"Bindings are attributes: `req.env.NAME`, as the class \1 has them."),
     (r"mutable default", "All instances would share it. Write `field(default_factory=list)`."),
     (r"(\w+)\.__init__\(\) missing \d+ required", r"Give every field of \1 that has no default."),
+    (
+        r"(\w+)\.__init__\(\) got an unexpected keyword argument '(\w+)'",
+        r"Remove `\2`, or correct its name: \1 has no such field.",
+    ),
     (
         r"(\w+)\(\) got an unexpected keyword argument '(\w+)'",
         r"Remove `\2`, or correct its name: \1 has no such option.",
     ),
     (r"(\w+)\(\) missing \d+ required", r"Give `\1` the arguments that the message names."),
+    (r"(\w+)\.__init__\(\) takes .* but \d+ (?:was|were) given", r"Count the arguments of `\1`."),
     (r"(\w+)\(\) takes .* but \d+ (?:was|were) given", r"Count the arguments of `\1`; a method's first one is `self`."),
 )
-
-
-def _explain_call(text: str) -> str | None:
-    return _first(_CALLS, text)
+"""The same for functions of which nothing else is known."""
 
 
 def _explain_raised_here(error: BaseException, text: str) -> str | None:
@@ -186,24 +242,23 @@ def _explain_attribute(error: AttributeError) -> str | None:
         return _last_sentence(str(error))
     given: Any = error.obj
     owner: type[Any] = given.__class__
-    name = error.name or ""
+    name = error.name
+    if name is None:  # it was written, not read: Python names the object in its words alone
+        return _explain_written(error)
     if inspect.iscoroutine(given):
         return _NOT_AWAITED
-    if issubclass(owner, Request) and (name in _SENDS or name in ("header", "cookie")):
+    if _is_turned(error, owner, name):
         return "The request comes first: `async def handler(req, res)`."
-    for kind, names in ((Request, REQUEST), (Response, RESPONSE)):
-        if issubclass(owner, kind) and name in names:
-            return f"In core this is {names[name]}."
-    if issubclass(owner, Response) and hasattr(Request, name):
-        return "The request comes first: `async def handler(req, res)`."
-    if issubclass(owner, Params):
-        return f'Parameters are a mapping: `req.params["{name}"]`.'
-    if issubclass(owner, Query):
-        return f'The query is a mapping: `req.query.get("{name}")`.'
+    if any(base.__name__ == "Bindings" and base.__module__ == "core.env" for base in owner.__mro__):
+        return _explain_binding_name(given, name)
+    if (found := fix_for_attribute(given, name)) is not None:
+        return found
     if given is None:
-        if "req.user" in _line_of(error):
+        if "req.user" in line_of(error):
             return "`req.user` is None until an authenticator has run: register on `app.authenticated(authenticator)`."
         return f"The value is None: test for it before `.{name}`."
+    if "req.url." in line_of(error) and owner is str:
+        return "`req.url` is a str: `req.path` is its path, and `http.URL(req.url)` has all parts."
     snake = re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", name).lower()
     if snake != name and hasattr(given, snake):
         return f"Names are written as in Python: `{snake}`."
@@ -213,18 +268,42 @@ def _explain_attribute(error: AttributeError) -> str | None:
     return None
 
 
-def _line_of(error: BaseException) -> str:
-    """Return the source line that raised an error, or an empty string."""
-    step = error.__traceback__
-    while step is not None and step.tb_next is not None:
-        step = step.tb_next
-    return "" if step is None else linecache.getline(step.tb_frame.f_code.co_filename, step.tb_lineno)
+def _is_turned(error: AttributeError, owner: type, name: str) -> bool:
+    """Return True if a handler takes `(res, req)`, by the attribute, or by the name that its line gives it."""
+    if issubclass(owner, Request):
+        other, has = "res(?:ponse)?", name in _SENDS
+    elif issubclass(owner, Response):
+        other, has = "req(?:uest)?", hasattr(Request, name)
+    else:
+        return False
+    return (has and known_as(owner, name) is None) or re.search(rf"\b{other}\.{name}\b", line_of(error)) is not None
+
+
+def _explain_binding_name(env: object, name: str) -> str:
+    known = [field.name for field in getattr(type(env), "__attrs_attrs__", ())]
+    if name.islower() and name in dir(dict):
+        return "Bindings are attributes: `req.env.NAME`."
+    if near := get_close_matches(name, known, n=1):
+        return f"Did you mean `{near[0]}`?"
+    return (
+        f"Correct the name, or add the attribute {name} to the Env class and the binding to the configuration file. "
+        f"Bindings there are: {', '.join(known) or 'none'}."
+    )
+
+
+def _explain_written(error: AttributeError) -> str | None:
+    """The fix for an attribute that was set: `res.status = 201`, `req.state.user = user`, `env.KV = kv`."""
+    if type(error).__name__ == "FrozenInstanceError":
+        return "An object of a frozen class stays as it is: make another, `attrs.evolve(given, name=value)`."
+    if found := re.search(r"'State' object has no attribute '(\w+)'", str(error)):
+        return f'State is a dict: `req.state["{found[1]}"] = value`.'
+    return fix_for_operation(error)
 
 
 def foreign_name(owner: object, name: str) -> AttributeError:
     """The error for an attribute that an App or a Router does not have, with our name for one of another framework."""
     text = f"{type(owner).__name__!r} object has no attribute {name!r}"
-    found = APP.get(name)
+    found = NAMES["Router"].get(name)
     if found is not None:
         text = f"{type(owner).__name__} has no {name}. In core this is {found}"
     return AttributeError(text, name=name, obj=owner)

@@ -189,6 +189,7 @@ def name_of(callable_: object) -> str:
 
 
 _COROUTINE = 0x80  # inspect.CO_COROUTINE
+_YIELDS = 0x20 | 0x200  # inspect.CO_GENERATOR, CO_ASYNC_GENERATOR
 _VARIADIC = 0x04  # inspect.CO_VARARGS
 
 
@@ -260,4 +261,5 @@ def require_async(callable_: object, where: str) -> None:
         raise HandlerError(f"{where}: {callable_!r} is not callable. Give an async function")
     from core.mistakes import not_async
 
-    raise HandlerError(f"{where}: {not_async(name_of(callable_))}")
+    yields = bool(getattr(getattr(target, "__code__", None), "co_flags", 0) & _YIELDS)
+    raise HandlerError(f"{where}: {not_async(name_of(callable_), yields=yields)}")

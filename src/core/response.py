@@ -430,10 +430,9 @@ class Response:
             return self._send("send", bytes(body), None)
         if isinstance(body, http.Response):
             return self._pass_on(body)
-        raise TypeError(
-            f"res.send() takes str, bytes, a http.Response or nothing, not {type(body).__name__}. "
-            "Use res.json(value) for values and res.stream(chunks) for streams"
-        )
+        from core.mistakes import unfit_body
+
+        raise TypeError(unfit_body("send", "str, bytes, a http.Response or nothing", body))
 
     def file(
         self,
@@ -521,7 +520,9 @@ class Response:
     def redirect(self, url: str, /, status: int = 302) -> Self:
         """Send the client to `url`, absolute or relative, with 301, 302, 303, 307 or 308."""
         if status not in REDIRECT_STATUSES:
-            raise ValueError(f"res.redirect(status={status!r}) must be 301, 302, 303, 307 or 308")
+            raise ValueError(
+                f"res.redirect(status={status!r}) must be 301, 302, 303, 307 or 308. Write res.redirect(url, 302)"
+            )
         if self.sent:
             raise self._gone("redirect")
         return self.status(status).header("location", _location(url))._send("redirect", None, None)
@@ -785,7 +786,9 @@ def _named(callback: object) -> str:
 def _plain(method: str, text: object) -> str:
     """A string as hosts take it: a `str` and no subclass, whose methods may be anyone's (an enum's, a template's)."""
     if not isinstance(text, str):
-        raise TypeError(f"res.{method}() takes str, not {type(text).__name__}. Use res.json(value) for values")
+        from core.mistakes import unfit_body
+
+        raise TypeError(unfit_body(method, "str", text))
     return str.__str__(text)
 
 

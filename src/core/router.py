@@ -164,8 +164,11 @@ class Router(Generic[E, U, M_contra]):
         Raises PathError for anything but a path, HandlerError for a callable of the wrong shape, OrderError for a
         middleware that reads a name that only a later one provides.
         """
-        if not method or not method.replace("-", "").replace("_", "").isalnum():
-            raise RegistrationError(f'on({method!r}, …): a method is a word, for example on("PURGE", "/cache")')
+        if not isinstance(method, str) or not method.replace("-", "").replace("_", "").isalnum():
+            raise RegistrationError(
+                f'on({method!r}, …): a method is a word, for example on("PURGE", "/cache"). Write one decorator below '
+                "the other for several"
+            )
         return self._register(method.upper(), path, handlers)
 
     def _register(
@@ -470,7 +473,14 @@ class Router(Generic[E, U, M_contra]):
             first = code.co_varnames[0] if code is not None and code.co_argcount else ""
             is_async = code is not None and bool(code.co_flags & _COROUTINE)
             is_class = isinstance(callable_, type)
-            problem = wrong_number(name_of(callable_), demanded, first, is_class=is_class, is_async=is_async)
+            problem = wrong_number(
+                name_of(callable_),
+                demanded,
+                first,
+                is_class=is_class,
+                is_async=is_async,
+                is_middleware=where.startswith("use("),
+            )
             raise HandlerError(f"{where}: {problem}")
         require_async(callable_, where)
         code = getattr(callable_, "__code__", None)

@@ -14,7 +14,7 @@ from tests.support.nested import PLAIN
 from tests.support.running import RunningDev
 
 from core.cli.new import BINDINGS, render
-from core.errors import DeveloperError
+from core.errors import DeveloperError, UsageError
 
 CHOICES = [
     frozenset(choice) for count in range(len(BINDINGS) + 1) for choice in itertools.combinations(BINDINGS, count)
@@ -33,6 +33,20 @@ def tool(folder: Path, *command: str) -> str:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [("1bad", ": core new bad"), ("Bad_Name", ": core new bad-name"), ("my app", ": core new my-app"), ("é", "")],
+)
+def test_a_name_that_is_none_is_told_the_rule_and_one_that_is(name: str, near: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        render(name, frozenset())
+    assert str(refused.value).endswith(
+        f"Begin with a lower-case letter, and use lower-case letters, digits and single hyphens, 54 characters at most{near}"
+    )
+    if near:
+        assert render(near.rpartition(" ")[2], frozenset())
 
 
 @pytest.mark.parametrize("bindings", CHOICES, ids=lambda choice: ",".join(sorted(choice)) or "none")

@@ -51,6 +51,13 @@ def test_rows_are_printed_as_a_table(project: Path) -> None:
     ]
 
 
+def test_a_statement_in_the_place_of_a_file_is_told_the_option(project: Path) -> None:
+    done = run("sql", "SELECT text FROM notes WHERE id = 'x'", folder=project)
+    assert done.returncode == 2
+    option = """Write core sql -c 'SELECT text FROM notes WHERE id = '"'"'x'"'"''"""
+    assert done.stderr.startswith(f"error: a FILE was expected, not a statement. {option}")
+
+
 def test_a_file_changes_everything_or_nothing(project: Path) -> None:
     (project / "fix.sql").write_text(
         "INSERT INTO notes (text) VALUES ('first');\nINSERT INTO note (text) VALUES ('x');\n"

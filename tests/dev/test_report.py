@@ -99,7 +99,7 @@ def test_a_name_that_env_lacks_is_told_with_those_it_has(tmp_path: Path) -> None
     assert isinstance(error, AttributeError)
     found = report(error, root=tmp_path)
     assert found.fix is not None
-    assert "Add the attribute SESSIONS to the Env class" in found.fix
+    assert "add the attribute SESSIONS to the Env class" in found.fix
     assert "DB" in found.fix
 
 

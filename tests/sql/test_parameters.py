@@ -32,6 +32,7 @@ TEXT = Given(frozenset(["str"]), "abc")
 ANY_TEXT = Given(frozenset(["str"]))
 NUMBER = Given(frozenset(["int"]))
 LIST = Given(frozenset(["json"]))
+DICT = Given(frozenset(["json"]), refused="dict")
 
 
 @pytest.mark.parametrize(
@@ -66,6 +67,11 @@ LIST = Given(frozenset(["json"]))
         ("SELECT 1 FROM t WHERE data = ?", LIST, None),
         ("SELECT 1 FROM t WHERE id IN (?)", LIST, "a list is bound as one blob. Write a ? for each"),
         ("SELECT 1 FROM t WHERE id = ?", LIST, "a list is bound as one blob, which t.id is not."),
+        (
+            "SELECT 1 FROM t WHERE id = ?",
+            DICT,
+            "bind() takes no dict. Bind its values one by one, or json.dumps() of it",
+        ),
         ("SELECT 1 FROM v WHERE id = ?", TEXT, None),
         ("SELECT 1 FROM (SELECT name AS n FROM t) WHERE n = ?", NUMBER, None),
         ("SELECT 1 FROM t LIMIT ?", NONE, "LIMIT takes a number, but the value is None."),
@@ -105,7 +111,7 @@ class Kind(enum.Enum):
 class Level(enum.IntEnum):
     HIGH = 1
 
-async def f(env: Env, day: datetime.date, kind: Kind, level: Level, ids: list[int], parts: Sequence[int], either: list[int] | str) -> None:
+async def f(env: Env, day: datetime.date, kind: Kind, level: Level, ids: list[int], parts: Sequence[int], either: list[int] | str, chosen: dict[str, int]) -> None:
     by = env.DB.prepare("SELECT id FROM users WHERE score > ?")
     await by.bind(Kind.ADMIN).all()
     await by.bind(Level.HIGH).all()
@@ -116,6 +122,9 @@ async def f(env: Env, day: datetime.date, kind: Kind, level: Level, ids: list[in
     await several.bind(ids).all()
     await several.bind(parts).all()
     await several.bind(either).all()
+    await by.bind({"id": 1}).all()
+    await by.bind({1, 2}).all()
+    await by.bind(chosen).all()
 """
     )
     findings = check_program(load_all(tmp_path / "wrangler.toml"))
@@ -130,4 +139,7 @@ async def f(env: Env, day: datetime.date, kind: Kind, level: Level, ids: list[in
                 "bind json.dumps() of it"
             ),
         ),
+        (33, "DB: bind() takes no dict. Bind its values one by one, or json.dumps() of it"),
+        (34, "DB: bind() takes no set. Bind its values one by one"),
+        (35, "DB: bind() takes no dict. Bind its values one by one, or json.dumps() of it"),
     ]

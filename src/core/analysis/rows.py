@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from typing import Final
 
 from core.analysis.annotations import WRAPPERS
@@ -97,7 +98,13 @@ def row_kinds(reader: Reader, expression: ast.expr, scope: Scope, *, depth: int 
 
 _ENUMS: Final = frozenset(["enum.Enum", "enum.Flag"])
 _JSON: Final[frozenset[Kind]] = frozenset(["json"])
-_DISPLAYS: Final = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.ListComp, ast.DictComp)
+_DISPLAYS: Final = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
+_REFUSED: Final[Mapping[type[ast.expr], str]] = {
+    ast.Dict: "dict",
+    ast.DictComp: "dict",
+    ast.Set: "set",
+    ast.SetComp: "set",
+}
 
 
 def given_value(reader: Reader, expression: ast.expr, scope: Scope) -> Given | None:
@@ -114,7 +121,7 @@ def given_value(reader: Reader, expression: ast.expr, scope: Scope) -> Given | N
         case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as number)):
             return Given(frozenset(["int" if isinstance(number, int) else "float"]))
         case _ if isinstance(value, _DISPLAYS):
-            return Given(frozenset(["json"]))
+            return Given(_JSON, refused=_REFUSED.get(type(value), ""))
         case ast.Name():
             resolved = reader.modules.resolve(value, where)
             if not isinstance(resolved, Local) or not isinstance(resolved.definition.node, ast.arg):
@@ -128,9 +135,19 @@ def given_value(reader: Reader, expression: ast.expr, scope: Scope) -> Given | N
             # None may have been ruled out before.
             kinds = row_kinds(reader, annotation, resolved.scope) - NONE
             # Of lists and objects, a union has others; a Sequence may be bytes, and has the kind "any".
-            return Given(kinds) if kinds and (kinds == _JSON or not kinds & {"any", "json"}) else None
+            if not kinds or (kinds != _JSON and kinds & {"any", "json"}):
+                return None
+            return Given(kinds, refused=_refused(reader, annotation, resolved.scope))
         case _:
             return None
+
+
+def _refused(reader: Reader, annotation: ast.expr, scope: Scope) -> str:
+    """The kind of a value that `bind` refuses whatever it holds, by its annotation; empty for all others."""
+    plain = annotation.value if isinstance(annotation, ast.Subscript) else annotation
+    resolved = reader.modules.resolve(plain, scope)
+    name = resolved.name.rpartition(".")[2].lower() if isinstance(resolved, External) else ""
+    return name if name in ("dict", "set", "frozenset") else ""
 
 
 def _member(reader: Reader, class_: ClassRef, name: str) -> Given | None:

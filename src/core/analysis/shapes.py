@@ -19,9 +19,7 @@ from core.analysis.receivers import CONTEXT, REQUEST, RESPONSE, Receivers
 from core.analysis.registrations import path_of
 from core.analysis.syntax import Node, Registered
 from core.mistakes import (
-    APP,
     DEFINES,
-    MODULE,
     MUTABLE,
     handler_in_use,
     not_async,
@@ -31,8 +29,7 @@ from core.mistakes import (
     uncalled,
     wrong_number,
 )
-from core.mistakes import REQUEST as REQUEST_NAMES
-from core.mistakes import RESPONSE as RESPONSE_NAMES
+from core.names import MODULE, NAMES
 
 __all__ = [
     "DEFINES",
@@ -67,6 +64,18 @@ _KINDS: Final[Mapping[type[ast.expr], str]] = {
 # -- handlers
 
 
+def _yields(function: FunctionNode) -> bool:
+    """Return True for a generator function: one with a `yield` of its own, not of a function inside it."""
+    todo: list[ast.AST] = list(function.body)
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.Yield | ast.YieldFrom):
+            return True
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda | ast.GeneratorExp):
+            todo += ast.iter_child_nodes(node)
+    return False
+
+
 def shape_problems(receivers: Receivers, registration: Registered) -> Iterator[Problem[Node]]:
     """The handlers and middleware of a registration: their parameters, `async`, and what they return."""
     trees = receivers.trees
@@ -84,9 +93,15 @@ def shape_problems(receivers: Receivers, registration: Registered) -> Iterator[P
         names = [each.arg for each in (*node.args.posonlyargs, *node.args.args)][own_arguments(scope) :]
         is_async = isinstance(node, ast.AsyncFunctionDef)
         if demanded not in (2, 3):
-            message: str | None = wrong_number(node.name, demanded, names[0] if names else "", is_async=is_async)
-        elif not is_async:
-            message = not_async(node.name)
+            message: str | None = wrong_number(
+                node.name,
+                demanded,
+                names[0] if names else "",
+                is_async=is_async,
+                is_middleware=registration.method == "use",
+            )
+        elif not is_async or _yields(node):
+            message = not_async(node.name, yields=_yields(node))
         elif registration.method == "use" and demanded == 2:
             message = handler_in_use(node.name, path_of(trees, registration) or "/")
         else:
@@ -270,14 +285,15 @@ def name_problem(receivers: Receivers, node: Node) -> Problem[Node] | None:
         return None
     name, owner = node.node.attr, node.node.value
     found = _unknown_on_env(receivers, owner, name, node.scope)
-    if name in REQUEST_NAMES and receivers.kind(owner, node.scope) == REQUEST:
-        found = f"Request has no {name}. In core this is {REQUEST_NAMES[name]}"
-    elif name in RESPONSE_NAMES and receivers.kind(owner, node.scope) == RESPONSE:
-        found = f"Response has no {name}. In core this is {RESPONSE_NAMES[name]}"
-    elif name in APP:
+    kind = receivers.kind(owner, node.scope)
+    if kind in (REQUEST, RESPONSE):
+        class_ = "Request" if kind == REQUEST else "Response"
+        if name in NAMES[class_]:
+            found = f"{class_} has no {name}. In core this is {NAMES[class_][name]}"
+    elif name in NAMES["Router"]:
         router = receivers.trees.router(owner, node.scope)
         if router is not None and not _is_set(node.scope.module, name):
-            found = f"{'App' if router.app else 'Router'} has no {name}. In core this is {APP[name]}"
+            found = f"{'App' if router.app else 'Router'} has no {name}. In core this is {NAMES['Router'][name]}"
     return Problem("core-handler", found, node) if found is not None else None
 
 

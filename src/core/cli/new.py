@@ -95,7 +95,8 @@ def render(name: str, bindings: frozenset[str]) -> dict[str, str]:
     """The files of a project: their paths and texts. Raises UsageError for a name that is none."""
     if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name) or len(name) > 54:
         raise UsageError(
-            f"{name!r} cannot be the name of a worker. Use lower-case letters, digits and single hyphens, 54 at most"
+            f"{name!r} cannot be the name of a worker. Begin with a lower-case letter, and use lower-case letters, digits "
+            f"and single hyphens, 54 characters at most{_near(name)}"
         )
     package = name.replace("-", "_")
     if keyword.iskeyword(package) or package in sys.stdlib_module_names or package in ("core", "tests"):
@@ -111,6 +112,13 @@ def render(name: str, bindings: frozenset[str]) -> dict[str, str]:
         if filled.strip():
             files[path.replace("src/package", f"src/{package}").replace("dot-", ".")] = filled
     return files
+
+
+def _near(name: str) -> str:
+    """A name that is one, made of what was given, or nothing."""
+    words = re.findall(r"[a-z0-9]+", name.lower())
+    near = "-".join(words).lstrip("0123456789-")[:54].rstrip("-")
+    return f": core new {near}" if near else ""
 
 
 def _bindings(text: str) -> frozenset[str]:

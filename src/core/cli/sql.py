@@ -30,6 +30,22 @@ a mistake in them nothing is changed.
 
 Exit codes: 0 all statements ran, 1 one failed, 2 the command or the configuration file was wrong."""
 _WIDEST: Final = 60
+_FIRST_WORDS: Final = frozenset(
+    [
+        "SELECT",
+        "INSERT",
+        "UPDATE",
+        "DELETE",
+        "CREATE",
+        "DROP",
+        "ALTER",
+        "WITH",
+        "REPLACE",
+        "PRAGMA",
+        "EXPLAIN",
+        "VALUES",
+    ]
+)
 
 Execute = Callable[[list[str]], "list[_Rows]"]
 """Runs statements in one transaction. Raises D1Error or sqlite3.Error."""
@@ -62,6 +78,10 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("give a FILE or --command, not both")
     text, where = args.command, "--command"
     if args.file is not None:
+        if " " in args.file and args.file.split()[0].upper() in _FIRST_WORDS and not Path(args.file).exists():
+            import shlex
+
+            raise UsageError(f"a FILE was expected, not a statement. Write core sql -c {shlex.quote(args.file)}")
         text, where = read_file(args.file)
     with opened(args) as (name, execute):
         if text is not None:

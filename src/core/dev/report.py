@@ -10,7 +10,6 @@ import linecache
 import sys
 import traceback
 from collections.abc import Iterable
-from difflib import get_close_matches
 from html import escape
 from pathlib import Path
 from types import TracebackType
@@ -21,7 +20,6 @@ import attrs
 import core
 from core.dev.terminal import Style
 from core.diagnosis import NOTE, explain
-from core.env import Bindings
 from core.errors import ConfigurationError, DeveloperError, EnvError, MissingExtraError, NothingSentError
 
 __all__ = ["Frame", "Report", "facts_of", "report", "to_html", "to_json", "to_text"]
@@ -137,22 +135,6 @@ def _fix(error: BaseException) -> str | None:
             return str(error)
         case EnvError() | ConfigurationError():
             return "Each line above ends with the fix. The server goes on as soon as the file is saved."
-        case ModuleNotFoundError() if error.name is not None:
-            parent, _, name = error.name.rpartition(".")
-            if parent in sys.modules:
-                return f"Correct the import: `{parent}` is there, and has no module `{name}`."
-            package = error.name.partition(".")[0]
-            return f"Install the package that has the module `{package}`, or correct the import."
-        case AttributeError() if error.name and isinstance(getattr(error, "obj", None), Bindings):
-            known = [field.name for field in getattr(type(error.obj), "__attrs_attrs__", ())]
-            if near := get_close_matches(error.name, known, n=1):
-                return f"Did you mean `{near[0]}`?"
-            return (
-                f"Add the attribute {error.name} to the Env class and declare the binding in the configuration file. "
-                f"Bindings there are: {', '.join(known) or 'none'}."
-            )
-        case KeyError() if error.args and "the path has no parameter" in str(error.args[0]):
-            return "Use one of the names that the route's path has, or add the parameter to the path."
         case _:
             return explain(error)
 

@@ -24,7 +24,8 @@ try:
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 except ImportError:
     raise MissingExtraError(
-        "OTEL_EXPORTER_OTLP_ENDPOINT is set, and spans need: pip install 'core-edge[otel]'"
+        "core.hosts.otel sends spans, and is loaded where OTEL_EXPORTER_OTLP_ENDPOINT is set. Install what it needs: "
+        "pip install 'core-edge[otel]'"
     ) from None
 
 __all__ = ["OtelSpan", "OtelTracer", "export", "send"]

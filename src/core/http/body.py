@@ -48,7 +48,7 @@ def body_of(init: BodyInit) -> builtins.bytes | AsyncIterable[builtins.bytes] | 
     if isinstance(init, AsyncIterable):
         return init
     raise TypeError(
-        f"A body cannot be made of {type(init).__name__}: give str, bytes, an async iterable of bytes, or None"
+        f"A body cannot be made of {type(init).__name__}: give str, bytes, an async iterable of bytes, or None; json.dumps(value) for JSON"
     )
 
 

@@ -140,7 +140,7 @@ def _http_date(name: str, moment: datetime) -> str:
     offset = getattr(moment, "utcoffset", lambda: None)()
     if offset is None:
         raise ValueError(
-            f"Cookie {name}: expires={moment!r} must be a datetime that knows its zone: datetime(…, tzinfo=timezone.utc)"
+            f"Cookie {name}: expires={moment!r} must be a datetime that knows its zone. Write datetime(…, tzinfo=timezone.utc)"
         )
     # Imported here, because a worker pays for every module that it loads at start.
     from core.http.dates import http_date

@@ -326,6 +326,8 @@ def _convert_at(place: _Place | None, value: object) -> object:
         if isinstance(value, CoroutineType):
             value.close()  # or Python warns of it a second time, in words of its own
         _refuse(TypeError, place, "is a call that was not awaited. Write `await` before it")
+    if _is_subclass(type(value), "core.bindings.secret", "Secret"):
+        _refuse(TypeError, place, "is a Secret, which belongs in no answer. Remove it from there")
     if _CONVERTERS.get(type(value)) is None and _converter(type(value)) is None:
         _refuse(
             TypeError,

@@ -404,6 +404,9 @@ def kinds_of(type_: Type) -> frozenset[Kind]:
             return _ANY
 
 
+_REFUSED: Final = frozenset(["builtins.dict", "builtins.set", "builtins.frozenset"])
+
+
 def given_value(type_: Type) -> Given | None:
     """The values that an argument of `bind` may have; None where that is not known,
     and for types that mypy refuses by itself.
@@ -412,6 +415,8 @@ def given_value(type_: Type) -> Given | None:
     literal = proper.last_known_value if isinstance(proper, Instance) else proper
     if isinstance(literal, LiteralType) and not literal.fallback.type.is_enum:
         return Given(kinds_of(literal.fallback), literal.value if isinstance(literal.value, str) else None)
+    if isinstance(proper, TypedDictType) or (isinstance(proper, Instance) and proper.type.fullname in _REFUSED):
+        return None
     kinds = kinds_of(proper)
     return Given(kinds) if kinds - {"date"} or not kinds else None
 

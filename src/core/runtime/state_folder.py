@@ -39,7 +39,7 @@ def lock_state(folder: Path) -> int:
         holder = (folder / _LOCK).read_text("utf-8", "replace").strip() or "unknown"
         raise DeveloperError(
             f"{folder} is in use by process {holder}. Two would damage the state there: end that one, or choose "
-            "another folder with --state"
+            "another folder with --state, and other addresses with --port and --health"
         )
     os.truncate(lock, 0)
     os.pwrite(lock, str(os.getpid()).encode(), 0)

@@ -30,18 +30,22 @@ _NUMBER: Final = re.compile(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*")
 class Given(NamedTuple):
     """An argument of `bind`: the kinds it may have, and its text where that is a literal.
 
-    `enum` names an Enum that is neither an int nor a str.
+    `enum` names an Enum that is neither an int nor a str, and `refused` a dict or a set.
     """
 
     kinds: frozenset[Kind]
     text: str | None = None
     enum: str = ""
+    refused: str = ""
 
 
 def check_parameter(number: int, slots: Sequence[Slot], given: Given) -> str | None:
     """Return the mistake in the value of a parameter, by its number from 1, or None."""
     if given.enum:
         return f"bind() takes no {given.enum}. Bind its value: .value"
+    if given.refused:
+        text = ", or json.dumps() of it" if given.refused == "dict" else ""
+        return f"bind() takes no {given.refused}. Bind its values one by one{text}"
     if given.kinds == _DATE:
         return "bind() takes no dates, times and UUIDs. Bind their text: str()"
     # A statement that asks whether a value is NULL does not count on it elsewhere.
