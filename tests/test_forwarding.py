@@ -161,3 +161,22 @@ async def test_a_body_that_was_read_is_sent_again() -> None:
         res.text(first + await req.to_http().text())
 
     assert await (await ask(app, method="POST", body="ab")).text() == "abab"
+
+
+@pytest.mark.parametrize("name", ["edge-connecting-ip", "Edge-Connecting-IP", "cf-connecting-ip"])
+async def test_a_client_cannot_have_its_own_address_dropped(name: str) -> None:
+    inner = create_app()
+
+    @inner.get("/*")
+    async def who(req: Request, res: Response) -> None:
+        res.json({"ip": req.ip, "x": req.header("x-of-the-connection")})
+
+    app = create_app()
+    app.mount("/inner", inner.fetch)
+    headers = {
+        "edge-connecting-ip": "192.0.2.7",
+        "x-of-the-connection": "1",
+        "connection": f"{name}, x-of-the-connection",
+    }
+    response = await ask(app, "/inner/x", headers=headers)
+    assert await response.json() == {"ip": "192.0.2.7", "x": None}

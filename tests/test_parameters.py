@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from datetime import date
 from typing import Any, Literal
+from urllib.parse import unquote
 from uuid import UUID
 
 import attrs
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.support.fetch import answer, ask
 
 from core import App, DeveloperError, Request, Response, create_app, http
@@ -183,3 +186,19 @@ async def test_the_path_of_a_handler() -> None:
             app.url_for(handler, **params)
     with pytest.raises(DeveloperError, match="did not come through an application"):
         Request(http.Request("https://example.test/"), None, None).url_for(show)  # type: ignore[arg-type]  # as said
+
+
+@given(st.text(max_size=12) | st.sampled_from(["/evil.test", "//evil.test", "\\evil.test", "/\\evil.test", "", "/"]))
+def test_what_url_for_returns_stays_on_its_own_host(rest: str) -> None:
+    app = create_app()
+
+    @app.get("/*")
+    async def page(req: Request, res: Response) -> None: ...
+
+    if {".", ".."} & set(rest.split("/")):
+        with pytest.raises(PathError):
+            app.url_for(page, **{"*": rest})
+        return
+    found = http.URL(app.url_for(page, **{"*": rest}), "https://own.test/a/b")
+    assert found.host == "own.test"
+    assert unquote(found.pathname) == f"/{rest}"

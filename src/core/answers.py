@@ -24,6 +24,7 @@ __all__ = [
     "ErrorHandlers",
     "NOT_FOUND",
     "answer_error",
+    "answer_failed",
     "answer_problem",
     "drop_body",
     "drop_null_body",
@@ -43,6 +44,8 @@ ErrorHandlers = Mapping[type[Exception], "ErrorHandler[Any]"]
 
 NOT_FOUND = '{"error":"Not Found"}'
 """The JSON body for a path that no route matches."""
+FAILED = '{"error":"Internal Server Error"}'
+"""The JSON body where nothing else can be said."""
 
 
 async def refuse_malformed(req: AnyRequest, res: Response) -> None:
@@ -52,8 +55,11 @@ async def refuse_malformed(req: AnyRequest, res: Response) -> None:
 
 def answer_error(error: Exception, req: AnyRequest, res: Response) -> None:
     """The default answer to an error: `{"error": message, **metadata}`."""
-    told = _told(error, req)
-    _send(told, told.body, {"error": told.message}, res)
+    try:
+        told = _told(error, req)
+        _send(told, told.body, {"error": told.message}, res)
+    except Exception:
+        answer_failed(req, res)
 
 
 def answer_problem(error: Exception, req: AnyRequest, res: Response) -> None:
@@ -62,12 +68,22 @@ def answer_problem(error: Exception, req: AnyRequest, res: Response) -> None:
     `title` is the standard phrase of the status and `detail` the message. Metadata are extension members; one called
     `type`, `title`, `detail` or `instance` replaces that member.
     """
-    told = _told(error, req)
-    problem = {"type": "about:blank", "title": phrase_of(told.status), "status": told.status}
-    if told.message != problem["title"]:
-        problem["detail"] = told.message
-    _send(told, {**problem, **told.metadata, "status": told.status}, problem, res)
+    try:
+        told = _told(error, req)
+        problem = {"type": "about:blank", "title": phrase_of(told.status), "status": told.status}
+        if told.message != problem["title"]:
+            problem["detail"] = told.message
+        _send(told, {**problem, **told.metadata, "status": told.status}, problem, res)
+    except Exception:
+        answer_failed(req, res)
     res.content_type = "application/problem+json"
+
+
+def answer_failed(req: AnyRequest, res: Response) -> None:
+    """Answer 500 where the answer to an error raised: the error's own attributes and methods are the program's."""
+    log.exception("the answer to an error of %s %s failed", req.method, req.path)
+    res.discard()
+    res.status(500)._send("json", FAILED, "application/json")
 
 
 def _told(error: Exception, req: AnyRequest) -> CoreError:

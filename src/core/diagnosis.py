@@ -20,7 +20,7 @@ from core.names import MODULE, NAMES
 from core.request import Request
 from core.response import Response
 
-__all__ = ["NOTE", "explain", "foreign_name", "misses_await", "with_note"]
+__all__ = ["NOTE", "explain", "foreign_name", "misses_await", "with_note", "words_of"]
 
 NOTE: Final = "How to fix: "
 """The beginning of the note that `with_note` adds."""
@@ -37,13 +37,27 @@ def with_note(error: BaseException) -> None:
     """Add the fix to an error, once, as a note (PEP 678) that its traceback in a log ends with."""
     if not any(note.startswith(NOTE) for note in getattr(error, "__notes__", ())):
         fix = explain(error)
-        if fix is not None and fix.rstrip(".") not in str(error):
+        if fix is not None and fix.rstrip(".") not in words_of(error):
             error.add_note(f"{NOTE}{fix}")
 
 
+def words_of(error: BaseException) -> str:
+    """The text of an error. `__str__` is the program's, and may raise: then what a traceback has in its place."""
+    try:
+        return str(error)
+    except Exception:
+        return "<exception str() failed>"
+
+
 def explain(error: BaseException) -> str | None:
-    """The fix for an error, as one or two sentences; None where nothing is known of it."""
-    text = str(error)
+    """The fix for an error, as one or two sentences; None where nothing is known of it, or its own methods raise."""
+    try:
+        return _explain(error, str(error))
+    except Exception:
+        return None
+
+
+def _explain(error: BaseException, text: str) -> str | None:
     match error:
         case DeveloperError():
             return _last_sentence(text)

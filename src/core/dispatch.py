@@ -83,7 +83,8 @@ class Dispatcher(ChainFinder):
     async def respond(self, req: AnyRequest, res: Response) -> None:
         """Run one request. Afterwards `res` is finalized, and its hooks have run.
 
-        Raises only errors that are not an Exception: a cancelled request stays cancelled.
+        A cancelled request stays cancelled. Nothing else that a handler raises leaves a request without an answer:
+        neither `SystemExit` nor the cancellation of another task.
         """
         if self.stale:
             self._compile()
@@ -116,9 +117,16 @@ class Dispatcher(ChainFinder):
                 except Exception as raised:
                     res.discard()
                     self.default_answer(last_error(raised, error, req), req, res)
-        except BaseException:
+        except BaseException as stray:
             res.discard()
-            raise
+            from core.unanswered import unanswerable
+
+            error = unanswerable(stray)
+            if error is None:
+                raise
+            if self.on_failure is not None:
+                self.on_failure(error)
+            self.default_answer(error, req, res)
         if req.method == "HEAD":
             drop_body(res)
         if res.status_code in NULL_BODY_STATUSES:

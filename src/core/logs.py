@@ -46,7 +46,29 @@ def json_line(
         fields["exception"] = exception
     if extra:
         fields |= {name: value for name, value in extra.items() if name not in _NAMES}
-    return json.dumps(fields, default=str)
+    try:
+        return json.dumps(fields, default=_shown)
+    except (TypeError, ValueError, RecursionError):  # a key that is no text, a circle
+        return json.dumps({name: value if isinstance(value, str) else _shown(value) for name, value in fields.items()})
+
+
+def _shown(value: object) -> str:
+    """A value as text. Its methods are the program's, and may raise: a record is not lost for that."""
+    for text_of in (str, repr):
+        try:
+            return text_of(value)
+        except Exception:
+            continue
+    return f"<{type(value).__name__} that cannot be shown>"
+
+
+def _message_of(record: logging.LogRecord) -> str:
+    try:
+        return record.getMessage()
+    except Exception as error:
+        given = record.args.items() if isinstance(record.args, Mapping) else enumerate(record.args or ())
+        shown = ", ".join(_shown(value) for _, value in given)
+        return f"{_shown(record.msg)} (cannot be formatted with {shown}: {type(error).__name__})"
 
 
 def _current() -> dict[str, str]:
@@ -72,7 +94,7 @@ class JsonFormatter(logging.Formatter):
         if record.stack_info:
             exception = f"{exception or ''}{record.stack_info}"
         extra = {name: value for name, value in vars(record).items() if name not in _OWN}
-        message = record.getMessage()
+        message = _message_of(record)
         return json_line(record.levelname, record.name, message, at=record.created, exception=exception, extra=extra)
 
     def _text_of(self, record: logging.LogRecord) -> str:

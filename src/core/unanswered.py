@@ -6,6 +6,7 @@ Loaded after that failure only. `core dev` shows the step's lines, and nothing o
 from __future__ import annotations
 
 import ast
+import asyncio
 import inspect
 import os
 import textwrap
@@ -13,11 +14,29 @@ from collections.abc import Callable, Sequence
 from types import CodeType
 from typing import Any, cast
 
-from core.errors import NothingSentError
+from core.errors import HandlerError, NothingSentError
 from core.handlers import info_of, name_of
 from core.response import Response
 
-__all__ = ["location_of", "nothing_sent"]
+__all__ = ["location_of", "nothing_sent", "unanswerable"]
+
+
+def unanswerable(raised: BaseException) -> HandlerError | None:
+    """The error to answer for one that is no Exception; None where the request itself is to end."""
+    error: HandlerError | None = None
+    if isinstance(raised, SystemExit):
+        error = HandlerError(
+            f"a handler raised SystemExit({raised.code!r}), which would end the server. Send an answer, or raise CoreError"
+        )
+    elif isinstance(raised, asyncio.CancelledError):
+        task = asyncio.current_task()
+        if task is not None and not task.cancelling():  # so it was not the request that was cancelled
+            error = HandlerError(
+                "a handler awaited a task that was cancelled. Catch asyncio.CancelledError where the task is awaited"
+            )
+    if error is not None:
+        error.__cause__ = raised
+    return error
 
 
 def location_of(callable_: object) -> tuple[str, int] | None:

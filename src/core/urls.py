@@ -69,7 +69,10 @@ def _written(pattern: Pattern, params: Mapping[str, object], handler: str) -> st
         if not {".", ".."}.isdisjoint(rest):
             raise PathError(f'url_for({handler}): "." and ".." are resolved before routing. Leave them out of the rest')
         segments += map(_encoded, rest)
-    return "/" + "/".join(segments)
+    path = "/" + "/".join(segments)
+    # A path that begins with an empty segment would name another host (RFC 3986, section 4.2); the URL standard writes
+    # such a path with a "/." before it, which is resolved before routing.
+    return f"/.{path}" if path.startswith("//") else path
 
 
 def _encoded(text: str) -> str:

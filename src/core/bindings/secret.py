@@ -5,6 +5,7 @@ Decides the operations on one: `reveal()`, a comparison, a truth test, and nothi
 
 from __future__ import annotations
 
+import sys
 from typing import Any, NoReturn, final
 
 __all__ = ["Secret"]
@@ -17,8 +18,8 @@ class Secret:
     """A secret's text, behind one door: `reveal()`.
 
     `str()`, f-strings, JSON and pickle are refused with TypeError, and `repr()` shows no part of the text, so that a
-    log line, a traceback or an error page cannot carry it. Two secrets compare in a time that does not depend on where
-    they differ. An empty secret is false.
+    log line, a traceback or an error page cannot carry it; the argument of a log record is shown by `repr()`. Two
+    secrets compare in a time that does not depend on where they differ. An empty secret is false.
 
     Raises TypeError for anything but a `str`.
     """
@@ -40,7 +41,10 @@ class Secret:
         return "Secret(hidden)"
 
     # A masked text would travel on as if it were the secret ("Bearer ***"), and fail far away from the mistake.
-    def __str__(self) -> NoReturn:
+    def __str__(self) -> str:
+        # A log record formats its arguments behind the call, where an error of them would lose the record.
+        if sys._getframe(1).f_code.co_name == "getMessage":
+            return repr(self)
         raise TypeError(f"A Secret has no str(), {_WAY_OUT}")
 
     def __format__(self, format_spec: str, /) -> NoReturn:

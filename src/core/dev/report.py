@@ -19,7 +19,7 @@ import attrs
 
 import core
 from core.dev.terminal import Style
-from core.diagnosis import NOTE, explain
+from core.diagnosis import NOTE, explain, words_of
 from core.errors import ConfigurationError, DeveloperError, EnvError, MissingExtraError, NothingSentError
 
 __all__ = ["Frame", "Report", "facts_of", "report", "to_html", "to_json", "to_text"]
@@ -57,7 +57,7 @@ def report(error: BaseException, *, root: Path, facts: Iterable[tuple[str, str]]
     """Describe `error`. `root` is the folder of the application."""
     shown = traceback.TracebackException.from_exception(error, capture_locals=False)
     lines = "".join(shown.format_exception_only()).rstrip().splitlines()
-    message = str(error) if isinstance(error, DeveloperError) else _message(lines, error)
+    message = words_of(error) if isinstance(error, DeveloperError) else _message(lines, error)
     problems: tuple[str, ...] = ()
     if isinstance(error, (ConfigurationError, EnvError)):
         problems = tuple(error.problems)
@@ -87,16 +87,16 @@ def _message(lines: list[str], error: BaseException) -> str:
 
 
 def _causes(error: BaseException) -> Iterable[str]:
-    seen, said = {id(error)}, str(error)
+    seen, said = {id(error)}, words_of(error)
     cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     while cause is not None and id(cause) not in seen:
         seen.add(id(cause))
-        if str(cause) not in said:  # what is said already is not said again
-            yield f"{type(cause).__name__}: {cause}"
+        if words_of(cause) not in said:  # what is said already is not said again
+            yield f"{type(cause).__name__}: {words_of(cause)}"
         cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
     if isinstance(error, BaseExceptionGroup):
         for inner in cast("BaseExceptionGroup[BaseException]", error).exceptions:
-            yield f"{type(inner).__name__}: {inner}"
+            yield f"{type(inner).__name__}: {words_of(inner)}"
 
 
 def _frames(error: BaseException, root: Path) -> Iterable[Frame]:

@@ -26,11 +26,14 @@ _HOP_BY_HOP: Final = frozenset(
     ]
 )
 
+_HOSTS: Final = frozenset(["edge-connecting-ip", "cf-connecting-ip"])
+"""Headers that the host sets, whatever a client sent: `Connection` names none of them away."""
+
 
 def end_to_end(headers: HeadersView) -> tuple[dict[str, str], list[str]]:
     """The headers that are for the last recipient, by lower-case name, and the values of `Set-Cookie`."""
     named = {name.strip().lower() for name in (headers.get("connection") or "").split(",")}
     values = dict(headers.raw())
     values.pop("set-cookie", None)
-    dropped = _HOP_BY_HOP | named
+    dropped = _HOP_BY_HOP | (named - _HOSTS)
     return {name: value for name, value in values.items() if name not in dropped}, headers.get_set_cookie()
