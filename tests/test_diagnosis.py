@@ -10,9 +10,23 @@ import re
 import pytest
 
 import core
-from core import App, CoreError, Next, Request, Response, diagnosis, http, names, request, testing
+from core import (
+    App,
+    CoreError,
+    MessageBatch,
+    Next,
+    Request,
+    Response,
+    create_app,
+    diagnosis,
+    http,
+    names,
+    request,
+    testing,
+)
 from core.bindings import durable_object
-from core.testing import Client, FakeClock
+from core.hosts.process import BackgroundContext
+from core.testing import Client, FakeClock, FakeKVNamespace, FakeQueue
 
 TABLES = [*names.NAMES.values(), names.MODULE]
 FIXES = sorted({fix for table in TABLES for fix in table.values()})
@@ -167,3 +181,58 @@ async def test_an_error_for_a_client_has_no_note() -> None:
     error = CoreError(404, "Not Found")
     diagnosis.with_note(error)
     assert not hasattr(error, "__notes__")
+
+
+async def test_the_log_of_background_work_has_the_fix(caplog: pytest.LogCaptureFixture) -> None:
+    async def job() -> None:
+        await FakeKVNamespace().set("a", "b")  # type: ignore[attr-defined]  # the mistake
+
+    context = BackgroundContext()
+    context.wait_until(job())
+    await context.drain()
+    assert "How to fix: In core this is `await kv.put(" in caplog.text
+
+
+async def test_the_errors_of_consumers_and_triggers_have_the_fix() -> None:
+    app = create_app()
+
+    @app.queue("jobs")
+    async def consume(batch: MessageBatch[object], env: object, ctx: object) -> None:
+        for message in batch:  # type: ignore[attr-defined]  # the mistake
+            message.ack()
+
+    @app.scheduled("* * * * *")
+    async def tick(event: object, env: object, ctx: object) -> None:
+        await FakeQueue[str]().put("a")  # type: ignore[attr-defined]  # the mistake
+
+    queue = FakeQueue[str]("jobs")
+    await queue.send("a")
+    with pytest.raises(TypeError) as consumed:
+        await queue.deliver(lambda batch: app.consume(batch, None, BackgroundContext()))
+    assert consumed.value.__notes__ == ["How to fix: In core this is `for message in batch.messages`."]
+    with pytest.raises(AttributeError) as ticked:
+        await app.trigger(core.ScheduledEvent("* * * * *", 0.0), None, BackgroundContext())
+    assert ticked.value.__notes__ == ["How to fix: In core this is `await queue.send(body)`."]
+
+
+async def test_a_log_is_written_where_its_fix_cannot_be_found(caplog: pytest.LogCaptureFixture) -> None:
+    class Silent(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError
+
+    async def job() -> None:
+        raise Silent
+
+    context = BackgroundContext()
+    context.wait_until(job())
+    await context.drain()
+    assert "background work given to wait_until failed" in caplog.text
+
+
+def test_no_class_answers_for_attributes_that_it_has_not() -> None:
+    """`hasattr`, copies and protocols see the same as without a hint, which is added to the error alone."""
+    for engine in (FakeKVNamespace, testing.FakeD1Database, testing.FakeR2Bucket, FakeQueue, Request, Response):
+        assert not hasattr(engine, "__getattr__")
+    error = AttributeError("'FakeKVNamespace' object has no attribute 'set'", name="set", obj=FakeKVNamespace())
+    diagnosis.with_note(error)
+    assert (error.name, str(error)) == ("set", "'FakeKVNamespace' object has no attribute 'set'")

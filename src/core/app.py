@@ -310,10 +310,16 @@ class App(_Router[E]):
         from core.messages import payload_of, typed
 
         messages = typed(batch, payload_of(consumer))
-        if self.instrument is None:
-            await consumer(messages, env, ctx)
-        else:
-            await self.instrument.batch(batch, lambda: consumer(messages, env, ctx))
+        try:
+            if self.instrument is None:
+                await consumer(messages, env, ctx)
+            else:
+                await self.instrument.batch(batch, lambda: consumer(messages, env, ctx))
+        except Exception as error:
+            from core.diagnosis import with_note
+
+            with_note(error)
+            raise
 
     async def trigger(self, event: ScheduledEvent, env: E, ctx: ExecutionContext) -> None:
         """Run the functions scheduled for `event.cron`, in order of registration.
@@ -336,6 +342,9 @@ class App(_Router[E]):
                 else:
                     await instrument.scheduled(event, partial(handler, event, env, ctx))
             except Exception as error:
+                from core.diagnosis import with_note
+
+                with_note(error)
                 errors.append(error)
         if len(errors) == 1:
             raise errors[0]

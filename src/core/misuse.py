@@ -29,6 +29,7 @@ _PROTOCOLS: Final = {
     "Cursor": "SqlStorageCursor",
     "WorkerdSqlCursor": "SqlStorageCursor",
     "_Batch": "MessageBatch",
+    "Delivery": "MessageBatch",
     "_Message": "Message",
     "BackgroundContext": "ExecutionContext",
     "WorkersContext": "ExecutionContext",

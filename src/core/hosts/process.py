@@ -60,6 +60,9 @@ class BackgroundContext(Spans):
     def _done(self, task: asyncio.Future[Any]) -> None:
         self.tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
+            from core.diagnosis import with_note
+
+            with_note(error)
             log.error("background work given to wait_until failed", exc_info=error)
 
     async def drain(self) -> None:

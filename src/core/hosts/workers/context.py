@@ -64,4 +64,7 @@ async def _logged(awaitable: Awaitable[Any]) -> None:
     try:
         await awaitable
     except Exception as error:
+        from core.diagnosis import with_note
+
+        with_note(error)
         log.error("background work given to wait_until failed", exc_info=error)

@@ -109,6 +109,9 @@ async def call_method_or_tell(instance: Any, method: str, args: Sequence[Any]) -
     try:
         return await call_method(instance, method, args)
     except Exception as error:
+        from core.diagnosis import with_note
+
+        with_note(error)
         log.error("a call of %s.%s failed", type(instance).__name__, method, exc_info=error)
         return _js_error(error)
 
