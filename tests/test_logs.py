@@ -84,7 +84,7 @@ async def test_a_record_inside_a_request_has_the_ids_of_request_and_trace(writte
 
 def read(*pieces: str) -> list[dict[str, Any]]:
     found: list[str] = []
-    reader = LineReader(found.append, "workerd", extra={"process": 1})
+    reader = LineReader(found.append, "workerd", extra={"process": 1}, mark="secret ")
     for piece in pieces:
         reader.line(piece)
     return [json.loads(line) for line in found]
@@ -92,19 +92,18 @@ def read(*pieces: str) -> list[dict[str, Any]]:
 
 def test_lines_of_another_process_become_records() -> None:
     own = json.dumps({"time": "now", "level": "INFO", "logger": "core", "message": "mine"})
-    records = read(
-        "plain \x1b[31mred\x1b[0m", "WARNING core.queue: given up", "error: no", "", own, '{"path": "/"}', "{no"
-    )
+    forged = "WARNING core.audit: given up"
+    records = read("plain \x1b[31mred\x1b[0m", forged, "error: no", "", own, f"secret {own}", '{"path": "/"}')
     for record in records:
         assert record.pop("time")
         assert record.pop("process") == 1
     assert records == [
         {"level": "INFO", "logger": "workerd", "message": "plain red"},
-        {"level": "WARNING", "logger": "core.queue", "message": "given up"},
+        {"level": "INFO", "logger": "workerd", "message": forged},
         {"level": "ERROR", "logger": "workerd", "message": "error: no"},
+        {"level": "INFO", "logger": "workerd", "message": own},
         {"level": "INFO", "logger": "core", "message": "mine"},
-        {"level": "INFO", "logger": "workerd", "message": "", "path": "/"},
-        {"level": "INFO", "logger": "workerd", "message": "{no"},
+        {"level": "INFO", "logger": "workerd", "message": '{"path": "/"}'},
     ]
 
 

@@ -95,6 +95,10 @@ if TYPE_CHECKING:  # at run time each is the function that registers
             """Run `run`, which hands `event` to one handler."""
             ...
 
+        async def alarm(self, name: str, run: Callable[[], Awaitable[None]], /) -> None:
+            """Run `run`, which runs the alarm of a Durable Object of the class `name`."""
+            ...
+
 
 class App(_Router[E]):
     """An application over the bindings `Env`.
@@ -314,7 +318,7 @@ class App(_Router[E]):
             if self.instrument is None:
                 await consumer(messages, env, ctx)
             else:
-                await self.instrument.batch(batch, lambda: consumer(messages, env, ctx))
+                await self.instrument.batch(batch, partial(consumer, messages, env, ctx))
         except Exception as error:
             from core.diagnosis import with_note
 
@@ -372,7 +376,7 @@ class App(_Router[E]):
         for entry, chain in self._chains():
             if entry.method is None:
                 continue
-            infos = [info_of(middleware) for middleware in chain]
+            infos = [*map(info_of, chain)]
             steps = [m for m, its in zip(chain, infos, strict=True) if its is None or not its.public]
             handler: object = entry.handler
             if handler is None:
@@ -382,7 +386,7 @@ class App(_Router[E]):
                 entry.method,
                 entry.pattern.text,
                 name_of(handler),
-                tuple(name_of(middleware) for middleware in steps),
+                tuple(map(name_of, steps)),
                 authenticated,
                 any(its is not None and its.public for its in infos),
                 not authenticated and any(its is not None and its.optional for its in infos),

@@ -396,10 +396,13 @@ def _checked(value: Any, field: EnvField) -> object:
             return value
         raise _Mismatch(f"expected a str, found {_found(value)}. {_write(field)}")
     if kind is Secret:
-        if isinstance(value, Secret):
-            return value
         if isinstance(value, str):
-            return Secret(value)
+            value = Secret(value)
+        if isinstance(value, Secret):
+            if not value:
+                # An empty key signs, and verifies, whatever a stranger signed with one.
+                raise _Mismatch("the secret is empty. Give it a value, or leave it out where the Env can do without")
+            return value
         raise _Mismatch(f"expected a Secret, found {_found(value)}. {_write(field)}")
     if kind is Any or kind is object or isinstance(kind, TypeVar):
         return value

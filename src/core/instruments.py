@@ -49,6 +49,10 @@ class Wrapping:
         """Run a handler of a scheduled event."""
         await (run() if self._events is None else self._events.scheduled(event, run))
 
+    async def alarm(self, name: str, run: Callable[[], Awaitable[None]], /) -> None:
+        """Run the alarm of a Durable Object."""
+        await (run() if self._events is None else self._events.alarm(name, run))
+
 
 def wrap(app: App[Any], make: Callable[[Instrument | None, EventInstrument | None], Wrapping], /) -> None:
     """Put the instrument that `make` makes around the one that `app` has."""

@@ -86,7 +86,11 @@ def _current() -> dict[str, str]:
 
 
 class JsonFormatter(logging.Formatter):
-    """Formats a record as one line of JSON: `handler.setFormatter(JsonFormatter())`."""
+    """Formats a record as one line of JSON: `handler.setFormatter(JsonFormatter())`. `mark` begins every line."""
+
+    def __init__(self, *, mark: str = "") -> None:
+        super().__init__()
+        self._mark = mark
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""
@@ -95,7 +99,8 @@ class JsonFormatter(logging.Formatter):
             exception = f"{exception or ''}{record.stack_info}"
         extra = {name: value for name, value in vars(record).items() if name not in _OWN}
         message = _message_of(record)
-        return json_line(record.levelname, record.name, message, at=record.created, exception=exception, extra=extra)
+        line = json_line(record.levelname, record.name, message, at=record.created, exception=exception, extra=extra)
+        return self._mark + line
 
     def _text_of(self, record: logging.LogRecord) -> str:
         assert record.exc_info is not None

@@ -89,6 +89,12 @@ FAMILIES: Final[Mapping[str, Family]] = {
             "core_queue_oldest_message_age_seconds", "gauge", ("queue",), "Age of the oldest of these; 0 without any."
         ),
         Family("core_cron_runs", "counter", ("cron", "outcome"), "Handlers of crons that ran; outcome is ok or error."),
+        Family(
+            "core_durable_object_alarms",
+            "counter",
+            ("class", "outcome"),
+            "Alarms of Durable Objects that ran; outcome is ok or error.",
+        ),
         Family("core_durable_objects_alive", "gauge", ("class",), "Durable Objects whose instance is in memory."),
         Family("core_process_resident_memory_bytes", "gauge", ("process",), "Resident memory of a process."),
         Family("core_process_up", "gauge", ("process",), "1 for a process that serves, else 0."),
@@ -311,6 +317,10 @@ class _Instrument(Wrapping):
     async def scheduled(self, event: ScheduledEvent, run: Callable[[], Awaitable[None]], /) -> None:
         """Run a handler of a scheduled event, counted."""
         await self._count("core_cron_runs", event.cron, super().scheduled(event, run))
+
+    async def alarm(self, name: str, run: Callable[[], Awaitable[None]], /) -> None:
+        """Run the alarm of a Durable Object, counted."""
+        await self._count("core_durable_object_alarms", name, super().alarm(name, run))
 
     async def _count(self, name: str, label: str, work: Awaitable[None]) -> None:
         outcome = "error"

@@ -220,6 +220,10 @@ class _Instrument:
         }
         await self._event(f"scheduled {event.cron}", "internal", attributes, run)
 
+    async def alarm(self, name: str, run: Callable[[], Awaitable[None]], /) -> None:
+        """Run the alarm of a Durable Object in a span of its class, which begins a trace."""
+        await self._event(f"alarm {name}", "internal", {"faas.trigger": "timer", "core.durable_object": name}, run)
+
     async def _event(
         self,
         name: str,

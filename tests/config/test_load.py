@@ -822,3 +822,13 @@ def test_any_json_is_a_configuration_or_told_in_lines_that_end_with_a_fix(
     assert all(line.startswith("any.json:1: ") for line in told)
     assert all(line[-1] in ".?" for line in told)
     assert len(set(told)) == len(told)
+
+
+@pytest.mark.parametrize("text", [".".join("a" * 5000) + " = 1", f"[{'.'.join('a' * 5000)}]", "x = " + "[" * 100_000])
+def test_a_document_that_is_too_deep_is_a_mistake_in_a_line(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "wrangler.toml"
+    path.write_text(text)
+    with pytest.raises(
+        ConfigurationError, match=r"^wrangler\.toml.*(deeper than 200 levels|nested too deeply).*flatter"
+    ):
+        load(path)

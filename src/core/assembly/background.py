@@ -1,4 +1,4 @@
-"""Work of a loaded application that no request starts: batches of its queues, and its crons.
+"""Work of a loaded application that no request starts: batches of its queues, its crons, and alarms of its objects.
 
 When a batch goes and when a cron comes up is decided by the embedded queues and schedule; here they are handed to the
 application. The development server derives from it, to show the outcome of each.
@@ -6,6 +6,7 @@ application. The development server derives from it, to show the outcome of each
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from core.assembly.project import Loaded, consumers_of
@@ -18,7 +19,7 @@ __all__ = ["Background"]
 
 
 class Background:
-    """Drives the consumers and crons of one loaded application."""
+    """Drives the consumers and crons of one loaded application, and has its alarms counted and traced."""
 
     def __init__(self, loaded: Loaded, context: ExecutionContext) -> None:
         self._loaded = loaded
@@ -32,6 +33,8 @@ class Background:
         for name, settings in consumers_of(loaded).items():
             if name in loaded.app.queues:
                 broker.consume(name, self.consume, settings)
+        for namespace in loaded.bindings.namespaces.values():
+            namespace.objects.around_alarm = self.alarm
         if loaded.crons and loaded.app.crons:
             self._schedule = CronSchedule(loaded.store, loaded.crons, self.come_up)
             self._schedule.start()
@@ -53,3 +56,8 @@ class Background:
     async def come_up(self, event: ScheduledEvent) -> None:
         """Hand an event to the handlers of its cron. Their errors go to the schedule, which logs it."""
         await self._loaded.app.trigger(event, self._loaded.env, self._context)
+
+    async def alarm(self, name: str, run: Callable[[], Awaitable[None]]) -> None:
+        """Run the alarm of a Durable Object of the class `name`. Its error goes to the object, which tries it again."""
+        instrument = self._loaded.app.instrument
+        await (run() if instrument is None else instrument.alarm(name, run))

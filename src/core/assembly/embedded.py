@@ -75,6 +75,8 @@ def embed(configuration: Configuration, store: Store, **given: Unpack[Embedding]
     """Build every binding of `configuration` on `store`."""
     maker = _Maker(configuration, store, given.get("secrets") or {}, given.get("classes", {}), given.get("objects_at"))
     hook = given.get("hook")
+    # Those that only the fields of the Env name; an entry of the configuration wins.
+    maker.values.update(maker.secrets)
     for name, binding in configuration.bindings.items():
         maker.make(name, binding)
         if given.get("count_rows") and binding.kind == "d1":
@@ -102,8 +104,7 @@ class _Maker:
     def make(self, name: str, binding: Binding) -> None:
         match binding.kind:
             case "secret":
-                if name in self.secrets:
-                    self.values[name] = self.secrets[name]
+                pass  # its value is there, or there is none
             case "var":
                 # `.dev.vars` wins over [vars], as with the platform's own tools.
                 self.values[name] = self.secrets.get(name, binding.entry)

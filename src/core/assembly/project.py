@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import importlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, Protocol, cast
@@ -116,16 +116,24 @@ class Loaded:
         self.store.close()
 
 
-async def load(place: Place, **given: Unpack[Embedding]) -> Loaded:
+async def load(
+    place: Place,
+    *,
+    read_secrets: Callable[[Configuration, type | None], Mapping[str, str]] | None = None,
+    **given: Unpack[Embedding],
+) -> Loaded:
     """Read the configuration, import the application, open the bindings, apply migrations and build the Env.
 
-    `given` is as for `open_bindings`. Raises DeveloperError, and whatever the application's own modules raise.
+    `read_secrets` gives the values of the secrets, by the configuration and the class of the Env; `given` is as for
+    `open_bindings`. Raises DeveloperError, and whatever the application's own modules raise.
     """
     configuration = read_configuration(place)
     module = import_main(configuration)
     app = find_app(module, configuration)
     app.check()
     given["classes"] = vars(module)
+    if read_secrets is not None:
+        given["secrets"] = read_secrets(configuration, cast("type | None", app.env_class))
     store, bindings = open_bindings(place, configuration, **given)
     try:
         notices = [f"{name}: {reason}" for name, reason in bindings.absent.items()]

@@ -10,7 +10,7 @@ from typing import Any, Final, NoReturn, TypeAlias, cast
 
 import attrs
 
-from core.config.jsonc_text import JsoncError, parse_jsonc
+from core.config.jsonc_text import DEEPEST, JsoncError, parse_jsonc
 from core.config.toml_text import KeyPath, toml_lines
 from core.config.words import type_name
 from core.errors import ConfigurationError
@@ -69,6 +69,12 @@ def read_document(path: Path) -> Document:
         if path.suffix == ".toml":
             data: Any = tomllib.loads(text)
             lines = toml_lines(text)
+            deepest = max(lines, key=len, default=())
+            if len(deepest) > DEEPEST:
+                _fail(
+                    f"{name}:{lines[deepest]}: this is nested deeper than {DEEPEST} levels. Make it flatter: each dot in a "
+                    "key is a level."
+                )
         else:
             data, lines = parse_jsonc(text)
     except tomllib.TOMLDecodeError as error:

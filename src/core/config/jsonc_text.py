@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from core.config.toml_text import KeyPath, LineIndex
 
-__all__ = ["JsoncError", "parse_jsonc"]
+__all__ = ["DEEPEST", "JsoncError", "parse_jsonc"]
 
 _BLANK: Final = re.compile(r"(?:[ \t\r\n]|//[^\r\n]*|/\*(?:[^*]|\*(?!/))*+\*/)*+")
 _STRING: Final = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4}))*+"')
@@ -21,7 +21,7 @@ _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?P<fraction>\.[0-9]+)?(?P<expo
 _WORD: Final = re.compile(r"[A-Za-z_$][\w$]*")
 _WORDS: Final[dict[str, bool | None]] = {"true": True, "false": False, "null": None}
 _HALF: Final = re.compile("[\ud800-\udfff]")
-_DEEPEST: Final = 200
+DEEPEST: Final = 200
 
 
 class JsoncError(ValueError):
@@ -69,8 +69,8 @@ class _Reader:
         return self.text[self.at : self.at + 1]
 
     def value(self, path: KeyPath, depth: int) -> Any:
-        if depth > _DEEPEST:
-            raise self.error(f"this is nested deeper than {_DEEPEST} levels. Make it flatter")
+        if depth > DEEPEST:
+            raise self.error(f"this is nested deeper than {DEEPEST} levels. Make it flatter")
         match self.peek():
             case "{":
                 return self.object(path, depth)

@@ -1,5 +1,5 @@
 """Work of a worker that no request started, as the log shows it:
-each batch and each trigger is an exchange of its own.
+each batch, each trigger and each alarm is an exchange of its own.
 """
 
 from __future__ import annotations
@@ -64,6 +64,13 @@ class Background(assembly.Background):
                 self._recorder.journal.note_failure(ids, exchange.outcome, exchange.key)
             raise exchange.error
 
+    async def alarm(self, name: str, run: Callable[[], Awaitable[None]]) -> None:
+        """Run the alarm of a Durable Object. An error goes to the object, which tries it again."""
+        exchange = self._recorder.begin("alarm", "ALARM", name)
+        await self._run(exchange, partial(super().alarm, name, run))
+        if exchange.error is not None:
+            raise exchange.error
+
     async def _run(self, exchange: Exchange, work: Callable[[], Awaitable[None]]) -> None:
         token = current.set(exchange)
         try:
@@ -76,7 +83,7 @@ class Background(assembly.Background):
             current.reset(token)
             self._recorder.end(exchange)
             self._write(request_line(exchange, self._style))
-            # A consumer's error is logged by the broker, which retries the batch.
+            # A consumer's error is logged by the broker, which retries the batch, and an alarm's by its object.
             if exchange.error is not None and exchange.kind == "cron":
                 text = to_text(report(exchange.error, root=self._loaded.root), self._style)
                 self._write("\n".join(f"  {line}" for line in text.splitlines()))

@@ -102,10 +102,10 @@ class Message:
 
 @attrs.define(eq=False)
 class Exchange:
-    """One request, one batch of a queue or one cron trigger, from its beginning on."""
+    """One request, one batch of a queue, one cron trigger or one alarm, from its beginning on."""
 
     number: int
-    kind: Literal["request", "queue", "cron"]
+    kind: Literal["request", "queue", "cron", "alarm"]
     method: str
     path: str
     time: float
@@ -185,7 +185,7 @@ class Recorder:
         self._running: dict[str, Exchange] = {}
         self._listeners: set[asyncio.Queue[Exchange | None]] = set()
 
-    def begin(self, kind: Literal["request", "queue", "cron"], method: str, path: str) -> Exchange:
+    def begin(self, kind: Literal["request", "queue", "cron", "alarm"], method: str, path: str) -> Exchange:
         """Open an exchange."""
         self.count += 1
         key = self.key(self.count)

@@ -1,10 +1,12 @@
 """All output of a process as lines of JSON, whatever wrote it: `logging`, `print`, a traceback, another process.
 
-The content of a line is decided in `core.logs`; here, which pieces of output belong together.
+The content of a line is decided in `core.logs`; here, which pieces of output belong together. Records come on a way of
+their own, from `logging` alone: what was printed is text, whatever it looks like, since a client may have written it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import re
@@ -19,14 +21,24 @@ from core.logs import JsonFormatter, json_line
 __all__ = ["JsonStream", "LineReader", "log_as_json"]
 
 _START: Final = "Traceback (most recent call last):"
-_LABELLED: Final = re.compile(r"(?s)(DEBUG|INFO|WARNING|ERROR|CRITICAL) ([\w.]+): (.*)")
 _ANSI: Final = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class LineReader:
-    """Takes text that was not written as JSON, and gives it to `write` as lines of JSON, a traceback as one."""
+    """Takes text that was not written as JSON, and gives it to `write` as lines of JSON, a traceback as one.
 
-    def __init__(self, write: Callable[[str], object], logger: str, *, extra: Mapping[str, Any] | None = None) -> None:
+    A line that begins with `mark`, which only the process itself knows, has a record of its `logging` behind it.
+    """
+
+    def __init__(
+        self,
+        write: Callable[[str], object],
+        logger: str,
+        *,
+        extra: Mapping[str, Any] | None = None,
+        mark: str | None = None,
+    ) -> None:
+        self._mark = mark
         self._write = write
         self._logger = logger
         self._extra: Mapping[str, Any] = extra or {}
@@ -34,6 +46,10 @@ class LineReader:
 
     def line(self, text: str) -> None:
         """One piece of output: a line, or several that belong together."""
+        if self._mark is not None and text.startswith(self._mark):
+            record = text.removeprefix(self._mark)
+            self._write(json.dumps({**json.loads(record), **self._extra}) if self._extra else record)
+            return
         text = _ANSI.sub("", text).rstrip()
         if self._frames is not None and (text.startswith(" ") or not text):
             self._frames.append(text)
@@ -46,33 +62,13 @@ class LineReader:
             self._plain(text)
 
     def _plain(self, text: str) -> None:
-        found = _object_of(text)
-        if found is not None and {"time", "level", "logger", "message"} <= set(found):
-            self._write(text if not self._extra else json.dumps({**found, **self._extra}))
-        elif found is not None:
-            self._record("INFO", self._logger, str(found.get("message", "")), extra=found)
-        elif (labelled := _LABELLED.fullmatch(text)) is not None:
-            head, _, rest = labelled[3].partition("\n")
-            self._record(labelled[1], labelled[2], head, exception=rest or None)
-        elif "\n" in text and _START in text:
+        if "\n" in text and _START in text:
             self._record("ERROR", self._logger, text.rpartition("\n")[2], exception=text)
         else:
             self._record("ERROR" if text.startswith("error: ") else "INFO", self._logger, text)
 
-    def _record(
-        self, level: str, logger: str, message: str, *, exception: str | None = None, extra: Any = None
-    ) -> None:
-        self._write(json_line(level, logger, message, exception=exception, extra={**self._extra, **(extra or {})}))
-
-
-def _object_of(text: str) -> dict[str, Any] | None:
-    if not text.startswith("{"):
-        return None
-    try:
-        found: dict[str, Any] = json.loads(text)
-    except ValueError:
-        return None
-    return found
+    def _record(self, level: str, logger: str, message: str, *, exception: str | None = None) -> None:
+        self._write(json_line(level, logger, message, exception=exception, extra=self._extra))
 
 
 class JsonStream:
@@ -81,15 +77,18 @@ class JsonStream:
     encoding = "utf-8"
     errors = "replace"
 
-    def __init__(self, stream: TextIO, logger: str) -> None:
+    def __init__(self, stream: TextIO, logger: str, records: TextIO | None = None) -> None:
         self._stream = stream
+        self._records = records or stream
         self._lock = threading.RLock()
         self._rest = ""
         self._reader = LineReader(self._put, logger)
 
     def _put(self, line: str) -> None:
-        self._stream.write(line + "\n")
-        self._stream.flush()
+        # A log that cannot be written is no fault of the request that prints.
+        with contextlib.suppress(OSError):
+            self._records.write(line + "\n")
+            self._records.flush()
 
     def write(self, text: str, /) -> int:
         """Write text."""
@@ -112,22 +111,22 @@ class JsonStream:
         return self._stream.fileno()
 
 
-def log_as_json(*, stdout: str = "stdout", stderr: str = "stderr") -> None:
-    """From now on everything that this process writes is lines of JSON, on the streams where it was.
+def log_as_json(*, stdout: str = "stdout", stderr: str = "stderr", records: TextIO | None = None) -> None:
+    """From now on everything that this process writes is lines of JSON, on the streams where it was, or on `records`.
 
     Text written to a stream without `logging` has its name here as its logger.
 
-    Records of `logging` go to standard error. An error that nobody can catch ends as a record too: an error that ends
-    the process or a thread, or one in a finalizer.
+    Records of `logging` go to `records`, else to standard error. An error that nobody can catch ends as a record too:
+    one that ends the process or a thread, or one in a finalizer.
     """
-    handler = logging.StreamHandler(sys.stderr)
+    handler = logging.StreamHandler(records or sys.stderr)
     handler.setFormatter(JsonFormatter())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.INFO)
     logging.captureWarnings(True)
-    sys.stdout = cast("TextIO", JsonStream(sys.stdout, stdout))
-    sys.stderr = cast("TextIO", JsonStream(sys.stderr, stderr))
+    sys.stdout = cast("TextIO", JsonStream(sys.stdout, stdout, records))
+    sys.stderr = cast("TextIO", JsonStream(sys.stderr, stderr, records))
     log = logging.getLogger("core")
 
     def uncaught(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:

@@ -18,7 +18,7 @@ import sqlite3
 import tarfile
 import tempfile
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -43,6 +43,27 @@ class Copied:
     databases: int
     files: int
     size: int
+
+
+@attrs.frozen
+class _Manifest:
+    """The contents of a backup: its numbers, and the hash of each file by its path."""
+
+    databases: int = attrs.field(validator=attrs.validators.instance_of(int))
+    files: int = attrs.field(validator=attrs.validators.instance_of(int))
+    hashes: Mapping[str, str] = attrs.field(
+        validator=attrs.validators.deep_mapping(
+            attrs.validators.instance_of(str), attrs.validators.instance_of(str), attrs.validators.instance_of(dict)
+        )
+    )
+
+    @classmethod
+    def read(cls, folder: Path) -> _Manifest:
+        """The manifest in a folder. Raises OSError, ValueError, TypeError, KeyError or RecursionError."""
+        found: Any = json.loads((folder / _MANIFEST).read_bytes())
+        if found["format"] != _FORMAT:
+            raise ValueError(found["format"])
+        return cls(found["databases"], found["files"], found["hashes"])
 
 
 def back_up(state: Path, target: Path) -> Copied:
@@ -136,8 +157,10 @@ def _copy(state: Path, folder: Path) -> Copied:
     databases = sum(copy.suffix == ".sqlite" for copy in copies)
     files = len(copies) - databases
     hashes = {copy.relative_to(folder).as_posix(): _hash(copy) for copy in copies}
-    manifest = {"format": _FORMAT, "made": time.time(), "databases": databases, "files": files, "hashes": hashes}
-    (folder / _MANIFEST).write_text(json.dumps(manifest), "utf-8")
+    manifest = _Manifest(databases, files, hashes)
+    (folder / _MANIFEST).write_text(
+        json.dumps({"format": _FORMAT, "made": time.time(), **attrs.asdict(manifest)}), "utf-8"
+    )
     return Copied(databases, files, sum(copy.stat().st_size for copy in copies))
 
 
@@ -238,17 +261,23 @@ def _unpack(backup: Path, folder: Path) -> None:
 def _check(folder: Path, backup: Path) -> Copied:
     """Compare everything with the manifest, and have SQLite check each database. Raises DeveloperError."""
     try:
-        manifest: dict[str, Any] = json.loads((folder / _MANIFEST).read_bytes())
-    except (OSError, ValueError):
-        manifest = {}
-    if manifest.get("format") != _FORMAT:
+        manifest = _Manifest.read(folder)
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
         raise DeveloperError(
-            f"{backup} is not a backup of this version of core: it has no {_MANIFEST} that can be read"
+            f"{backup} is not a backup of this version of core: it has no {_MANIFEST} that can be read. Name a file or "
+            "folder that `core backup` made"
+        ) from None
+    there = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()} - {_MANIFEST}
+    if unknown := sorted(there - set(manifest.hashes)):
+        more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
+        raise DeveloperError(
+            f"{backup} has {unknown[0]}{more} in it, of which its {_MANIFEST} says nothing. Take out what does not belong "
+            "there, or take another backup"
         )
     size = 0
-    for name, digest in manifest["hashes"].items():
+    for name, digest in manifest.hashes.items():
         path = folder / name
-        if not path.is_file() or _hash(path) != digest:
+        if name not in there or not path.is_file() or _hash(path) != digest:
             raise DeveloperError(f"{backup}: {name} is missing or damaged. Take another backup")
         size += path.stat().st_size
         if path.suffix == ".sqlite":
@@ -256,4 +285,4 @@ def _check(folder: Path, backup: Path) -> Copied:
                 (said,) = connection.execute("PRAGMA quick_check").fetchone()
             if said != "ok":
                 raise DeveloperError(f"{backup}: {name} is damaged: {said}. Take another backup")
-    return Copied(manifest["databases"], manifest["files"], size)
+    return Copied(manifest.databases, manifest.files, size)

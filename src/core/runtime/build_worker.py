@@ -91,7 +91,7 @@ async def ask(
             bundle.modules,
             storage=state,
             sockets={"http": Socket("127.0.0.1:0")},
-            extra_bindings=[*extra, {"name": PLACEHOLDERS_BINDING, "text": "yes"}] if plan.secrets else extra,
+            extra_bindings=[*extra, {"name": PLACEHOLDERS_BINDING, "text": "yes" if plan.secrets else ""}],
         )
         file = bundle.folder / "build-worker.capnp"
         file.write_text(config, "utf-8")

@@ -57,7 +57,8 @@ class Plan:
     """An application's requirements of the runtime, from its configuration.
 
     Each mapping goes from the binding's name to what it names: a namespace id, a database id, a queue, a class.
-    `secrets` are read from workerd's own environment, so that no file has them.
+    `secrets` and `optional_secrets` are read from workerd's own environment, so that no file has them. An optional one
+    that is not there is null.
     """
 
     name: str = "app"
@@ -65,6 +66,7 @@ class Plan:
     compatibility_flags: Sequence[str] = ()
     vars: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
     secrets: Sequence[str] = ()
+    optional_secrets: Sequence[str] = ()
     kv: Mapping[str, str] = attrs.field(factory=dict[str, str])
     d1: Mapping[str, str] = attrs.field(factory=dict[str, str])
     queues: Mapping[str, str] = attrs.field(factory=dict[str, str])
@@ -80,6 +82,13 @@ class Plan:
     def classes(self) -> tuple[str, ...]:
         """The Durable Object classes, once each."""
         return tuple(dict.fromkeys(self.durable_objects.values()))
+
+    @property
+    def names(self) -> set[str]:
+        """The names of all bindings."""
+        named = (self.vars, self.secrets, self.optional_secrets, self.kv, self.d1, self.queues, self.r2)
+        assets = () if self.assets is None else (self.assets[0],)
+        return set().union(*named, self.durable_objects, self.services, self.absent, assets)
 
     @property
     def keeps_state(self) -> bool:
@@ -284,7 +293,7 @@ def _application(
     bindings: list[Mapping[str, Any]] = []
     for name, value in plan.vars.items():
         bindings.append({"name": name, "text": value} if isinstance(value, str) else _json(name, value))
-    bindings += [{"name": name, "fromEnvironment": name} for name in plan.secrets]
+    bindings += [{"name": name, "fromEnvironment": name} for name in (*plan.secrets, *plan.optional_secrets)]
     bindings += [
         {"name": name, "kvNamespace": {"name": _KV, "props": {"json": json.dumps({"namespace": namespace})}}}
         for name, namespace in plan.kv.items()

@@ -30,6 +30,7 @@ from core.runtime.node import Node, ask_to_leave, start_node, until_unwell
 from core.runtime.process import WorkerdError
 from core.runtime.project import Project, open_project
 from core.runtime.ready import make_ready
+from core.runtime.service_log import new_mark
 from core.runtime.spans import are_collected, collect_spans, send_spans
 from core.runtime.state_folder import lock_state
 from core.runtime.toolchain import Toolchain, toolchain
@@ -139,14 +140,15 @@ class _Dev:
             await check_compiled(collected, tools, glue)
         name = module if project.attribute is None else f"{module}:{project.attribute}"
         classes = {}
-        if project.plan.classes:
+        plan = project.local_plan
+        if plan.classes:
             # Which methods they have is only known once they are there.
-            seen = await inspect(collected, root, name, plan=project.plan, toolchain=tools, glue=glue)
-            classes = {cls: seen.classes[cls] for cls in project.plan.classes}
+            seen = await inspect(collected, root, name, plan=plan, toolchain=tools, glue=glue)
+            classes = {cls: seen.classes[cls] for cls in plan.classes}
         return write_bundle(
             folder,
             tools,
-            name=project.plan.name,
+            name=plan.name,
             main=name,
             files=collected.files,
             glue=glue,
@@ -163,14 +165,15 @@ class _Dev:
         if self._log_format == "json":
             from core.hosts.output import LineReader
 
-            reader = LineReader(self._write, "workerd")
-            bindings.append({"name": LOG_FORMAT_BINDING, "text": "json"})
+            mark = new_mark()
+            reader = LineReader(self._write, "workerd", mark=mark)
+            bindings.append({"name": LOG_FORMAT_BINDING, "text": mark})
         if self._traced:
             bindings.append({"name": SPANS_BINDING, "text": "1"})
         node = await start_node(
             tools,
             bundle,
-            project.plan,
+            project.local_plan,
             state=self._state or project.state,
             listener=self._listener,
             env=project.environment,

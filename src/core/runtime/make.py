@@ -42,6 +42,8 @@ class Inspection:
     modules: Sequence[str]
     bytecode: Mapping[str, bytes]
     """The bytecode of the modules that were loaded, by their paths; empty unless it was asked for."""
+    secrets: Mapping[str, bool] | None
+    """The secrets that the Env asks for, and True where it cannot do without; None where it takes any name."""
 
 
 # One function: each step of a build needs the results of the ones before it, and the last one writes them.
@@ -80,6 +82,7 @@ async def make_bundle(
     if attribute is not None:
         module = f"{module}:{attribute}"
     seen = await inspect(collected, root, module, plan=plan, toolchain=toolchain, glue=glue, compile=not snapshot)
+    plan = with_secrets(plan, seen.secrets)
     image: bytes | None = None
     if snapshot:
         progress("taking the memory snapshot")
@@ -129,6 +132,16 @@ async def _start_once(bundle: Bundle, toolchain: Toolchain) -> None:
             f"the bundle was made, but does not start, and is removed again: {error}\nTry it with --no-snapshot; if that "
             "one starts, the application holds something at import that a memory snapshot cannot keep"
         ) from error
+
+
+def with_secrets(plan: Plan, asked: Mapping[str, bool] | None) -> Plan:
+    """The plan with the secrets that the Env asks for by its fields. Anything else of the name in it comes first."""
+    names = [name for name in asked or () if name not in plan.names]
+    return attrs.evolve(
+        plan,
+        secrets=[*plan.secrets, *(name for name in names if (asked or {})[name])],
+        optional_secrets=[*plan.optional_secrets, *(name for name in names if not (asked or {})[name])],
+    )
 
 
 async def check_compiled(
@@ -194,6 +207,7 @@ async def inspect(
         crons=report["crons"],
         modules=report["modules"],
         bytecode={path: base64.b64decode(content) for path, content in report["bytecode"].items()},
+        secrets=report["secrets"],
     )
 
 

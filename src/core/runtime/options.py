@@ -51,7 +51,8 @@ class ClusterOptions:
         if not bucket.startswith(("s3://", "gs://")):
             raise UsageError(f"--cluster {bucket} is not a bucket. Write s3://bucket/prefix or gs://bucket/prefix")
         # workerd takes the bucket's credentials from the environment that it inherits.
-        os.environ.update(read_secrets((), os.environ, secrets, optional=(KEY_VARIABLE, *_CREDENTIALS)))
+        given = {name: value for name, value in os.environ.items() if value}  # its tools take an empty one for none
+        os.environ.update(read_secrets((), given, secrets, optional=(KEY_VARIABLE, *_CREDENTIALS)))
         key = os.environ.get(KEY_VARIABLE, "")
         if len(key) < 32:
             raise DeveloperError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import attrs
@@ -22,7 +22,7 @@ __all__ = ["Project", "open_project"]
 @attrs.frozen
 class Project:
     """The files and settings to build and to run. `environment` is for workerd's process: this one's, and the local
-    secrets.
+    secrets, whose names are `local`. The plan is without them: they say nothing of the place where a bundle runs.
     """
 
     configuration: Configuration
@@ -30,7 +30,13 @@ class Project:
     attribute: str | None
     plan: Plan
     environment: Mapping[str, str] = attrs.field(repr=False)
+    local: Sequence[str] = ()
     without: tuple[str, ...] = ()
+
+    @property
+    def local_plan(self) -> Plan:
+        """The plan on this machine, where a local secret wins over a variable."""
+        return plan_of(self.configuration.worker, folder=self.folder, secrets=self.local)
 
     @property
     def folder(self) -> Path:
@@ -66,16 +72,15 @@ def open_project(start: Path, *, environment: str | None = None) -> Project:
     configuration = load(discover(start), environment=environment)
     worker = configuration.worker
     values = dict(os.environ)
-    names: set[str] = set(() if worker.secrets is None else worker.secrets.required)
     secrets = read_local_secrets(configuration.directory, environment=environment)
     values.update({name: value.reveal() for name, value in secrets.values.items()})
-    names |= set(secrets.values)
     main, attribute = entry_of(worker, configuration.directory)
     return Project(
         configuration=configuration,
         main=main,
         attribute=attribute,
-        plan=plan_of(worker, folder=configuration.directory, secrets=sorted(names)),
+        plan=plan_of(worker, folder=configuration.directory),
         environment=values,
+        local=sorted(secrets.values),
         without=tuple(f"{name}: {reason}" for name, reason in unsupported(worker).items()),
     )

@@ -15,8 +15,9 @@ from typing import Final
 
 from core.config.model import Configuration
 from core.errors import DeveloperError, UsageError
+from core.hosts.secrets_asked import secrets_asked
 
-__all__ = ["read_secrets", "secrets_of"]
+__all__ = ["check_folder", "read_secrets", "secrets_of"]
 
 CREDENTIALS: Final = "CREDENTIALS_DIRECTORY"
 # An environment takes 128 kB for one variable, and workerd gets its secrets there.
@@ -25,20 +26,34 @@ _LONGEST: Final = 100_000
 
 def secrets_of(
     configuration: Configuration,
+    env_class: type | None,
     environment: Mapping[str, str],
     folder: str | None = None,
     *,
     warn: Callable[[str], None] = lambda line: None,
 ) -> dict[str, str]:
-    """The values of the secrets that the configuration names. Raises DeveloperError where a required one is missing."""
+    """The values of the secrets that the configuration or the fields of the Env name.
+
+    Raises DeveloperError where a required one is missing, EnvError for a class that is no Env.
+    """
     from core.backends.embedded.hyperdrive import VARIABLES
 
     worker = configuration.worker
     optional = [variable + table.binding for table in worker.hyperdrive for variable in VARIABLES]
     if worker.core.ai is not None and worker.core.ai.key is not None:
         optional.append(worker.core.ai.key)
-    required = () if worker.secrets is None else worker.secrets.required
+    required = [] if worker.secrets is None else [*worker.secrets.required]
+    bound = {name for name, binding in configuration.bindings.items() if binding.kind != "secret"}
+    for name, needed in (secrets_asked(env_class) if env_class is not None else {}).items():
+        if name not in bound:
+            (required if needed else optional).append(name)
     return read_secrets(required, environment, folder, optional=optional, warn=warn)
+
+
+def check_folder(folder: str | None) -> None:
+    """Raise UsageError where the folder that `--secrets-dir` names is not there."""
+    if folder is not None and not Path(folder).is_dir():
+        raise UsageError(f"--secrets-dir {folder} is not a folder. Name the one that has a file for each secret")
 
 
 def read_secrets(
@@ -52,17 +67,18 @@ def read_secrets(
     """The values of these secrets, from the environment, and from `folder` or else the credentials that systemd gives.
 
     `warn` gets a line for each file that every user of the machine may read. Raises DeveloperError with a line for each
-    file that cannot be used, and for required ones that are nowhere.
+    value that is empty, each file that cannot be used, and for required ones that are nowhere.
     """
     problems: list[str] = []
     values: dict[str, str] = {}
     missing: list[str] = []
-    if folder is not None and not Path(folder).is_dir():
-        raise UsageError(f"--secrets-dir {folder} is not a folder. Name the one that has a file for each secret")
+    check_folder(folder)
     within = folder or environment.get(CREDENTIALS)
     needed = list(dict.fromkeys(required))
     for name in dict.fromkeys((*needed, *optional)):
         places = {"the environment": environment[name]} if name in environment else {}
+        if places and not environment[name]:
+            problems.append(f"{name} is empty in the environment. Set it to the secret's value, or leave it out")
         files = [Path(environment[f"{name}_FILE"])] if environment.get(f"{name}_FILE") else []
         if within and os.path.lexists(Path(within) / name):
             files.append(Path(within) / name)

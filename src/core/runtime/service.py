@@ -11,9 +11,8 @@ import os
 import shutil
 import signal
 import socket
-import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from core.errors import DeveloperError
@@ -28,12 +27,14 @@ from core.runtime.node import (
     Node,
     ask_health,
     ask_to_leave,
+    post_json,
     start_node,
     until_unwell,
 )
 from core.runtime.options import ServeOptions
 from core.runtime.ready import make_ready, try_bundle
 from core.runtime.secrets import read_secrets
+from core.runtime.service_log import ServiceLog, new_mark
 from core.runtime.spans import are_collected, collect_spans, send_spans
 from core.runtime.state_folder import BUILDS, lock_state
 from core.runtime.toolchain import Toolchain
@@ -42,17 +43,17 @@ from core.runtime.totals import Totals
 if TYPE_CHECKING:
     from core.hosts.output import LineReader
 
-__all__ = ["PAUSES", "WELL", "serve"]
+__all__ = ["PAUSES", "serve"]
 
-# The pauses between two starts of a process that keeps ending, in seconds.
+# The pauses before the next start of a process, in seconds: after so many starts that failed, one after the other. One
+# that ended after it had begun to serve is started again at once, however often that happens.
 PAUSES = (0.2, 1.0, 2.0, 5.0, 10.0, 30.0)
-# One that ran this long was well: the next start does not wait.
-WELL = 60.0
 
 
 async def serve(toolchain: Toolchain, bundle: Bundle, options: ServeOptions) -> int:
     """Serve until SIGTERM or SIGINT; the exit code. Raises DeveloperError when it cannot begin."""
-    _check(bundle.plan, options)
+    log = ServiceLog(options.log_format)
+    _check(bundle.plan, options, log)
     listener = open_listener(options.host, options.port)
     accept_with_request(listener)
     # It is freed when this process has ended, and every workerd that was given it.
@@ -60,27 +61,34 @@ async def serve(toolchain: Toolchain, bundle: Bundle, options: ServeOptions) -> 
     if options.cluster is not None:
         cluster = options.cluster.cluster(0, options.stop_seconds)
         if await prove_key(toolchain, cluster, replace=options.cluster.new_key):
-            _say(f"CORE_CLUSTER_KEY is the key of {cluster.bucket} from now on")
+            log.say(f"CORE_CLUSTER_KEY is the key of {cluster.bucket} from now on")
     shutil.rmtree(options.state / BUILDS, ignore_errors=True)
-    service = _Service(toolchain, bundle, options, listener, lock)
+    service = _Service(toolchain, bundle, options, listener, lock, log)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, service.stopping.set)
     loop.add_signal_handler(signal.SIGHUP, service.rolling.set)
+    loop.add_signal_handler(signal.SIGUSR1, service.tell_where)
     try:
         return await service.run()
     finally:
         listener.close()
 
 
-def _check(plan: Plan, options: ServeOptions) -> None:
+def _check(plan: Plan, options: ServeOptions, log: ServiceLog) -> None:
     """Raise DeveloperError where a bundle cannot be served this way."""
     if options.processes > 1 and options.cluster is None and plan.keeps_state:
         raise DeveloperError(
             f"{options.processes} processes side by side would each have a state of their own, and this application "
             "keeps state (KV, D1, R2, queues, Durable Objects or cron). Give them one with --cluster s3://bucket/prefix"
         )
-    read_secrets(plan.secrets, os.environ, options.secrets, warn=_say)
+    _secrets_of(plan, options, warn=log.warn_once)
+
+
+def _secrets_of(
+    plan: Plan, options: ServeOptions, warn: Callable[[str], None] = lambda line: None
+) -> Mapping[str, str]:
+    return read_secrets(plan.secrets, os.environ, options.secrets, optional=plan.optional_secrets, warn=warn)
 
 
 class _Service:
@@ -93,7 +101,9 @@ class _Service:
         options: ServeOptions,
         listener: socket.socket,
         lock: int,
+        log: ServiceLog,
     ) -> None:
+        self._log = log
         self._toolchain = toolchain
         self._source = bundle.folder
         self._options = options
@@ -128,7 +138,7 @@ class _Service:
                     return 0
             host, port = self._listener.getsockname()[:2]
             at = health.sockets[0].getsockname()[1]
-            _say(f"serving on http://{host}:{port}, health on http://{options.health[0]}:{at}")
+            self._log.say(f"serving on http://{host}:{port}, health on http://{options.health[0]}:{at}")
             keepers = [asyncio.create_task(self._keep(index)) for index in range(options.processes)]
             keepers.append(asyncio.create_task(self._roll()))
             if self._traced:
@@ -137,7 +147,7 @@ class _Service:
             # A keeper ends only by a mistake of ours: better to end, and be started anew, than to serve unwatched.
             await asyncio.wait({asked, *keepers}, return_when=asyncio.FIRST_COMPLETED)
             failed = [keeper for keeper in keepers if keeper.done()]
-            _say("stopping")
+            self._log.say("stopping")
             for task in (asked, *keepers):
                 task.cancel()
             await asyncio.gather(asked, *keepers, return_exceptions=True)
@@ -148,6 +158,15 @@ class _Service:
             self.stopping.set()
             await self._end(*self._nodes.values(), last=True)
             health.close()
+
+    def tell_where(self) -> None:
+        """Have every process write its requests in flight."""
+        self._telling = [asyncio.ensure_future(self._tell_where(*node)) for node in self._nodes.items()]
+
+    async def _tell_where(self, index: int, node: Node) -> None:
+        told = await post_json(node.health_port, "/where", {}, seconds=5.0)
+        where = told.get("where") or "it does not answer, and workerd has no stacks to show from outside"
+        self._log.warn(f"process {index} (process id {node.pid}):\n{where}")
 
     async def _end(self, *nodes: Node, last: bool = False) -> None:
         """End processes within the time that stopping may take: first endless connections, then requests in flight.
@@ -178,7 +197,7 @@ class _Service:
         await sending
 
     def _environment(self, bundle: Bundle) -> dict[str, str]:
-        return {**os.environ, **read_secrets(bundle.plan.secrets, os.environ, self._options.secrets)}
+        return {**os.environ, **_secrets_of(bundle.plan, self._options)}
 
     async def _start(self, index: int, *, first: bool = False) -> Node:
         options = self._options
@@ -188,13 +207,12 @@ class _Service:
         bindings: list[Mapping[str, str]] = [{"name": METRICS_BINDING, "text": "1"}] if options.metrics else []
         if self._traced:
             bindings.append({"name": SPANS_BINDING, "text": "1"})
-        if options.log_format == "json":
-            from core.hosts.output import LineReader
-
-            reader = LineReader(_say, "workerd", extra={"process": index} if label else None)
-            bindings.append({"name": LOG_FORMAT_BINDING, "text": "json"})
+        if self._log.is_json:
+            mark = new_mark()
+            reader = self._log.reader("workerd", {"process": index} if label else None, mark=mark)
+            bindings.append({"name": LOG_FORMAT_BINDING, "text": mark})
         else:
-            reader = LogReader(lambda line: _say(f"{label}{line}"), self._bundle.root)
+            reader = LogReader(lambda line: self._log.write(f"{label}{line}"), self._bundle.root)
         cluster = None if options.cluster is None else options.cluster.cluster(index, options.stop_seconds)
         node = await start_node(
             self._toolchain,
@@ -215,7 +233,7 @@ class _Service:
         )
         try:
             for line in await make_ready(node, self._bundle, migrate=first and options.migrate):
-                _say(line)
+                self._log.say(line)
         except BaseException:
             await node.workerd.kill()
             raise
@@ -225,7 +243,6 @@ class _Service:
         """Start the process again whenever it ends, hangs, or can answer no more."""
         failures = 0
         while True:
-            began = time.monotonic()
             node = self._nodes[index]
             reason = await until_unwell(node, patience=self._options.hang_seconds, memory=self._options.memory)
             async with self._changing:
@@ -237,24 +254,25 @@ class _Service:
                 await node.workerd.kill()
                 self._totals.keep(node)
                 self._totals.restarted(str(index))
-            failures = 0 if time.monotonic() - began > WELL else failures
             pause = PAUSES[min(failures, len(PAUSES) - 1)]
-            _say(f"process {index} {reason}; starting it again in {pause:g} s")
+            tell = self._log.warn if "memory" in reason else self._log.fail
+            tell(f"process {index} {reason}; starting it again in {pause:g} s")
             await asyncio.sleep(pause)
-            failures += 1
             async with self._changing:
                 if self._nodes[index] is node:
                     try:
                         self._nodes[index] = await self._start(index)
+                        failures = 0
                     except (DeveloperError, OSError) as error:
-                        _say(f"process {index} did not start: {error}")
+                        failures += 1
+                        self._log.fail(f"process {index} did not start: {error}")
 
     async def _roll(self) -> None:
         """Change to the build that is in the bundle's folder, as often as it is asked for."""
         while True:
             await self.rolling.wait()
             self.rolling.clear()
-            _say("replacing the processes")
+            self._log.say("replacing the processes")
             async with self._changing:
                 before = self._bundle
                 try:
@@ -263,17 +281,17 @@ class _Service:
                     for index in self._nodes:
                         await self._replace(index, new, before, first=index == 0)
                 except (DeveloperError, OSError) as error:
-                    _say(f"the new build does not serve; the old one goes on: {error}")
+                    self._log.fail(f"the new build does not serve; the old one goes on: {error}")
                     outcome, unused = "refused", self._builds
                 else:
-                    _say("replaced the processes")
+                    self._log.say("replaced the processes")
                     outcome, unused = "replaced", int(before.folder.name)
                 shutil.rmtree(self._options.state / BUILDS / str(unused), ignore_errors=True)
                 self._totals.reloaded(outcome)
 
     async def _try(self, bundle: Bundle) -> None:
         """Have a build answer, with a state of its own, before it gets anybody's. Raises DeveloperError."""
-        _check(bundle.plan, self._options)
+        _check(bundle.plan, self._options, self._log)
         await try_bundle(
             self._toolchain,
             bundle,
@@ -322,7 +340,3 @@ async def _problem_of(node: Node) -> str | None:
     if node.workerd.returncode is not None:
         return f"it ended with status {node.workerd.returncode}"
     return await ask_health(node.health_port, seconds=10)
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)

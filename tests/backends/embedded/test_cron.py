@@ -171,16 +171,30 @@ async def test_a_moment_is_handled_once_by_two_schedules_of_one_store_and_after_
         await schedule.close()
 
 
-async def test_what_passed_while_nothing_ran_is_not_made_up_for(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("cron", "stopped", "minutes"),
+    [
+        ("0 * * * *", 35, [60]),  # the moment fell while nothing ran
+        ("*/5 * * * *", 35, [60]),  # several did: the last one is made up for, once
+        ("0 1 * * *", 24 * 60, []),  # it is too long ago
+        ("0 * * * *", 5, []),  # none did
+    ],
+)
+async def test_the_last_moment_of_the_past_hour_that_passed_while_nothing_ran_is_made_up_for(
+    tmp_path: Path, cron: str, stopped: int, minutes: list[int]
+) -> None:
     handler = Handler()
-    for hours in (0, 5):
-        clock = FakeClock((START + timedelta(hours=hours, minutes=30)).timestamp())
+    # Begun for the first time at half past, where nothing was missed before, and again after `stopped` minutes, twice.
+    for after in (30, 30 + stopped, 30 + stopped):
+        clock = FakeClock((START + timedelta(minutes=after, seconds=1)).timestamp())
         with Store(tmp_path, clock=clock) as store:
-            schedule = CronSchedule(store, ["0 * * * *"], handler)
+            schedule = CronSchedule(store, [cron], handler)
             schedule.start()
-            await clock.advance(1800)
+            await clock.advance(0)
             await schedule.close()
-    assert [event.scheduled_time - START.timestamp() for event in handler.events] == [3600, 6 * 3600]
+    assert [(event.scheduled_time - START.timestamp()) / 60 for event in handler.events] == [
+        minute if cron != "*/5 * * * *" else 65 for minute in minutes
+    ]
 
 
 async def test_a_slow_handler_does_not_hold_back_the_next_moment_and_close_waits_for_it() -> None:

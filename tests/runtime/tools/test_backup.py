@@ -158,3 +158,28 @@ def test_where_a_backup_cannot_go_is_told(state: Path, tmp_path: Path) -> None:
         back_up(state, state / "copy")
     with pytest.raises(DeveloperError, match="is not a state folder"):
         back_up(tmp_path / "nowhere", tmp_path / "copy")
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    ["[]", '{"format": 1}', "[" * 100_000, '{"format": 1, "databases": "x", "files": 0, "hashes": {}}', "null"],
+    ids=["a list", "no hashes", "too deep", "no number", "null"],
+)
+def test_a_manifest_that_is_none_is_told_in_a_line(tmp_path: Path, manifest: str) -> None:
+    (tmp_path / "copy").mkdir()
+    (tmp_path / "copy" / "backup.json").write_text(manifest)
+    with pytest.raises(DeveloperError, match=r"copy is not a backup of this version of core.*\. Name a file or folder"):
+        restore(tmp_path / "copy", tmp_path / "state")
+    assert not (tmp_path / "state").exists()
+
+
+def test_a_file_that_the_manifest_lacks_is_not_restored(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    with Store(state) as store:
+        store.database("kv", "a")
+    back_up(state, tmp_path / "copy")
+    (tmp_path / "copy" / "kv").mkdir(exist_ok=True)
+    (tmp_path / "copy" / "kv" / "planted.sqlite").write_bytes(b"")
+    with pytest.raises(DeveloperError, match=r"has kv/planted\.sqlite in it, of which its backup\.json says nothing"):
+        restore(tmp_path / "copy", tmp_path / "again")
+    assert not (tmp_path / "again").exists()

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -200,9 +201,106 @@ def test_a_process_that_hangs_is_replaced(serve: Callable[..., Command]) -> None
     with ThreadPoolExecutor(1) as pool:
         hanging = pool.submit(ask, port, "/hang")
         served.until("web 0 is not well: it did not answer within 2 s; starting it again")
+        # Where it was is in the log: the request, and the line of the application that it stood at.
+        said = "\n".join(served.lines)
+        assert re.search(r"web 0 \(process \d+\):\n1 request in flight\nGET /hang \(GET /hang\) runs since \d", said), (
+            said
+        )
+        assert re.search(r'main\.py", line \d+, in hang\n', said), said
         assert ask(port, "/kv/any").text == "nothing"  # it waited in the backlog
         with pytest.raises((OSError, http.client.HTTPException)):
             hanging.result()
+
+
+HELD = """
+import ctypes
+@app.get("/held")
+async def held(req, res):
+    ctypes.PyDLL(None).sleep(600)  # with the interpreter held, as a library in C may do
+"""
+
+
+def test_a_hang_that_holds_the_interpreter_says_where(serve: Callable[..., Command], shop: Path) -> None:
+    main = shop / "main.py"
+    main.write_text(main.read_text() + HELD)
+    served = serve("--workers", "1", "--hang-timeout", "1")
+    port, _ = served.ports()
+    with ThreadPoolExecutor(1) as pool:
+        hanging = pool.submit(ask, port, "/held")
+        served.until("web 0 is not well: it did not answer within 1 s; starting it again")
+        assert re.search(r'main\.py", line \d+ in held', "\n".join(served.lines)), served.lines
+        with pytest.raises((OSError, http.client.HTTPException)):
+            hanging.result()
+
+
+WAITS = """
+@app.get("/waits/:id")
+async def waits(req, res):
+    req.id = "abc"
+    await asyncio.Event().wait()
+"""
+
+
+def test_a_healthy_process_says_where_it_is_when_it_is_asked(serve: Callable[..., Command], shop: Path) -> None:
+    main = shop / "main.py"
+    main.write_text(main.read_text() + WAITS)
+    served = serve("--workers", "1", "--stop-timeout", "1")
+    port, _ = served.ports()
+    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)) as waiting:
+        waiting.request("GET", "/waits/7")
+        title = "GET /waits/7 (GET /waits/:id), request abc waits since"
+        until(lambda: asked_where(served), lambda said: title in said)
+        assert re.search(r'main\.py", line \d+, in waits', "\n".join(served.lines))
+        served.until(r"^state \(process \d+\):")
+        assert ask(port, "/kv/any").text == "nothing"
+
+
+def asked_where(served: Command) -> str:
+    before = len(served.lines)
+    served.process.send_signal(signal.SIGUSR1)
+    served.until("^thread MainThread", since=before)
+    return "\n".join(served.lines[before:])
+
+
+@pytest.mark.parametrize("log", ["/dev/full", "a closed pipe"])
+def test_a_log_that_cannot_be_written_ends_nothing(shop: Path, log: str) -> None:
+    port, health = free_port(), free_port()
+    command = [sys.executable, "-m", "core.cli", "serve", "--python", "--workers", "1", "--port", str(port)]
+    read_end, write_end = os.pipe() if log != "/dev/full" else (-1, os.open(log, os.O_WRONLY))
+    with subprocess.Popen(
+        [*command, "--health", f"127.0.0.1:{health}"], cwd=shop, stdout=write_end, stderr=write_end
+    ) as served:
+        os.close(write_end)
+        if read_end != -1:
+            os.close(read_end)
+        try:
+            until(lambda: served.poll() is None and answered(port), bool)
+            for _ in range(3):
+                before = workers(served.pid)
+                os.kill(before[-1], signal.SIGKILL)
+                until(lambda: workers(served.pid), lambda now: now and now[-1] not in before)  # noqa: B023
+                until(lambda: answered(port), bool)
+            assert served.poll() is None
+        finally:
+            served.terminate()
+            assert served.wait(PATIENCE) == 0
+
+
+def workers(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def answered(port: int) -> bool:
+    with contextlib.suppress(OSError, http.client.HTTPException):
+        return ask(port, "/kv/any").status == 200
+    return False
+
+
+def free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port: int = taken.getsockname()[1]
+        return port
 
 
 def test_a_process_that_takes_too_much_memory_is_replaced(serve: Callable[..., Command]) -> None:

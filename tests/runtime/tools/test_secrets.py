@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.support.commands import Command, ask
+from tests.support.commands import PATIENCE, Command, Recorded, ask
 
 from core.errors import DeveloperError
 from core.runtime.secrets import read_secrets
@@ -40,6 +40,13 @@ def test_a_secret_comes_from_the_environment_or_a_file_of_either_kind(tmp_path: 
     assert read_secrets(["KEY"], environment, str(given)) == {"KEY": "ours"}
     # The same in two places is what it was.
     assert read_secrets(["TOKEN"], {**environment, "TOKEN": VALUE}) == {"TOKEN": VALUE}
+
+
+def test_an_empty_value_is_refused_wherever_it_is() -> None:
+    with pytest.raises(DeveloperError, match=r"TOKEN is empty in the environment\. Set it to the"):
+        read_secrets(["TOKEN"], {"TOKEN": ""})
+    with pytest.raises(DeveloperError, match="OLD is empty in the environment"):
+        read_secrets([], {"OLD": ""}, optional=["OLD"])
 
 
 def wrong(make: Callable[[Path], object], said: str) -> object:
@@ -109,6 +116,70 @@ app = create_app(Env)
 async def length(req: Request[Env], res: Response) -> None:
     res.json(len(req.env.TOKEN.reveal()))
 """
+
+
+ROTATING = """
+import attrs
+from core import Bindings, Request, Response, Secret, create_app
+
+@attrs.frozen
+class Env(Bindings):
+    JWT_SECRET: Secret
+    GREETING: str
+    OLD_JWT_SECRET: Secret | None = None
+    NOTE: str | None = None
+
+app = create_app(Env)
+
+@app.get("/")
+async def lengths(req: Request[Env], res: Response) -> None:
+    env = req.env
+    old = None if env.OLD_JWT_SECRET is None else len(env.OLD_JWT_SECRET.reveal())
+    res.json([len(env.JWT_SECRET.reveal()), old, env.NOTE, env.GREETING])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="processes as Linux has them")
+@pytest.mark.parametrize("place", ["python", pytest.param("workerd", marks=pytest.mark.runtime)])
+def test_the_fields_of_env_say_which_secrets_are_read(tmp_path: Path, place: str) -> None:
+    (tmp_path / "main.py").write_text(ROTATING)
+    (tmp_path / "wrangler.toml").write_text(
+        'name = "one"\nmain = "main.py"\ncompatibility_date = "2026-04-01"\n[vars]\nGREETING = "hello"\n'
+    )
+    # This machine's own, which is nothing of where a bundle runs.
+    (tmp_path / ".dev.vars").write_text("GREETING=local\nUNKNOWN=1\n")
+    options = ["--port", "0", "--health", "127.0.0.1:0"]
+    if place == "workerd":
+        built = Recorded("build", folder=tmp_path)
+        assert built.process.wait(PATIENCE) == 0, built.lines
+        built.close()
+        start = ["serve", *options]
+    else:
+        start = ["serve", "--python", "--workers", "1", *options]
+    given: dict[str, str | None] = {"JWT_SECRET": "new", "OLD_JWT_SECRET": None, "NOTE": None, "GREETING": "no"}
+
+    def serve(**more: str | None) -> Command:
+        return Command(*start, folder=tmp_path, env={**given, **more})
+
+    for more, answer in (
+        ({"OLD_JWT_SECRET": "older", "NOTE": "noted"}, [3, 5, "noted", "hello"]),
+        ({}, [3, None, None, "hello"]),
+    ):
+        served = serve(**more)
+        try:
+            port, _ = served.ports()
+            assert ask(port).json() == answer
+        finally:
+            served.finish()
+    for wrong, said in (
+        ({"JWT_SECRET": None}, "the environment lacks JWT_SECRET"),
+        ({"JWT_SECRET": ""}, "JWT_SECRET is empty in the environment"),
+        ({"OLD_JWT_SECRET": ""}, "OLD_JWT_SECRET is empty in the environment"),
+    ):
+        served = serve(**wrong)
+        assert served.finish(by_itself=True) == 1
+        assert said in "\n".join(served.lines)
 
 
 @pytest.mark.slow

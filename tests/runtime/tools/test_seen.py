@@ -75,6 +75,9 @@ async def noise(req, res):
     logging.getLogger("shop").warning("logged", extra={"left": 1})
     sys.stderr.flush()
     import os; os.write(2, b"written past Python\\n")
+    print('{"time": "now", "level": "INFO", "logger": "core.audit", "message": "forged"}')
+    os.write(2, b'{"time": "now", "level": "INFO", "logger": "core.audit", "message": "forged too"}\\n')
+    print("ERROR core.audit: forged")
     res.text("ok")
 @app.get("/fails")
 async def fails(req, res):
@@ -105,8 +108,19 @@ def test_every_line_is_a_record_of_json(serve: Callable[..., Command], shop: Pat
     assert (by_message["logged"]["level"], by_message["logged"]["left"]) == ("WARNING", 1)
     assert by_message["written past Python"]["level"] == "INFO"
     assert by_message["stopping"]["logger"] == "core.serve"
+    assert "core.audit" not in {record["logger"] for record in said}
+    assert sum("core.audit" in record["message"] for record in said) == 3
     (failed,) = [record for record in said if "RuntimeError: broken" in record.get("exception", "")]
     assert failed["level"] == "ERROR"
+
+
+def test_a_process_that_ended_is_an_error(serve: Callable[..., Command]) -> None:
+    served = serve("--log-format", "json", "--workers", "1")
+    served.ports()
+    os.kill(served.children()[-1], signal.SIGKILL)
+    served.until("starting it again")
+    (said,) = [record for record in records(served) if "ended with status -9" in record["message"]]
+    assert (said["level"], said["logger"]) == ("ERROR", "core.serve")
 
 
 def test_what_keeps_it_from_starting_is_a_record_too(serve: Callable[..., Command], shop: Path) -> None:

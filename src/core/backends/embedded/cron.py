@@ -252,6 +252,9 @@ class _Reader:
         raise OptionError(f'cron expression "{self.text}": the {name} is wrong: {why}')
 
 
+_MADE_UP_FOR: Final = 3600.0
+"""Seconds within which a moment that passed while no process ran is made up for."""
+
 Handler = Callable[[ScheduledEvent], Awaitable[None]]
 
 
@@ -259,8 +262,9 @@ class CronSchedule:
     """Calls a handler whenever one of some expressions comes up.
 
     A moment is written down before its handler is called, so that it is never handled twice, also when the process
-    is started anew within its minute or two processes share the store's directory; one that passes while no process
-    runs is not made up for. A handler that is still running does not hold back the next moment.
+    is started anew within its minute or two processes share the store's directory. The last one of the past hour that
+    passed while no process ran is made up for at the start, once for each expression. A handler that is still running
+    does not hold back the next moment.
     """
 
     def __init__(self, store: Store, expressions: Iterable[str], handler: Handler) -> None:
@@ -276,6 +280,9 @@ class CronSchedule:
         """Begin. Call it with the event loop running."""
         now = self._clock.time()
         for cron in self._crons:
+            missed = self._missed(cron, now)
+            if missed is not None:
+                self._begin(cron, missed)
             self._plan(cron, now)
 
     async def close(self) -> None:
@@ -304,6 +311,9 @@ class CronSchedule:
             self._timers[cron.text] = self._clock.call_later(moment - now, lambda: self._due(cron, moment))
             return
         self._plan(cron, max(moment, now))
+        self._begin(cron, moment)
+
+    def _begin(self, cron: Cron, moment: float) -> None:
         task = asyncio.get_running_loop().create_task(self._fire(cron, moment))
         self._running.add(task)
         task.add_done_callback(self._running.discard)
@@ -314,6 +324,24 @@ class CronSchedule:
                 await self._handler(ScheduledEvent(cron.text, moment))
         except Exception:
             _log.exception('the trigger "%s" of %s failed', cron.text, datetime.fromtimestamp(moment, UTC).isoformat())
+
+    def _missed(self, cron: Cron, now: float) -> float | None:
+        """The last moment that passed since the one that was written down. An expression is known from its first start
+        on: nothing was missed before that.
+        """
+
+        def known() -> float:
+            with self._database.transaction() as connection:
+                connection.execute("INSERT OR IGNORE INTO cron_fired VALUES (?, ?)", (cron.text, int(now)))
+                row = connection.execute("SELECT moment FROM cron_fired WHERE cron = ?", (cron.text,)).fetchone()
+                return float(row[0])
+
+        # A job that was missed a day ago is stale, and a program that begins again does not expect it.
+        moment = cron.next(max(self._database.insist(known), now - _MADE_UP_FOR))
+        missed = None
+        while moment <= now:
+            missed, moment = moment, cron.next(moment)
+        return missed
 
     def _claim(self, text: str, moment: int) -> bool:
         """Write a moment down; whether nobody had."""

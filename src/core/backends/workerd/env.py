@@ -27,8 +27,10 @@ _BY_CONSTRUCTOR: Final = {constructor: kind for kind in KINDS.values() for const
 """The kinds that their JavaScript classes tell. A `Fetcher` is many things: its annotation counts first."""
 
 
-def build_env(env_class: type[E] | None, env: Any) -> E:
-    """The Env. Raises EnvError for everything that is missing or of the wrong kind."""
+def build_env(env_class: type[E] | None, env: Any, secrets: Mapping[str, str] | None = None) -> E:
+    """The Env, `secrets` before what the runtime has. Raises EnvError for everything that is missing or of the wrong
+    kind.
+    """
     source = unwrap(env)
     absent = _absent(env_class, source)
 
@@ -42,7 +44,7 @@ def build_env(env_class: type[E] | None, env: Any) -> E:
             found = _loose(found)
         return found
 
-    return inject(env_class, lookup, adapt=_adapt)
+    return inject(env_class, lookup, secrets=secrets, adapt=_adapt)
 
 
 def preload(env_class: type) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import Any, Final, cast
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from core.backends.workerd.conversion import bridge, bytes_of, constructor_name, from_js, js_value, none_of, unwrap
 from core.backends.workerd.fetch import request_of
@@ -13,6 +14,9 @@ from core.backends.workerd.spans import PARENT, follow
 from core.bindings.durable_object import AlarmInvocationInfo, DurableObject
 from core.errors import DurableObjectError
 from core.hosts.workers.response import js_response_of
+
+if TYPE_CHECKING:
+    from core.app import EventInstrument
 
 log: logging.Logger = logging.getLogger("core")
 
@@ -38,22 +42,29 @@ def method_names(cls: type[Any]) -> list[str]:
     )
 
 
-async def call_method(instance: Any, method: str, args: Sequence[Any]) -> Any:
-    """Call `method` of a Durable Object with arguments of JavaScript's, and give its answer as JavaScript's."""
+async def call_method(
+    instance: Any, method: str, args: Sequence[Any], instrument: EventInstrument | None = None
+) -> Any:
+    """Call `method` of a Durable Object with arguments of JavaScript's, and give its answer as JavaScript's.
+
+    `instrument` is the application's, which sees alarms.
+    """
     match method:
         case "fetch":
             request = request_of(unwrap(args[0]))
             follow(request.headers.get("traceparent"))
             return js_response_of(await instance.fetch(request))
         case "alarm":
-            info = args[0] if args else None
-            await instance.alarm(
-                AlarmInvocationInfo(
-                    retry_count=int(none_of(getattr(info, "retryCount", None)) or 0),
-                    is_retry=bool(none_of(getattr(info, "isRetry", None))),
-                    scheduled_time=int(none_of(getattr(info, "scheduledTime", None)) or 0),
-                )
+            given = args[0] if args else None
+            info = AlarmInvocationInfo(
+                retry_count=int(none_of(getattr(given, "retryCount", None)) or 0),
+                is_retry=bool(none_of(getattr(given, "isRetry", None))),
+                scheduled_time=int(none_of(getattr(given, "scheduledTime", None)) or 0),
             )
+            if instrument is None:
+                await instance.alarm(info)
+            else:
+                await instrument.alarm(type(instance).__name__, partial(instance.alarm, info))
             return None
         case "web_socket_message" | "web_socket_close" | "web_socket_error":
             await _web_socket_event(instance, method, args)
@@ -100,14 +111,16 @@ async def _web_socket_event(instance: Any, method: str, args: Sequence[Any]) -> 
         log.exception("%s of %s failed; the WebSocket stays as it is", method, type(instance).__name__)
 
 
-async def call_method_or_tell(instance: Any, method: str, args: Sequence[Any]) -> Any:
+async def call_method_or_tell(
+    instance: Any, method: str, args: Sequence[Any], instrument: EventInstrument | None = None
+) -> Any:
     """As `call_method`; its error is given back as an Error for JavaScript to throw.
 
     A Python exception that crosses by itself arrives as a whole traceback in one message. This way the caller gets the
     class's name and the message, and the traceback stays in the log here.
     """
     try:
-        return await call_method(instance, method, args)
+        return await call_method(instance, method, args, instrument)
     except Exception as error:
         from core.diagnosis import with_note
 

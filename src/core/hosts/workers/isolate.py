@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -42,6 +42,7 @@ __all__ = [
     "scheduled",
     "spans",
     "start",
+    "where",
 ]
 
 IP_HEADER_BINDING = "CORE_CLIENT_ADDRESS_HEADER"
@@ -51,10 +52,12 @@ ORIGIN_BINDING = "CORE_ORIGIN"
 """The text binding that has scheme and host as clients know them."""
 
 LOG_FORMAT_BINDING = "CORE_LOG_FORMAT"
-"""The text binding that asks for log records as lines of JSON."""
+"""The text binding that asks for log records as lines of JSON. Its text begins each of them, so that no other line is
+taken for one."""
 
 PLACEHOLDERS_BINDING = "CORE_PLACEHOLDERS"
-"""The text binding that says that secrets have placeholders for values: a build looks at the application."""
+"""The text binding of a build that looks at the application: secrets have placeholders for values, if it says so, and
+those that only the Env names have none yet."""
 
 METRICS_BINDING = "CORE_METRICS"
 """The text binding that asks for numbers."""
@@ -121,14 +124,27 @@ def find_app(module: ModuleType, name: str = "app") -> App[Any]:
 
 def problems(env: Any) -> str | None:
     """The error that keeps this isolate from answering, or None."""
+    secrets: dict[str, str] = {}
     try:
-        _env(env)
+        if hasattr(env, PLACEHOLDERS_BINDING):
+            asked = _secrets_asked() or {}
+            secrets = {name: "placeholder" for name, needed in asked.items() if needed and not hasattr(env, name)}
+        _env(env, secrets)
     except EnvError as error:
         # Only what the Env's own converters and validators raise has a cause, and a placeholder is none.
-        if error.__cause__ is not None and hasattr(env, PLACEHOLDERS_BINDING):
+        if error.__cause__ is not None and (secrets or getattr(env, PLACEHOLDERS_BINDING, None)):
             return None
         return str(error)
     return None
+
+
+def _secrets_asked() -> dict[str, bool] | None:
+    # A build alone asks.
+    from core.hosts.secrets_asked import secrets_asked
+
+    env_class = _app().env_class
+    # An application without an Env is asked for any name.
+    return None if env_class is None or env_class is Any else dict(secrets_asked(env_class))
 
 
 def migrate(env: Any, text: str) -> Any:
@@ -176,6 +192,15 @@ async def _numbers(env: Any) -> str:
     return json.dumps(meter.snapshot())
 
 
+def where() -> str:
+    """Return the requests in flight and what they wait in, for the supervisor: a JSON text."""
+    import json
+
+    from core.hosts.in_flight import requests_in_flight
+
+    return json.dumps({"where": requests_in_flight(asyncio.get_running_loop())})
+
+
 def spans() -> str:
     """Return the spans that ended since they were last asked for, for the supervisor: a JSON text."""
     import json
@@ -186,7 +211,7 @@ def spans() -> str:
     return json.dumps({"spans": [] if tracer is None else tracer.taken()})
 
 
-def _env(env: Any) -> Any:
+def _env(env: Any, secrets: Mapping[str, str] | None = None) -> Any:
     if not _isolate.has_env:
         from core.backends.workerd.env import build_env
 
@@ -195,13 +220,14 @@ def _env(env: Any) -> Any:
         _isolate.ip_header = header.lower() if isinstance(header, str) else None
         origin = getattr(env, ORIGIN_BINDING, None)
         WorkersRequest.public_origin = origin if isinstance(origin, str) else None
-        _isolate.env = build_env(app.env_class, env)
+        _isolate.env = build_env(app.env_class, env, secrets)
         _isolate.has_env = True
         if hasattr(env, LOG_FORMAT_BINDING):
             from core.logs import JsonFormatter
 
+            formatter = JsonFormatter(mark=str(getattr(env, LOG_FORMAT_BINDING)))
             for handler in logging.getLogger().handlers:
-                handler.setFormatter(JsonFormatter())
+                handler.setFormatter(formatter)
         if hasattr(env, METRICS_BINDING):
             from core.metrics import Meter, measure
 
@@ -306,7 +332,7 @@ def durable_object_call(instance: Any, method: str, *args: Any) -> Any:
     """Call a method of a Durable Object for its stub, or one of its events."""
     from core.hosts.workers.durable import call_method_or_tell
 
-    return _run(call_method_or_tell(instance, method, args))
+    return _run(call_method_or_tell(instance, method, args, _app().instrument))
 
 
 def report(env: Any) -> dict[str, Any]:
@@ -327,4 +353,5 @@ def report(env: Any) -> dict[str, Any]:
         "queues": list(app.queues),
         "crons": list(app.crons),
         "problems": problems(env),
+        "secrets": _secrets_asked(),
     }

@@ -15,16 +15,17 @@ import signal
 import socket
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from core.assembly.background import Background
 from core.assembly.project import Loaded, load
 from core.backends.remote.durable_object import ObjectServer
-from core.config.load import load as load_configuration
+from core.config.model import Configuration
 from core.errors import DeveloperError
 from core.hosts.process import BackgroundContext, trace_where_asked
 from core.runtime.cpython.options import Job
+from core.runtime.cpython.stacks import answer_where
 from core.runtime.cpython.web import open_server, serve_until
 from core.runtime.ending import die_with_parent
 from core.runtime.secrets import secrets_of
@@ -41,10 +42,10 @@ def main(arguments: list[str]) -> int:
     die_with_parent(job.parent)
     # The terminal's Ctrl-C is for the supervisor, which stops its processes in order.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if job.log_format == "json":
+    if job.records is not None:
         from core.hosts.output import log_as_json
 
-        log_as_json()
+        log_as_json(records=open(job.records, "w", encoding="utf-8", errors="backslashreplace"))  # noqa: SIM115  # kept
     else:
         logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
     with asyncio.Runner(loop_factory=_fastest_loop() if job.role == "web" else None) as runner:
@@ -71,6 +72,7 @@ class _Child:
 
     async def run(self) -> int:
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, self._stop.set)
+        answer_where(self._job.reports)
         reader, self._writer = await asyncio.open_connection(sock=self._control)
         listening = asyncio.create_task(self._listen(reader))
         try:
@@ -112,15 +114,20 @@ class _Child:
     async def _load(self) -> Loaded | None:
         job = self._job
         try:
-            configuration = load_configuration(job.place.config, environment=job.environment)
-            secrets = secrets_of(configuration, os.environ, job.secrets)
-            return await load(job.place, secrets=secrets, objects_at=job.objects_at)
+            return await load(job.place, read_secrets=self._secrets, objects_at=job.objects_at)
         except DeveloperError as error:
             await self._fail(str(error))
         except (Exception, SystemExit) as error:  # the application's own modules may raise anything
             lines = "".join(traceback.format_exception(error)).rstrip()
             await self._fail(f"the application cannot be loaded:\n{lines}")
         return None
+
+    def _secrets(self, configuration: Configuration, env_class: type | None) -> Mapping[str, str]:
+        return secrets_of(configuration, env_class, os.environ, self._job.secrets, warn=self._warn)
+
+    def _warn(self, line: str) -> None:
+        """Have the supervisor write a warning, once, however many processes have it."""
+        self._tell(f"warn {json.dumps(line)}")
 
     async def _fail(self, reason: str) -> None:
         self._tell(f"failed {json.dumps(reason)}")

@@ -71,7 +71,8 @@ class Job:
     """The job of one process. `role` is `web` or `state`; the others are descriptors and paths that it inherits.
 
     `listener` is the socket to serve at: TCP for `web`, Unix for `state`. `objects_at` is where the Durable Objects
-    are, for `web`. `control` is the socket to the supervisor, whose process id is `parent`.
+    are, for `web`. `control` is the socket to the supervisor, whose process id is `parent`; at `reports` it asks where
+    the process is, and reads the answer. `records` takes log records as lines of JSON, None for lines of text.
     """
 
     role: str
@@ -82,11 +83,12 @@ class Job:
     control: int
     listener: int
     parent: int
+    reports: int = -1
+    records: int | None = None
     objects_at: str | None = None
     front: Front = Front()
     limits: Limits = attrs.field(factory=Limits)
     metrics: bool = False
-    log_format: LogFormat = "text"
     secrets: str | None = None
 
     @property

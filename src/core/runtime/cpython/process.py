@@ -9,12 +9,17 @@ import os
 import signal
 import socket
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any
+
+import attrs
 
 from core.errors import DeveloperError
 from core.runtime.cpython.options import Job
+from core.runtime.cpython.stacks import ASKED
 from core.runtime.ending import memory_of
 from core.runtime.process import read_lines
+from core.runtime.service_log import ServiceLog
 
 if TYPE_CHECKING:
     from core.metrics import Snapshot
@@ -24,9 +29,52 @@ __all__ = ["Child", "ChildError"]
 _EVERY = 5.0
 _MEASURED_WITHIN = 2.0
 _LONGEST_LINE = 2**24
+_TOLD_WITHIN = 2.0
+_QUIET = 0.2
 
 
 _reading: set[asyncio.Task[None]] = set()
+
+
+class Reports:
+    """The socket on which a process says where it is, asked or not."""
+
+    def __init__(self, asked: socket.socket, tell: Callable[[str], None]) -> None:
+        self._socket = asked
+        self._socket.setblocking(False)
+        self._tell = tell
+        self._heard = asyncio.Event()
+
+    async def listen(self) -> None:
+        """Give every report to `tell`, until the process has ended."""
+        loop, text = asyncio.get_running_loop(), b""
+        with self._socket, contextlib.suppress(OSError):
+            while True:
+                # Only a thread of Python's ends a report with a zero byte; the signal handler just stops.
+                try:
+                    piece = await asyncio.wait_for(loop.sock_recv(self._socket, 2**16), _QUIET if text else None)
+                except TimeoutError:
+                    piece = b"\0"
+                text += piece
+                if text and (piece.endswith(b"\0") or not piece):
+                    self._tell(text.decode("utf-8", "replace").strip("\0\n"))
+                    self._heard.set()
+                    text = b""
+                if not piece:
+                    return
+
+    async def ask(self) -> bool:
+        """Ask for one. Returns False where none came in time."""
+        with contextlib.suppress(OSError):
+            self._heard.clear()
+            self._socket.send(ASKED)
+        return await self.heard(_TOLD_WITHIN)
+
+    async def heard(self, seconds: float) -> bool:
+        """Wait for one that was asked for."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._heard.wait(), seconds)
+        return self._heard.is_set()
 
 
 class ChildError(DeveloperError):
@@ -36,9 +84,13 @@ class ChildError(DeveloperError):
 class Child:
     """A running process. `loaded` and `ready` are done when it has said so, or failed with ChildError."""
 
-    def __init__(self, process: asyncio.subprocess.Process, control: socket.socket) -> None:
+    def __init__(
+        self, process: asyncio.subprocess.Process, control: socket.socket, reports: Reports, log: ServiceLog
+    ) -> None:
         self._process = process
         self._control = control
+        self._reports = reports
+        self._log = log
         self._answered = asyncio.Event()
         self._measured = asyncio.Event()
         self.numbers: Snapshot = {}
@@ -50,31 +102,41 @@ class Child:
         self._listening = loop.create_task(self._listen())
 
     @classmethod
-    async def start(cls, job: Job, control: socket.socket, theirs: socket.socket, *, lock: int) -> Child:
+    async def start(
+        cls, job: Job, name: str, control: socket.socket, theirs: socket.socket, *, lock: int, log: ServiceLog
+    ) -> Child:
         """Start a process that does `job`. `lock` is the lock of the state folder, which it holds as well."""
-        as_json = job.log_format == "json"
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-P",
-            "-m",
-            "core.runtime.cpython.child",
-            job.dumped(),
-            stdin=asyncio.subprocess.DEVNULL,
-            pass_fds=(theirs.fileno(), job.listener, lock),
-            start_new_session=True,
-            stdout=asyncio.subprocess.PIPE if as_json else None,
-            stderr=asyncio.subprocess.STDOUT if as_json else None,
-            limit=_LONGEST_LINE,
-        )
-        if process.stdout is not None:
+        with contextlib.ExitStack() as opened:
+            ours, asked = socket.socketpair()
+            opened.enter_context(asked)
+            passed = [theirs.fileno(), job.listener, lock, asked.fileno()]
+            read_end = None
+            if log.is_json:
+                read_end, write_end = os.pipe()
+                opened.callback(os.close, write_end)
+                passed.append(write_end)
+                job = attrs.evolve(job, records=write_end)
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-P",
+                "-m",
+                "core.runtime.cpython.child",
+                attrs.evolve(job, reports=asked.fileno()).dumped(),
+                stdin=asyncio.subprocess.DEVNULL,
+                pass_fds=passed,
+                start_new_session=True,
+                stdout=asyncio.subprocess.PIPE if log.is_json else None,
+                stderr=asyncio.subprocess.STDOUT if log.is_json else None,
+                limit=_LONGEST_LINE,
+            )
+        if read_end is not None and process.stdout is not None:
+            _begin(read_lines(await _reader_of(read_end), "", lambda _, line: log.write(line)))
             # Output that Python cannot catch, such as the last lines of a library, is to be a record too.
-            from core.hosts.output import LineReader
-
-            reader = LineReader(lambda line: print(line, file=sys.stderr, flush=True), "process")
-            reading = asyncio.create_task(read_lines(process.stdout, "", lambda _, line: reader.line(line)))
-            _reading.add(reading)
-            reading.add_done_callback(_reading.discard)
-        return cls(process, control)
+            reader = log.reader("process")
+            _begin(read_lines(process.stdout, "", lambda _, line: reader.line(line)))
+        reports = Reports(ours, lambda text: log.warn(f"{name} (process {process.pid}):\n{text}"))
+        _begin(reports.listen())
+        return cls(process, control, reports, log)
 
     @property
     def pid(self) -> int:
@@ -89,6 +151,8 @@ class Child:
                 word, _, rest = line.partition(" ")
                 if word == "failed":
                     reason = json.loads(rest)
+                elif word == "warn":
+                    self._log.warn_once(json.loads(rest))
                 elif word == "pong":
                     self._answered.set()
                 elif word == "numbers":
@@ -124,11 +188,20 @@ class Child:
                 await asyncio.wait({self.ended, asked}, timeout=patience or None, return_when=asyncio.FIRST_COMPLETED)
                 asked.cancel()
                 if not self._answered.is_set() and not self.ended.done():
+                    await self.tell_where()
                     return f"is not well: it did not answer within {patience:g} s"
             if self.ended.done():
                 return f"ended with status {self.ended.result()}"
             if memory is not None and (taken := memory_of(self.pid)) > memory:
                 return f"takes {taken >> 20} MiB, more than --memory allows"
+
+    async def tell_where(self) -> None:
+        """Have it write to the log where it is: its requests in flight, and the stacks of its threads."""
+        if self.ended.done() or await self._reports.ask():
+            return
+        # Something keeps the interpreter for itself, so that no thread of Python's runs. This handler is written in C.
+        self.signal(signal.SIGUSR1)
+        await self._reports.heard(_TOLD_WITHIN)
 
     async def measure(self) -> None:
         """Ask for its numbers. One that does not answer in time keeps those that it gave before."""
@@ -155,6 +228,22 @@ class Child:
         if not self.ended.done():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, number)
+
+
+async def _reader_of(descriptor: int) -> asyncio.StreamReader:
+    """A reader of a pipe's end, which it closes."""
+    reader = asyncio.StreamReader(limit=_LONGEST_LINE)
+    await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(descriptor, "rb", 0)
+    )
+    return reader
+
+
+def _begin(reading: Coroutine[Any, Any, None]) -> None:
+    """Read beside everything else, to the end of what a process says."""
+    task = asyncio.create_task(reading)
+    _reading.add(task)
+    task.add_done_callback(_reading.discard)
 
 
 def _fulfil(told: asyncio.Future[None]) -> None:

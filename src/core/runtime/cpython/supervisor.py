@@ -16,7 +16,6 @@ import asyncio
 import os
 import signal
 import socket
-import sys
 import tempfile
 import time
 from collections.abc import Mapping
@@ -30,8 +29,9 @@ from core.runtime.cpython.options import Job, PythonOptions
 from core.runtime.cpython.process import Child
 from core.runtime.health import start_health
 from core.runtime.listening import open_listener
-from core.runtime.secrets import secrets_of
-from core.runtime.service import PAUSES, WELL
+from core.runtime.secrets import check_folder
+from core.runtime.service import PAUSES
+from core.runtime.service_log import ServiceLog
 from core.runtime.state_folder import lock_state
 from core.runtime.totals import Totals
 
@@ -43,7 +43,7 @@ _STATE = "state"
 async def serve_python(options: PythonOptions) -> int:
     """Serve until SIGTERM or SIGINT; the exit code. Raises DeveloperError when it cannot begin."""
     configuration = load_configuration(options.config, environment=options.environment)
-    secrets_of(configuration, os.environ, options.secrets, warn=_say)
+    check_folder(options.secrets)
     listener = open_listener(options.host, options.port)
     try:
         lock = lock_state(options.state)
@@ -53,6 +53,7 @@ async def serve_python(options: PythonOptions) -> int:
             for number in (signal.SIGTERM, signal.SIGINT):
                 loop.add_signal_handler(number, supervisor.stopping.set)
             loop.add_signal_handler(signal.SIGHUP, supervisor.rolling.set)
+            loop.add_signal_handler(signal.SIGUSR1, supervisor.tell_where)
             return await supervisor.run()
     finally:
         listener.close()
@@ -84,6 +85,7 @@ class _Supervisor:
             self._names.insert(0, _STATE)
         self._children: dict[str, Child] = {}
         self._totals = Totals("cpython")
+        self._log = ServiceLog(options.log_format)
         self.stopping = asyncio.Event()
         self.rolling = asyncio.Event()
 
@@ -98,7 +100,7 @@ class _Supervisor:
                     return 0
             host, port = self._listener.getsockname()[:2]
             at = health.sockets[0].getsockname()[1]
-            _say(f"serving on http://{host}:{port}, health on http://{options.health[0]}:{at}")
+            self._log.say(f"serving on http://{host}:{port}, health on http://{options.health[0]}:{at}")
             tasks = [asyncio.create_task(self._keep(name)) for name in self._names]
             tasks += [asyncio.create_task(self._roll()), asyncio.create_task(self._asked())]
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -106,7 +108,7 @@ class _Supervisor:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            _say("stopping")
+            self._log.say("stopping")
             for task in failed:
                 task.result()
             return 0
@@ -114,6 +116,10 @@ class _Supervisor:
             self.stopping.set()
             await self._stop()
             health.close()
+
+    def tell_where(self) -> None:
+        """Have every process write where it is."""
+        self._telling = [asyncio.ensure_future(child.tell_where()) for child in self._children.values()]
 
     async def _asked(self) -> None:
         await self.stopping.wait()
@@ -157,11 +163,10 @@ class _Supervisor:
             front=options.front,
             limits=options.limits,
             metrics=options.metrics,
-            log_format=options.log_format,
             secrets=options.secrets,
         )
         with theirs:
-            return await Child.start(job, control, theirs, lock=self._lock)
+            return await Child.start(job, name, control, theirs, lock=self._lock, log=self._log)
 
     async def _begin(self, name: str, *, migrate: bool = False) -> None:
         """Start a process where there is none. Raises ChildError when it does not serve."""
@@ -174,7 +179,6 @@ class _Supervisor:
         failures = 0
         while True:
             child = self._children[name]
-            began = time.monotonic()
             reason = await child.until_unwell(patience=options.hang_seconds, memory=options.memory)
             if self._children[name] is not child:
                 continue  # a new version has taken over
@@ -184,15 +188,16 @@ class _Supervisor:
             await child.kill()
             self._totals.keep(child)
             self._totals.restarted(name)
-            failures = 0 if time.monotonic() - began > WELL else failures
             pause = PAUSES[min(failures, len(PAUSES) - 1)]
-            _say(f"{name} {reason}; starting it again in {pause:g} s")
+            tell = self._log.warn if "memory" in reason else self._log.fail
+            tell(f"{name} {reason}; starting it again in {pause:g} s")
             await asyncio.sleep(pause)
-            failures += 1
             try:
                 await self._begin(name)
+                failures = 0
             except (DeveloperError, OSError) as error:
-                _say(f"{name} did not start: {error}")
+                failures += 1
+                self._log.fail(f"{name} did not start: {error}")
 
     # -- all of them
 
@@ -201,15 +206,15 @@ class _Supervisor:
         while True:
             await self.rolling.wait()
             self.rolling.clear()
-            _say("replacing the processes")
+            self._log.say("replacing the processes")
             try:
                 for index, name in enumerate(self._names):
                     await self._replace(name, migrate=index == 0 and self._options.migrate)
             except (DeveloperError, OSError) as error:
-                _say(f"the new version does not serve; the old one goes on: {error}")
+                self._log.fail(f"the new version does not serve; the old one goes on: {error}")
                 outcome = "refused"
             else:
-                _say("replaced the processes")
+                self._log.say("replaced the processes")
                 outcome = "replaced"
             self._totals.reloaded(outcome)
 
@@ -248,7 +253,3 @@ def _state_of(child: Child) -> str:
     if not child.ready.done():
         return "it is starting"
     return "ok"
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)

@@ -125,6 +125,7 @@ export class Health extends WorkerEntrypoint {
           if (left && heldUntil > 0) heldUntil = Math.max(heldUntil, Date.now() + 200);
           return new Response(spans);
         }
+        if (pathname === '/where') return new Response(await call(this.ctx, 'where'));
         if (pathname === '/metrics') return new Response(await call(this.ctx, 'numbers', this.env));
         return new Response(await call(this.ctx, 'migrate', this.env, await request.text()));
       }

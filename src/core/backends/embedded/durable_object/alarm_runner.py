@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from contextvars import Context
+from functools import partial
 from typing import Any, Final, Protocol
 
 from core.backends.embedded.durable_object.living import Living
@@ -47,7 +49,8 @@ class AlarmRunner:
     def fire(self) -> None:
         """Run the alarm, if the storage says that it is due and it does not run yet."""
         if self.task is None:
-            self.task = asyncio.get_running_loop().create_task(self._run())
+            # An event of its own: nothing of whoever set the alarm, or its timer, is around it.
+            self.task = asyncio.get_running_loop().create_task(self._run(), context=Context())
 
     async def fire_now(self) -> bool:
         """Run the alarm whatever the time. Returns True if one was set."""
@@ -79,6 +82,10 @@ class AlarmRunner:
         if not self._object.storage.is_writing:
             self._object.objects.alarms.note(self._object.id, None)
 
+    async def _call(self, alarm: Callable[[], Awaitable[None]]) -> None:
+        objects = self._object.objects
+        await (alarm() if objects.around_alarm is None else objects.around_alarm(objects.cls.__name__, alarm))
+
     async def _handle(self) -> None:
         storage = self._object.storage
         row = storage.read_alarm()
@@ -89,7 +96,8 @@ class AlarmRunner:
             return
         storage.firing = row.mark
         try:
-            await self._object.call("alarm", (AlarmInvocationInfo(row.retries, row.retries > 0, row.scheduled),), {})
+            info = AlarmInvocationInfo(row.retries, row.retries > 0, row.scheduled)
+            await self._call(partial(self._object.call, "alarm", (info,), {}))
         except Exception:
             storage.firing = None
             again = row.retries < ALARM_RETRIES

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from core.backends.embedded.durable_object.alarms import AlarmSchedule
 from core.backends.embedded.durable_object.ids import ObjectId
@@ -11,9 +11,12 @@ from core.backends.embedded.store import Database
 from core.bindings.durable_object import DurableObject
 from core.context import Clock
 
-__all__ = ["Living", "Namespace"]
+__all__ = ["AroundAlarm", "Living", "Namespace"]
 
 T = TypeVar("T")
+
+AroundAlarm: TypeAlias = Callable[[str, Callable[[], Awaitable[None]]], Awaitable[None]]
+"""Takes the name of an object's class, and what runs its alarm."""
 
 
 class Namespace(Protocol):
@@ -22,6 +25,8 @@ class Namespace(Protocol):
     cls: type[DurableObject[Any]]
     clock: Clock
     alarms: AlarmSchedule
+    around_alarm: AroundAlarm | None
+    """Runs an alarm as an event of the application; None runs it alone."""
 
     def database(self, id: ObjectId) -> Database:
         """Return the database of an object."""

@@ -19,6 +19,7 @@ from core.backends.embedded.durable_object.alarms import AlarmSchedule
 from core.backends.embedded.durable_object.arguments import MAX_VALUE
 from core.backends.embedded.durable_object.ids import ObjectId
 from core.backends.embedded.durable_object.life import LiveObject
+from core.backends.embedded.durable_object.living import AroundAlarm
 from core.backends.embedded.durable_object.sockets import ObjectSockets
 from core.backends.embedded.durable_object.state import ObjectState
 from core.backends.embedded.file_lock import lock_file
@@ -83,6 +84,7 @@ class Objects:
         self.alarms: AlarmSchedule = AlarmSchedule(
             store.database("durable_objects", f"{name}.alarms"), self.clock, self._fire_alarm
         )
+        self.around_alarm: AroundAlarm | None = None
         self._lock: int | None = None
         self._started = False
         self._sockets: dict[str, ObjectSockets] = {}

@@ -1,0 +1,77 @@
+"""The requests of a process that are in flight: each in flight with its route, its id and the calls that it waits in.
+
+Nothing is kept per request for this. It is read out of the event loop's tasks, whose frames have it, when somebody
+asks: an operator, or a supervisor that is about to end a process which does not answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+import traceback
+from collections.abc import Iterator, Sequence
+from types import FrameType
+from typing import Any, Final
+
+from core.dispatch import Dispatcher
+from core.http.paths import split_path
+
+__all__ = ["calls_of", "frames_of", "requests_in_flight"]
+
+_RESPOND: Final = Dispatcher.respond.__code__
+
+
+def requests_in_flight(loop: asyncio.AbstractEventLoop, running: Sequence[FrameType] = ()) -> str:
+    """The requests of a loop, one after the other, those that wait and then the one whose frames are `running`.
+
+    Each has its method, path, route, id and age, and the innermost calls of the application at last.
+    """
+    found = [told for task in asyncio.all_tasks(loop) if (told := _told([*_waiting(task.get_coro())], "waits"))]
+    if busy := _told(running, "runs"):
+        found.append(busy)
+    return "\n".join([f"{len(found)} {'request' if len(found) == 1 else 'requests'} in flight", *found])
+
+
+def calls_of(frames: Sequence[FrameType]) -> str:
+    """Frames as a traceback has them, the most recent call last."""
+    lines = traceback.StackSummary.extract((frame, frame.f_lineno) for frame in frames).format()
+    return "".join(lines).rstrip("\n")
+
+
+def _told(frames: Sequence[FrameType], how: str) -> str | None:
+    """The title and calls of the request that frames belong to; None where they belong to none."""
+    at = [index for index, frame in enumerate(frames) if frame.f_code is _RESPOND]
+    if not at:
+        return None
+    # The innermost dispatcher knows the route; the outermost request has the id and began first.
+    inner, outer = frames[at[-1]].f_locals, frames[at[0]].f_locals["req"]
+    req: Any = inner["req"]
+    leaf = inner["self"]._tables[req.method].find(["", *split_path(req.path)])
+    route = None if leaf is None else leaf.value.entry.label
+    name = f", request {outer.id}" if outer.id else ""
+    age = time.time() - outer.start_time
+    title = f"{req.method} {outer.path} ({route or 'no route'}){name} {how} since {age:.1f} s"
+    return f"{title}\n{calls_of(frames[at[-1] + 1 :])}".rstrip("\n")
+
+
+def _waiting(work: Any) -> Iterator[FrameType]:
+    """The frames of a coroutine that waits, outermost first."""
+    while work is not None:
+        for kind in ("cr", "gi", "ag"):
+            frame = getattr(work, f"{kind}_frame", None)
+            if frame is not None:
+                yield frame
+                work = getattr(work, "gi_yieldfrom" if kind == "gi" else f"{kind}_await", None)
+                break
+        else:
+            return
+
+
+def frames_of(thread: int) -> list[FrameType]:
+    """The frames of a thread, outermost first."""
+    frame, found = sys._current_frames().get(thread), list[FrameType]()
+    while frame is not None:
+        found.append(frame)
+        frame = frame.f_back
+    return found[::-1]

@@ -1,0 +1,21 @@
+"""The secrets that an Env asks for by its fields, for whoever reads their values before it is built."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from core.bindings.secret import Secret
+from core.env import fields_of
+
+__all__ = ["secrets_asked"]
+
+
+def secrets_asked(env_class: type, /) -> Mapping[str, bool]:
+    """The names under which an Env takes a secret, if the configuration has nothing else there, and True where it
+    cannot do without. Raises EnvError as `fields_of` does.
+    """
+    return {
+        field.name: not field.optional
+        for field in fields_of(env_class)
+        if field.kind is Secret or (field.optional and (field.kind is str or field.converted))
+    }
