@@ -11,7 +11,18 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 # Parts of hosts, or for all of them. `workers` is a folder, and tested inside workerd, in tests/runtime.
-PARTS = {"__init__", "asgi_websocket", "connection", "limits", "otel", "output", "process", "server"}
+PARTS = {
+    "__init__",
+    "asgi_websocket",
+    "connection",
+    "in_flight",
+    "limits",
+    "otel",
+    "output",
+    "process",
+    "secrets_asked",
+    "server",
+}
 HOSTS = sorted({file.stem for file in (ROOT / "src" / "core" / "hosts").glob("*.py")} - PARTS)
 NAMED_IN = ("tests/attacks/test_hosts.py", "tests/attacks/test_addresses.py", "tests/attacks/test_surrogates.py")
 
