@@ -12,6 +12,7 @@ from typing import Final
 __all__ = [
     "DEFINES",
     "MUTABLE",
+    "alike",
     "handler_in_use",
     "not_async",
     "path_parameter",
@@ -130,6 +131,14 @@ def turned_status(given: object) -> str:
     return (
         f"CoreError({given!r}, …): the status must be an int from 400 to 599, an error's. Write "
         f'CoreError(404, "{given if isinstance(given, str) else "Not Found"}")'
+    )
+
+
+def alike(classes: Sequence[str]) -> str:
+    """Classes of a union whose objects nobody can tell apart."""
+    return (
+        f"{' | '.join(classes)} cannot be read: no field tells their objects apart. Give each a field that has no default "
+        f'and that no other has, or one name with another Literal in each: kind: Literal["{classes[0].lower()}"]'
     )
 
 

@@ -133,7 +133,7 @@ def _read(text: str, type_: TypeForm[T]) -> T:
         if len(text) > _MOST_CURSOR:
             raise ValueError("it is too long")
         value = http.json.loads(urlsafe_b64decode(text + "=" * (-len(text) % 4)))
-        return structure(value, type_)
+        return structure(value, type_, client=True)
     except (ValueError, StructureError):
         raise _invalid("cursor", "is none of this list") from None
 

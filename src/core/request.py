@@ -721,7 +721,7 @@ class _Hooks(dict[Any, Callable[[Any], Any]]):
     def __missing__(self, type_: Any) -> Callable[[Any], Any]:
         from core.structure import hook_of
 
-        hook = self[type_] = hook_of(type_)
+        hook = self[type_] = hook_of(type_, client=True)
         return hook
 
 
@@ -735,7 +735,7 @@ def _structured(value: Any, type_: Any) -> Any:
     except TypeError:  # an unhashable form, such as Annotated over a list
         from core.structure import hook_of
 
-        hook = hook_of(type_)
+        hook = hook_of(type_, client=True)
     try:
         return hook(value)
     except Exception as error:

@@ -6,6 +6,10 @@ that JSON has no type for (dates, UUIDs, decimals, enums) are read from their st
 With `strings=True`, for query strings, every scalar comes as a string and is read from it. A row of a
 SQL database has no booleans, but 0 and 1, and has bytes; its lists and objects are JSON text.
 
+A whole number that a client sends (`client=True`, and all strings) is one that every reader of JSON has exactly, from
+-(2^53-1) to 2^53-1 (RFC 8259, section 6, and RFC 7493): D1 and JavaScript have no larger ones. What the application
+stored itself, and what others signed, is read as it is.
+
 A field of an attrs class has the name of its alias, except in a row, whose names are the columns'. Its validators
 say their mistakes beside those of other fields. After `MOST_ISSUES` mistakes nothing more is looked at, so that a
 document full of them costs little more than a good one.
@@ -19,9 +23,11 @@ quick one refused. A kind that only one of them knew would be refused without a 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, MutableSequence, Sequence
+from collections.abc import Set as AbstractSet
 from contextvars import ContextVar
-from functools import partial
+from functools import partial, singledispatch
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, Union, cast, get_args, get_origin
 
@@ -49,7 +55,10 @@ MOST_ISSUES: Final = 100
 """The largest number of mistakes reported for one value."""
 
 T = TypeVar("T")
-_Source = Literal["json", "strings", "rows"]
+_DICTS: Final = (Mapping, MutableMapping, Counter, defaultdict)
+"""Mappings that are read as a dict first."""
+_MOST: Final = 2**53 - 1
+_Source = Literal["json", "client", "strings", "rows"]
 
 _hooks: dict[tuple[Any, _Source], Callable[[Any], Any]] = {}
 _converters: dict[tuple[_Source, bool], Converter] = {}
@@ -95,18 +104,19 @@ def _is_one(error: BaseException) -> bool:
 _telling: ContextVar[_Told] = ContextVar("core_structure_telling")
 
 
-def structure(value: Any, type_: TypeForm[T], *, strings: bool = False) -> T:
-    """`value` as a `type_`.
+def structure(value: Any, type_: TypeForm[T], *, strings: bool = False, client: bool = False) -> T:
+    """`value` as a `type_`. `client`: a client sent it.
 
     Raises StructureError with every mistake. A type that cannot be structured at all is a mistake of the
-    program and raises TypeError, which names the type.
+    program and raises TypeError, which names the type; so is a union of classes that nothing tells apart, which is
+    a DeveloperError.
     """
-    return cast("T", hook_of(type_, strings=strings)(value))
+    return cast("T", hook_of(type_, strings=strings, client=client)(value))
 
 
-def hook_of(type_: Any, *, strings: bool = False) -> Callable[[Any], Any]:
+def hook_of(type_: Any, *, strings: bool = False, client: bool = False) -> Callable[[Any], Any]:
     """The function that structures `type_`: worked out once, then kept."""
-    return _hook_from("strings" if strings else "json", type_)
+    return _hook_from("strings" if strings else "client" if client else "json", type_)
 
 
 def structure_texts(pairs: Iterable[tuple[str, str]], type_: TypeForm[T]) -> T:
@@ -176,7 +186,7 @@ def list_fields(type_: Any) -> frozenset[str]:
 def _holds_several(hint: Any) -> bool:
     if _is_union(hint):
         return any(_holds_several(member) for member in get_args(hint))
-    return (get_origin(hint) or hint) in (list, tuple, set, frozenset, Sequence)
+    return (get_origin(hint) or hint) in (list, tuple, set, frozenset, deque, Sequence, MutableSequence, AbstractSet)
 
 
 def _make_hook(type_: Any, source: _Source) -> Callable[[Any], Any]:
@@ -242,31 +252,33 @@ def _build(source: _Source, detailed: bool) -> Converter:
 
     strings, rows = source == "strings", source == "rows"
     converter = Converter(detailed_validation=detailed)
+    # cattrs asks first for hooks that go by a class and its ancestors, and has some of its own: to those an enum of
+    # texts is any str, and a datetime is a date. Here every hook goes by the type itself.
+    dispatch: Any = converter._structure_func  # pyright: ignore[reportPrivateUsage]  # it has no public name
+    dispatch._single_dispatch = singledispatch(dispatch._single_dispatch.dispatch(object))
+    dispatch.clear_cache()
+    read_int = _int_of_text if strings else _int_of_client if source == "client" else _int
+    read_float = _float_of_text if strings else _float
+    converter.register_structure_hook_factory(_is_subclass_of_scalar, partial(_subclass_of_scalar, converter))
     for type_, hook in {
         str: _str,
-        int: _int_of_text if strings else _int,
-        float: _float_of_text if strings else _float,
+        int: read_int,
+        float: read_float,
         bool: _bool_of_text if strings else _bool_of_number if rows else _bool,
+        None: _none,
         type(None): _none,
         bytes: _bytes if rows else _refuse_bytes,
         dt.time: partial(_from_text, dt.time.fromisoformat, "must be a time (ISO 8601)"),
+        dt.datetime: partial(_from_text, dt.datetime.fromisoformat, "must be a date and time (ISO 8601)"),
+        dt.date: partial(_from_text, dt.date.fromisoformat, "must be a date (ISO 8601)"),
         uuid.UUID: partial(_from_text, uuid.UUID, "must be a UUID"),
         decimal.Decimal: partial(_decimal, decimal.Decimal),
     }.items():
-        converter.register_structure_hook(type_, cast("Callable[[Any, Any], Any]", hook))
-    # A datetime is a date as well, so these two go by the class itself and not by its ancestors.
-    for exact, read, wording in (
-        (dt.datetime, dt.datetime.fromisoformat, "must be a date and time (ISO 8601)"),
-        (dt.date, dt.date.fromisoformat, "must be a date (ISO 8601)"),
-    ):
-        converter.register_structure_hook_func(
-            partial(_is, exact), cast("Callable[[Any, Any], Any]", partial(_from_text, read, wording))
-        )
+        converter.register_structure_hook_func(partial(_is, type_), cast("Callable[[Any, Any], Any]", hook))
     converter.register_structure_hook_func(
         lambda t: isinstance(t, type) and issubclass(t, enum.Enum), partial(_enum, strings)
     )
     converter.register_structure_hook_func(_is_literal, partial(_literal, strings))
-    converter.register_structure_hook_factory(_is_mixed_union, partial(_union, converter))
 
     # A string is iterable and a list has items, so each container checks first which values it is made from.
     def members(type_: Any) -> Callable[[Any, Any], Any]:
@@ -279,6 +291,8 @@ def _build(source: _Source, detailed: bool) -> Converter:
     def guarded(inner: Callable[[Any, Any], Any], kind: type, wording: str) -> Callable[[Any, Any], Any]:
         hook = _guard(_counting(inner) if detailed else inner, kind, wording)
         return partial(_of_json_text, hook, detailed, wording) if rows else hook
+
+    converter.register_structure_hook_factory(_is_mixed_union, partial(_union, converter, guarded))
 
     def sequences(type_: Any) -> Callable[[Any, Any], Any]:
         return guarded(members(type_), list, "must be an array")
@@ -304,8 +318,18 @@ def _build(source: _Source, detailed: bool) -> Converter:
     def mapping(type_: Any) -> Callable[[Any, Any], Any]:
         # Not the converter's own gen_structure_mapping: it puts its own hook in the place of the one around it.
         made: Any = get_origin(type_) or type_
-        inner = mapping_structure_factory(type_, converter, dict if made in (Mapping, MutableMapping) else made)
-        return guarded(partial(_read_mapping, inner) if detailed else inner, dict, "must be an object")
+        arguments = get_args(type_)
+        shape: Any = type_
+        build: Any = None
+        if made is Counter:
+            shape, build = cast("Any", dict)[arguments[0] if arguments else Any, int], Counter
+        elif made is defaultdict:
+            shape = cast("Any", dict)[arguments] if arguments else dict
+            empty = get_origin(arguments[1]) or arguments[1] if arguments else None
+            build = partial(cast("Any", defaultdict), empty if callable(empty) else None)
+        inner: Any = mapping_structure_factory(shape, converter, dict if made in _DICTS else made)
+        hook = guarded(partial(_read_mapping, inner) if detailed else inner, dict, "must be an object")
+        return hook if build is None else lambda value, _: build(hook(value, shape))
 
     def attrs_class(type_: Any) -> Callable[[Any, Any], Any]:
         fields = (get_origin(type_) or type_).__attrs_attrs__
@@ -325,6 +349,7 @@ def _build(source: _Source, detailed: bool) -> Converter:
 
     factories: list[tuple[Callable[[Any], bool], Callable[[Any], Callable[[Any, Any], Any]]]] = [
         (lambda t: t is not str and t is not bytes and is_sequence(t) and not _is_tuple(t), sequences),
+        (lambda t: (get_origin(t) or t) is deque, gathered(deque)),
         (_is_tuple, lambda t: gathered(tuple)(t) if _is_open_tuple(t) else fixed_tuple(t)),
         (is_any_set, gathered(set)),
         (is_frozenset, gathered(frozenset)),
@@ -545,7 +570,7 @@ def _is_tuple(type_: Any) -> bool:
 
 def _is_open_tuple(type_: Any) -> bool:
     arguments = get_args(type_)
-    return not arguments or (len(arguments) == 2 and arguments[1] is ...)
+    return (not arguments and get_origin(type_) is None) or (len(arguments) == 2 and arguments[1] is ...)
 
 
 # -- scalars
@@ -560,6 +585,14 @@ def _str(value: Any, _: Any) -> str:
 def _int(value: Any, _: Any) -> int:
     if value.__class__ is int:
         return value
+    raise _Mismatch("must be an integer")
+
+
+def _int_of_client(value: Any, _: Any) -> int:
+    if value.__class__ is int:
+        if -_MOST <= value <= _MOST:
+            return value
+        raise _Mismatch("must be a whole number from -(2^53-1) to 2^53-1")
     raise _Mismatch("must be an integer")
 
 
@@ -604,7 +637,7 @@ def _refuse_bytes(_: Any, __: Any) -> bytes:
 def _int_of_text(value: Any, _: Any) -> int:
     # int() takes blanks, underscores and other scripts' digits as well; a query string has none of them.
     if isinstance(value, str) and value.isascii() and value[value[:1] in "+-" :].isdigit() and len(value) <= 400:
-        return int(value)
+        return _int_of_client(int(value), _)
     raise _Mismatch("must be an integer")
 
 
@@ -649,6 +682,16 @@ def _decimal(decimal: Callable[[str], Any], value: Any, _: Any) -> Any:
     raise _Mismatch("must be a decimal number")
 
 
+def _is_subclass_of_scalar(type_: Any) -> bool:
+    return isinstance(type_, type) and issubclass(type_, (str, int, float))
+
+
+def _subclass_of_scalar(converter: Converter, type_: Any) -> Callable[[Any, Any], Any]:
+    base: Any = next(base for base in (str, int, float) if issubclass(type_, base))
+    read = converter.get_structure_hook(base)
+    return lambda value, _: type_(read(value, base))
+
+
 def _enum(strings: bool, value: Any, type_: Any) -> Any:
     for member in type_:
         if _same(member.value, value, strings):
@@ -679,13 +722,8 @@ def _shown(value: Any) -> str:
 
 
 def _is_mixed_union(type_: Any) -> bool:
-    """A union that cattrs does not tell apart by itself: anything but `T | None` and classes alone."""
-    from attrs import has
-
-    if not _is_union(type_):
-        return False
-    members = [member for member in get_args(type_) if member is not type(None)]
-    return len(members) > 1 and not all(has(get_origin(member) or member) for member in members)
+    """A union of several kinds of value, `T | None` being none: cattrs has its own words for what fits none of them."""
+    return _is_union(type_) and len([member for member in get_args(type_) if member is not type(None)]) > 1
 
 
 def _is_union(type_: Any) -> bool:
@@ -694,20 +732,25 @@ def _is_union(type_: Any) -> bool:
     return get_origin(type_) in (Union, UnionType)
 
 
-def _union(converter: Converter, type_: Any) -> Callable[[Any, Any], Any]:
+def _union(converter: Converter, guarded: Callable[..., Any], type_: Any) -> Callable[[Any, Any], Any]:
     from attrs import has
 
     members = get_args(type_)
     classes = [member for member in members if has(get_origin(member) or member)]
     rest: list[Any] = [member for member in members if member not in classes]
-    if len(classes) > 1:
-        rest.append(Union[tuple(classes)])  # noqa: UP007 - made at run time; cattrs distinguishes classes by their fields
-    else:
+    if len(classes) <= 1:
         rest += classes
     # Structured are exact kinds only, so at most the order of texts and numbers matters: narrow ones come first.
     rest.sort(key=_width)
     hooks = [(member, converter.get_structure_hook(member)) for member in rest]
-    wording = "must be " + " or ".join(_name(member) for member in members)
+    if len(classes) > 1:
+        together: Any = cast("Any", Union)[tuple(classes)]
+        by_fields = guarded(_classes(converter, classes), dict, "must be an object")
+        if not rest:
+            return cast("Callable[[Any, Any], Any]", by_fields)
+        hooks.append((together, by_fields))
+        hooks.sort(key=lambda one: _width(one[0]))
+    wording = "must be " + " or ".join(dict.fromkeys(_name(member) for member in members))
 
     def hook(value: Any, _: Any) -> Any:
         failures: list[Exception] = []
@@ -731,6 +774,46 @@ def _union(converter: Converter, type_: Any) -> Callable[[Any, Any], Any]:
     return hook
 
 
+def _classes(converter: Converter, classes: Sequence[Any]) -> Callable[[Any, Any], Any]:
+    """Make the hook that reads an object as the one of several attrs classes whose fields it has.
+
+    Raises DeveloperError where no field tells them apart.
+    """
+    from cattrs.disambiguators import create_default_dis_func
+
+    try:
+        class_of: Any = create_default_dis_func(converter, *classes)
+    except TypeError:
+        from core.mistakes import alike
+
+        raise DeveloperError(alike([_name(cls) for cls in classes])) from None
+    wording = f"must be {' or '.join(map(_name, classes))}: {_told_by(classes)}"
+
+    def hook(value: dict[str, Any], _: Any) -> Any:
+        try:
+            cls = class_of(value)
+        except Exception:
+            raise _Mismatch(wording) from None
+        # Asked for when it is needed, since a class may have itself among its fields.
+        return converter.get_structure_hook(cls)(value, cls)
+
+    return hook
+
+
+def _told_by(classes: Sequence[Any]) -> str:
+    """The fields by which a client's object is one of several classes."""
+    fields = [{field.alias: field.type for field in (get_origin(cls) or cls).__attrs_attrs__} for cls in classes]
+    common = [name for name in fields[0] if all(_is_literal(each.get(name)) for each in fields)]
+    if common:
+        values = [_shown(getattr(value, "value", value)) for each in fields for value in get_args(each[common[0]])]
+        return f'"{common[0]}" is one of {", ".join(dict.fromkeys(values))}'
+    own = [
+        (cls, next((name for name in each if sum(name in other for other in fields) == 1), None))
+        for cls, each in zip(classes, fields, strict=True)
+    ]
+    return " or ".join(f'with "{name}" it is {_name(cls)}' for cls, name in own if name)
+
+
 def _width(type_: Any) -> int:
     if type_ is str:
         return 3  # a date is a string too, so text comes last
@@ -748,7 +831,7 @@ def _name(type_: Any) -> str:
         return "an array"
     if origin is dict:
         return "an object"
-    return getattr(type_, "__name__", None) or str(type_)
+    return getattr(origin or type_, "__name__", None) or str(type_)
 
 
 # -- mistakes

@@ -135,7 +135,7 @@ class Messages:
         from core.structure import StructureError, structure
 
         try:
-            return structure(value, type_)
+            return structure(value, type_, client=True)
         except StructureError as error:
             raise ValidationError(error.issues) from None
 
