@@ -96,6 +96,16 @@ FAMILIES: Final[Mapping[str, Family]] = {
             "Alarms of Durable Objects that ran; outcome is ok or error.",
         ),
         Family("core_durable_objects_alive", "gauge", ("class",), "Durable Objects whose instance is in memory."),
+        Family(
+            "core_process_event_loop_lag_seconds",
+            "gauge",
+            ("process",),
+            "Longest time that the event loop was late since the numbers were last asked for.",
+        ),
+        Family("core_process_open_connections", "gauge", ("process",), "Connections of clients, WebSockets included."),
+        Family(
+            "core_process_requests_in_flight", "gauge", ("process",), "Requests being answered, WebSockets included."
+        ),
         Family("core_process_resident_memory_bytes", "gauge", ("process",), "Resident memory of a process."),
         Family("core_process_up", "gauge", ("process",), "1 for a process that serves, else 0."),
         Family(

@@ -9,6 +9,7 @@ from typing import Any
 
 from core.cli.serving import add_cluster, add_log_format, port_of
 from core.errors import UsageError
+from core.hosts.limits import Limits
 
 __all__ = ["add", "run"]
 
@@ -26,6 +27,12 @@ A secret is in the environment of this process, by its name; or in the file that
 of --secrets-dir. With --cluster, CORE_CLUSTER_KEY is the secret that all nodes share, at least 32 characters (for example
 from `openssl rand -hex 32`), and the bucket's credentials are in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. Nodes talk
 unencrypted: keep them on a private network."""
+
+_LIMITS = (
+    ("--head-timeout", Limits().head_seconds, "end a connection that has not sent the whole head of a request"),
+    ("--body-timeout", Limits().body_seconds, "end a connection that neither sends nor takes a byte of a body"),
+    ("--idle-timeout", Limits().idle_seconds, "end a kept connection without a request"),
+)
 
 _EXIT_CODES = """\
 Exit codes: 0 stopped with Ctrl-C or SIGTERM, requests in flight finished; 1 it could not start;
@@ -48,6 +55,17 @@ def add(subparsers: Any) -> None:
     group.add_argument("--env", metavar="NAME", dest="environment", help="a named environment of the file")
     group.add_argument(
         "--workers", metavar="N", type=_count, help="processes that answer requests (default: one for each processor)"
+    )
+    for option, default, help in _LIMITS:
+        group.add_argument(
+            option, metavar="SECONDS", type=_seconds, help=f"{help}; 0 never does (default: {default:g})"
+        )
+    group.add_argument(
+        "--max-connections",
+        metavar="N",
+        type=_connections,
+        help="connections that each process has open at once; who comes beyond is answered 503 (default: "
+        f"{Limits().connections})",
     )
     group = parser.add_argument_group("address")
     group.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
@@ -142,7 +160,7 @@ def run(args: argparse.Namespace) -> int:
     if args.new_cluster_key and args.cluster is None:
         raise UsageError("--new-cluster-key changes the key of a cluster. Name it with --cluster s3://bucket/prefix")
     unfit = _WORKERD_ONLY if args.python else _PYTHON_ONLY
-    given = [option for option, name in unfit.items() if getattr(args, name)]
+    given = [option for option, name in unfit.items() if getattr(args, name) not in (None, False)]
     if given:
         where = "a bundle in workerd" if args.python else "--python"
         raise UsageError(
@@ -161,7 +179,13 @@ _WORKERD_ONLY = {
     "--cluster-address": "cluster_address",
     "--new-cluster-key": "new_cluster_key",
 }
-_PYTHON_ONLY = {"--config": "config", "--env": "environment", "--workers": "workers"}
+_PYTHON_ONLY = {
+    "--config": "config",
+    "--env": "environment",
+    "--workers": "workers",
+    "--max-connections": "max_connections",
+    **{option: option.strip("-").replace("-", "_") for option, _, _ in _LIMITS},
+}
 
 
 def _run_python(args: argparse.Namespace) -> int:
@@ -173,11 +197,18 @@ def _run_python(args: argparse.Namespace) -> int:
     from core.runtime.cpython.supervisor import serve_python
 
     config = find_configuration(args.config)
+    given = {
+        "connections": args.max_connections,
+        "head_seconds": args.head_timeout,
+        "body_seconds": args.body_timeout,
+        "idle_seconds": args.idle_timeout,
+    }
     options = PythonOptions(
         config=config,
         environment=args.environment,
         state=(args.state or config.parent / ".core" / "python").resolve(),
         workers=args.workers or os.cpu_count() or 1,
+        limits=Limits(**{name: value for name, value in given.items() if value is not None}),
         front=Front(args.client_address_header, args.forwarded_proto_header, args.public_url),
         **_common(args),
     )
@@ -256,6 +287,12 @@ def _count(text: str) -> int:
     if text.isascii() and text.isdigit() and 1 <= int(text) <= 64:
         return int(text)
     raise argparse.ArgumentTypeError(f"{text} is not a number of processes: 1 to 64")
+
+
+def _connections(text: str) -> int:
+    if text.isascii() and text.isdigit() and 1 <= int(text) <= 1_000_000:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text} is not a number of connections: 1 to 1000000")
 
 
 def _size(text: str) -> int:

@@ -6,12 +6,19 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeAlias
 
 from core.runtime.listening import open_listener
 
-__all__ = ["Numbers", "Report", "start_health"]
+__all__ = ["ASKED_SECONDS", "Numbers", "Report", "ask_listener", "start_health"]
+
+ASKED_SECONDS = 2.0
+"""The time that an answer to the question for health may take."""
+
+# The server itself answers this, not the application (RFC 9110, section 9.3.7).
+_PING = b"OPTIONS * HTTP/1.1\r\nHost: health\r\nConnection: close\r\n\r\n"
 
 Report: TypeAlias = Callable[[], Awaitable[tuple[int, Mapping[str, Any]]]]
 """Gives status and body: 200 while the application can answer, else 503."""
@@ -21,6 +28,31 @@ Numbers: TypeAlias = Callable[[], Awaitable[str]]
 """Gives the numbers as the text of OpenMetrics."""
 
 _REASONS = {200: "OK", 404: "Not Found", 503: "Service Unavailable"}
+
+
+async def ask_listener(listener: socket.socket) -> str | None:
+    """Connect where clients connect, and ask. The reason why a client would not be answered, or None.
+
+    Which of the processes that share the listener answers is not known.
+    """
+    host, port = listener.getsockname()[:2]
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    try:
+        async with asyncio.timeout(ASKED_SECONDS):
+            reader, writer = await asyncio.open_connection(host, port)
+            try:
+                writer.write(_PING)
+                line = await reader.readline()
+            finally:
+                writer.close()
+    except TimeoutError:
+        return f"a new connection was not answered within {ASKED_SECONDS:g} s"
+    except OSError as error:
+        return f"a new connection failed: {error.strerror or error}"
+    status = line.split(b" ", 2)[1:2]
+    if not status:
+        return "a new connection was closed without an answer"
+    return "a new connection was answered 503" if status == [b"503"] else None
 
 
 async def start_health(address: tuple[str, int], report: Report, numbers: Numbers | None = None) -> asyncio.Server:

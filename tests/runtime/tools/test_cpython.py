@@ -355,6 +355,8 @@ WRONG = [
     (["--health", "127.0.0.1:99999"], "99999 is not a port"),
     (["--stop-timeout", "-1"], "-1 is not a time"),
     (["--memory", "lots"], "lots is not a size"),
+    (["--max-connections", "0"], "0 is not a number of connections"),
+    (["--head-timeout", "soon"], "soon is not a time"),
     (["--public-url", "shop.example"], "shop.example is not an origin"),
     (["--public-url", "https://a.example/path"], "is not an origin"),
     (["--client-address-header", "X Y"], "'X Y' is not the name of a header"),

@@ -28,9 +28,11 @@ from core.runtime.cpython.options import Job
 from core.runtime.cpython.stacks import answer_where
 from core.runtime.cpython.web import open_server, serve_until
 from core.runtime.ending import die_with_parent
+from core.runtime.loop_lag import LoopLag
 from core.runtime.secrets import secrets_of
 
 if TYPE_CHECKING:
+    from core.hosts.server import Server
     from core.metrics import Meter
 
 __all__ = ["main"]
@@ -69,6 +71,8 @@ class _Child:
         self._context = BackgroundContext()
         self._meter: Meter | None = None
         self._gauges: Callable[[Meter], None] = lambda meter: None
+        self._server: Server | None = None
+        self._lag = LoopLag()
 
     async def run(self) -> int:
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, self._stop.set)
@@ -85,6 +89,7 @@ class _Child:
                     from core.metrics import Meter
 
                     self._meter = Meter()
+                    self._lag.start()
                 await (self._serve(loaded) if self._job.role == "web" else self._keep(loaded))
                 await self._context.drain()
                 self._give_numbers()
@@ -102,6 +107,9 @@ class _Child:
         while asked := await reader.readline():
             if asked == b"measure\n":
                 self._give_numbers()
+            elif asked == b"condition\n":
+                problem = None if self._server is None else self._server.problem()
+                self._tell(f"condition {json.dumps(problem or 'ok')}")
             else:
                 self._tell("pong")
         self._stop.set()  # the supervisor is gone
@@ -109,6 +117,10 @@ class _Child:
     def _give_numbers(self) -> None:
         if self._meter is not None:
             self._gauges(self._meter)
+            self._meter.set("core_process_event_loop_lag_seconds", self._job.name, to=self._lag.taken())
+            if (server := self._server) is not None:
+                self._meter.set("core_process_open_connections", self._job.name, to=server.open_connections)
+                self._meter.set("core_process_requests_in_flight", self._job.name, to=server.requests_in_flight)
             self._tell(f"numbers {json.dumps(self._meter.snapshot())}")
 
     async def _load(self) -> Loaded | None:
@@ -143,7 +155,7 @@ class _Child:
             await self._fail(f"the application cannot be started:\n{lines}")
             return
         try:
-            server = open_server(
+            server = self._server = open_server(
                 loaded.app,
                 loaded.env,
                 self._context,

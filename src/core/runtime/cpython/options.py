@@ -68,13 +68,15 @@ class Loadable:
 
 @attrs.frozen
 class Job:
-    """The job of one process. `role` is `web` or `state`; the others are descriptors and paths that it inherits.
+    """The job of one process. `name` is the supervisor's for it, `role` is `web` or `state`; the others are descriptors
+    and paths that it inherits.
 
     `listener` is the socket to serve at: TCP for `web`, Unix for `state`. `objects_at` is where the Durable Objects
     are, for `web`. `control` is the socket to the supervisor, whose process id is `parent`; at `reports` it asks where
     the process is, and reads the answer. `records` takes log records as lines of JSON, None for lines of text.
     """
 
+    name: str
     role: str
     config: str
     environment: str | None

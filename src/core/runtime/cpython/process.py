@@ -9,6 +9,7 @@ import os
 import signal
 import socket
 import sys
+from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from core.errors import DeveloperError
 from core.runtime.cpython.options import Job
 from core.runtime.cpython.stacks import ASKED
 from core.runtime.ending import memory_of
+from core.runtime.health import ASKED_SECONDS
 from core.runtime.process import read_lines
 from core.runtime.service_log import ServiceLog
 
@@ -93,6 +95,7 @@ class Child:
         self._log = log
         self._answered = asyncio.Event()
         self._measured = asyncio.Event()
+        self._asking: deque[asyncio.Future[str]] = deque()
         self.numbers: Snapshot = {}
         """Its numbers, as it gave them last."""
         loop = asyncio.get_running_loop()
@@ -155,6 +158,10 @@ class Child:
                     self._log.warn_once(json.loads(rest))
                 elif word == "pong":
                     self._answered.set()
+                elif word == "condition":
+                    asked = self._asking.popleft()
+                    if not asked.done():
+                        asked.set_result(json.loads(rest))
                 elif word == "numbers":
                     self.numbers = json.loads(rest)
                     self._measured.set()
@@ -202,6 +209,17 @@ class Child:
         # Something keeps the interpreter for itself, so that no thread of Python's runs. This handler is written in C.
         self.signal(signal.SIGUSR1)
         await self._reports.heard(_TOLD_WITHIN)
+
+    async def condition(self) -> str:
+        """Ask what it says of itself: `ok`, or the reason why it can take no further connection."""
+        asked: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._asking.append(asked)
+        with contextlib.suppress(OSError):
+            self._writer.write(b"condition\n")
+        try:
+            return await asyncio.wait_for(asked, ASKED_SECONDS)
+        except TimeoutError:
+            return f"it did not answer within {ASKED_SECONDS:g} s"
 
     async def measure(self) -> None:
         """Ask for its numbers. One that does not answer in time keeps those that it gave before."""

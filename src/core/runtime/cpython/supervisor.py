@@ -22,13 +22,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import attrs
+
 from core.config.load import load as load_configuration
 from core.config.model import Configuration
 from core.errors import DeveloperError
+from core.hosts.limits import raise_descriptors
 from core.runtime.cpython.options import Job, PythonOptions
 from core.runtime.cpython.process import Child
-from core.runtime.health import start_health
-from core.runtime.listening import open_listener
+from core.runtime.health import ask_listener, start_health
+from core.runtime.listening import open_listener, turn_away
 from core.runtime.secrets import check_folder
 from core.runtime.service import PAUSES
 from core.runtime.service_log import ServiceLog
@@ -44,6 +47,13 @@ async def serve_python(options: PythonOptions) -> int:
     """Serve until SIGTERM or SIGINT; the exit code. Raises DeveloperError when it cannot begin."""
     configuration = load_configuration(options.config, environment=options.environment)
     check_folder(options.secrets)
+    room = raise_descriptors(options.limits.connections)
+    if room < options.limits.connections:
+        ServiceLog(options.log_format).warn(
+            f"each process takes {room} connections instead of {options.limits.connections}: the limit of open files is too "
+            "low. Raise it (ulimit -Hn, LimitNOFILE= of systemd), or name fewer with --max-connections"
+        )
+        options = attrs.evolve(options, limits=attrs.evolve(options.limits, connections=room))
     listener = open_listener(options.host, options.port)
     try:
         lock = lock_state(options.state)
@@ -138,9 +148,11 @@ class _Supervisor:
         """Stop those that answer requests first: a request may need the objects."""
         deadline = time.monotonic() + self._options.stop_seconds
         state = self._children.pop(_STATE, None)
+        away = await turn_away(self._listener.dup())
         await asyncio.gather(*(child.stop(seconds=self._options.stop_seconds) for child in self._children.values()))
         if state is not None:
             await state.stop(seconds=max(1.0, deadline - time.monotonic()))
+        away.close()
 
     # -- one process
 
@@ -151,6 +163,7 @@ class _Supervisor:
         listener = self._objects if name == _STATE else self._listener
         assert listener is not None
         job = Job(
+            name=name,
             role=_STATE if name == _STATE else "web",
             config=str(options.config),
             environment=options.environment,
@@ -236,20 +249,23 @@ class _Supervisor:
     async def _report(self) -> tuple[int, Mapping[str, Any]]:
         if self.stopping.is_set():
             return 503, {"status": "stopping"}
-        told = {name: _state_of(child) for name, child in self._children.items()}
+        children = dict(self._children)
+        outside, *said = await asyncio.gather(ask_listener(self._listener), *map(_state_of, children.values()))
+        told = dict(zip(children, said, strict=True))
         # Requests are answered while the objects are away for a moment: calls of them wait.
-        well = any(said == "ok" for name, said in told.items() if name != _STATE)
-        return (200 if well else 503), {"status": "ok" if well else "failing", "processes": told}
+        well = outside is None and any(said == "ok" for name, said in told.items() if name != _STATE)
+        report: dict[str, Any] = {"status": "ok" if well else "failing", "processes": told}
+        return (200 if well else 503), report if outside is None else {**report, "address": outside}
 
     async def _numbers(self) -> str:
         return await self._totals.text(
-            {name: (child, _state_of(child) == "ok") for name, child in self._children.items()}
+            {name: (child, child.ready.done() and not child.ended.done()) for name, child in self._children.items()}
         )
 
 
-def _state_of(child: Child) -> str:
+async def _state_of(child: Child) -> str:
     if child.ended.done():
         return f"it ended with status {child.ended.result()}"
     if not child.ready.done():
         return "it is starting"
-    return "ok"
+    return await child.condition()

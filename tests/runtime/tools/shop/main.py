@@ -177,3 +177,13 @@ async def jobs(batch: MessageBatch[dict[str, int]], env: Env, ctx: ExecutionCont
     for message in batch.messages:
         await env.KV.put(f"job-{message.body['number']}", "1")
         await env.KV.put("consumer", str(os.getpid()))
+
+
+@app.get("/events")
+async def events(req: Request[Env], res: Response) -> None:
+    async def told() -> AsyncIterator[str]:
+        while True:
+            yield "tick"
+            await asyncio.sleep(0.2)
+
+    res.sse(told())
