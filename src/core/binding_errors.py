@@ -46,7 +46,7 @@ _TRANSIENT = (
     "(10001)",  # R2: an internal error
     "(10043)",  # R2: unavailable
     "(10058)",  # R2: too many requests
-    "held by another process for more than",
+    "held by another process, or another connection of this one, for more than",
     "internal error; reference = ",  # workerd: it failed itself, as where an object's commit does not reach the bucket
 )
 

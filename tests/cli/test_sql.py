@@ -4,9 +4,12 @@ on the state of `core dev` and of workerd.
 
 from __future__ import annotations
 
+import os
+import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -118,3 +121,43 @@ def test_the_state_of_workerd_is_the_file_of_the_databases_object(project: Path)
     assert "Nothing was changed" in failed.stderr
     assert run("sql", "--workerd", "-c", "SELECT text FROM notes", folder=project).stdout.split() == ["text", "there"]
     assert run("sql", "-c", "SELECT count(*) AS n FROM notes", folder=project).stdout.split() == ["n", "0"]
+
+
+ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
+
+
+@pytest.mark.parametrize(
+    "arguments", [["-c", f"{ENDLESS} SELECT count(*) FROM n"], ["-"], []], ids=["--command", "a file", "the prompt"]
+)
+def test_a_read_that_never_ends_locks_nobody_out_and_ends_with_ctrl_c(project: Path, arguments: list[str]) -> None:
+    command = [sys.executable, "-m", "core.cli", "sql", *arguments]
+    with subprocess.Popen(
+        command, cwd=project, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as reading:
+        assert reading.stdin is not None
+        reading.stdin.write("" if "-c" in arguments else f"{ENDLESS} SELECT count(*) FROM n;\n")
+        if arguments == ["-"]:
+            reading.stdin.close()
+        else:
+            reading.stdin.flush()
+        try:
+            until_busy(reading.pid)
+            assert run("sql", "-c", "INSERT INTO notes (text) VALUES ('beside')", folder=project).returncode == 0
+            assert reading.poll() is None
+            reading.send_signal(signal.SIGINT)
+            assert reading.wait(10) == 130
+            assert reading.stderr is not None
+            assert "Traceback" not in reading.stderr.read()
+        finally:
+            reading.kill()
+    assert run("sql", "-c", "SELECT text FROM notes", folder=project).stdout.split() == ["text", "beside"]
+
+
+def until_busy(process: int) -> None:
+    """Wait until a process has used two seconds of a processor, which is more than its start takes."""
+    deadline = time.monotonic() + 60
+    used = 0
+    while used < 2 * os.sysconf("SC_CLK_TCK"):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+        used = int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -335,6 +336,28 @@ def test_a_statement_that_takes_too_long_is_stopped_and_the_server_answers_meanw
     assert dev.fetch("/notes/meanwhile").status == 404
     page.get_by_role("button", name="Stop").click()
     page.locator("#sql-result").get_by_text("Stopped").wait_for()
+
+
+def until_beside(dev: RunningDev, *, locked: bool) -> None:
+    """Wait until a write beside another one finds the database locked, or no longer so."""
+    deadline = time.monotonic() + 20
+    beside = {"sql": "INSERT INTO jobs (text) SELECT 'beside' WHERE 0"}
+    while ("locked" in call(dev, "POST", "/d1/DB/query", beside)["results"][0].get("error", "")) is not locked:
+        assert time.monotonic() < deadline
+
+
+def test_a_statement_ends_when_the_panel_is_left(page: Page, dev: RunningDev) -> None:
+    endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
+    open_panel(page, dev, "sql")
+    page.get_by_label(SQL).fill(f"{endless} INSERT INTO jobs (text) SELECT i FROM n WHERE i < 0")
+    page.get_by_role("button", name="Run").click()
+    page.get_by_text("Running …").wait_for()
+    until_beside(dev, locked=True)
+    page.get_by_role("link", name="Key-value").click()
+    page.wait_for_function("() => document.getElementById('panel-title').textContent === 'Key-value'")
+    until_beside(dev, locked=False)
+    open_panel(page, dev, "sql")
+    assert page.get_by_text("Running …").count() == 0
 
 
 def test_rows_are_added_edited_and_deleted(page: Page, dev: RunningDev) -> None:

@@ -7,6 +7,7 @@ statement by itself. The state is that of `core dev`, or with `--workerd` that o
 from __future__ import annotations
 
 import argparse
+import signal
 import sqlite3
 import sys
 from collections.abc import Callable, Generator, Iterator
@@ -130,7 +131,7 @@ def opened(args: argparse.Namespace) -> Generator[tuple[str, Execute]]:
     name = _database(configuration, args.binding)
     if args.workerd:
         with closing(_open_workerd(configuration, name)) as connection:
-            yield name, lambda statements: _execute(connection, statements)
+            yield name, lambda statements: _until_interrupted(connection, lambda: _execute(connection, statements))
     else:
         with _embedded(options, configuration, name) as execute:
             yield name, execute
@@ -144,6 +145,7 @@ def _embedded(options: Options, configuration: Configuration, name: str) -> Gene
 
     store, bindings = open_bindings(options, configuration)
     database: Any = bindings.values[name]
+    connection = database.engine.database.connection
 
     async def batch(statements: list[str]) -> list[_Rows]:
         # The transaction first, for all or nothing; its results have the rows as dicts, whose keys are the columns.
@@ -155,7 +157,7 @@ def _embedded(options: Options, configuration: Configuration, name: str) -> Gene
         return found
 
     with store:
-        yield lambda statements: asyncio.run(batch(statements))
+        yield lambda statements: _until_interrupted(connection, lambda: asyncio.run(batch(statements)))
 
 
 def _database(configuration: Configuration, given: str | None) -> str:
@@ -185,9 +187,27 @@ def _open_workerd(configuration: Configuration, name: str) -> sqlite3.Connection
     return sqlite3.connect(file, isolation_level=None, timeout=2)
 
 
+def _until_interrupted(connection: sqlite3.Connection, work: Callable[[], list[_Rows]]) -> list[_Rows]:
+    """Return `work()`. Ctrl-C ends its statement at once, and is raised: Python alone would wait for its end."""
+    heard: list[int] = []
+    connection.set_progress_handler(lambda: bool(heard), 100_000)
+    before = signal.signal(signal.SIGINT, lambda number, frame: heard.append(number))
+    try:
+        return work()
+    except Exception:
+        if not heard:
+            raise
+        raise KeyboardInterrupt from None
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def _execute(connection: sqlite3.Connection, statements: list[str]) -> list[_Rows]:
+    from core.sql.tokens import statements_of
+
     found: list[_Rows] = []
-    connection.execute("BEGIN IMMEDIATE")
+    reads = all(piece.verb in ("SELECT", "VALUES") for text in statements for piece in statements_of(text))
+    connection.execute("BEGIN" if reads else "BEGIN IMMEDIATE")
     try:
         for statement in statements:
             cursor = connection.execute(statement)
@@ -219,6 +239,10 @@ def _prompt(name: str, execute: Execute) -> int:
         try:
             for columns, rows in execute([statement]):
                 _show(columns, rows)
+        except KeyboardInterrupt:
+            if not sys.stdin.isatty():
+                raise
+            print("Stopped")
         except (D1Error, sqlite3.Error) as error:
             failed = True
             _fail(str(error))

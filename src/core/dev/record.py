@@ -184,6 +184,7 @@ class Recorder:
         self._process = secrets.token_hex(4)
         self._running: dict[str, Exchange] = {}
         self._listeners: set[asyncio.Queue[Exchange | None]] = set()
+        self.closed: bool = False
 
     def begin(self, kind: Literal["request", "queue", "cron", "alarm"], method: str, path: str) -> Exchange:
         """Open an exchange."""
@@ -276,6 +277,7 @@ class Recorder:
 
     def close(self) -> None:
         """Let everyone who follows come to an end: the server stops, and does not wait for them."""
+        self.closed = True
         for listener in self._listeners:
             if listener.full():
                 listener.get_nowait()

@@ -31,7 +31,7 @@ from core.sql.rules import (
 )
 from core.sql.statement import Column, SqlProblem, Statement
 from core.sql.syntax import NOT_ALIASES
-from core.sql.tokens import StatementText, Token, quoted, statements_of
+from core.sql.tokens import StatementText, Token, outside, quoted, statements_of, verb_of
 from core.sql.values import Value, Values, values_of
 
 __all__ = ["StatementAnalysis"]
@@ -282,12 +282,12 @@ class StatementAnalysis:
 
     def _columns(self, values: Values) -> tuple[Column, ...] | None:
         """The columns of the rows; nothing for a statement without rows."""
-        verb, at = _verb(self.tokens)
+        verb, at = verb_of(self.tokens)
         names: Sequence[str] | None = None
         if verb in _ROWS:
             names = values.names or self._names()
         elif verb in _CHANGES:
-            returning = next((i for i, token in _outside(self.tokens) if i > at and token.word == "RETURNING"), None)
+            returning = next((i for i, token in outside(self.tokens) if i > at and token.word == "RETURNING"), None)
             if returning is None:
                 return ()
             target = _target(self.tokens, at)
@@ -366,22 +366,6 @@ def _column(name: str, value: Value) -> Column:
         null, about = next(((arm.null, arm.about) for arm in arms if arm.null), ("", ""))
     storage = value.storage or frozenset()
     return Column(name, source, declared, storage, null, about, value.never, value.text, arms)
-
-
-def _outside(tokens: Sequence[Token]) -> Iterator[tuple[int, Token]]:
-    """The tokens that are in no parentheses, with their places."""
-    depth = 0
-    for index, token in enumerate(tokens):
-        depth += {"(": 1, ")": -1}.get(token.text, 0)
-        if not depth:
-            yield index, token
-
-
-def _verb(tokens: Sequence[Token]) -> tuple[str, int]:
-    """The verb of a statement, and its position: behind WITH and its queries."""
-    if tokens[0].word != "WITH":
-        return tokens[0].word, 0
-    return next(((token.word, at) for at, token in _outside(tokens) if token.word in _ROWS | _CHANGES), ("", 0))
 
 
 def _target(tokens: Sequence[Token], at: int) -> Token | None:

@@ -7,7 +7,7 @@ that has semicolons inside: CREATE TRIGGER. https://www.sqlite.org/lang.html
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Final, Literal, NamedTuple
 
@@ -16,10 +16,12 @@ import attrs
 __all__ = [
     "StatementText",
     "Token",
+    "outside",
     "parameter_count",
     "quoted",
     "statements_of",
     "tokens_of",
+    "verb_of",
     "words",
 ]
 
@@ -28,6 +30,8 @@ def words(text: str) -> frozenset[str]:
     """Return the words of a string as a set."""
     return frozenset(text.split())
 
+
+_VERBS: Final = words("SELECT VALUES INSERT REPLACE UPDATE DELETE")
 
 Kind = Literal["word", "quoted", "string", "number", "parameter", "symbol"]
 
@@ -104,6 +108,22 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
+def verb_of(tokens: Sequence[Token]) -> tuple[str, int]:
+    """Return the verb of a statement, and its place among the tokens: the first, or behind WITH and its queries."""
+    if not tokens or tokens[0].word != "WITH":
+        return tokens[0].word if tokens else "", 0
+    return next(((token.word, at) for at, token in outside(tokens) if token.word in _VERBS), ("", 0))
+
+
+def outside(tokens: Sequence[Token]) -> Iterator[tuple[int, Token]]:
+    """Give the tokens that are in no parentheses, with their places."""
+    depth = 0
+    for index, token in enumerate(tokens):
+        depth += {"(": 1, ")": -1}.get(token.text, 0)
+        if not depth:
+            yield index, token
+
+
 def parameter_count(tokens: Iterable[Token]) -> int:
     """Return how many values a statement takes: the highest number of its parameters, as SQLite counts them."""
     highest = 0
@@ -137,6 +157,11 @@ class StatementText:
     def keyword(self) -> str:
         """The first word, in capitals: SELECT, INSERT, ... Empty where there is no statement."""
         return self.tokens[0].word if self.tokens else ""
+
+    @property
+    def verb(self) -> str:
+        """The keyword, and behind `WITH … AS (…)` the word that says what is done with it: SELECT, INSERT, ..."""
+        return verb_of(self.tokens)[0]
 
     @property
     def parameters(self) -> list[Token]:

@@ -34,8 +34,8 @@ class StoreBusyError(StoreError):
 
     def __init__(self, location: str, seconds: float) -> None:
         super().__init__(
-            f"{location} has been held by another process for more than {seconds:g} seconds. "
-            "Wait for that process to finish its transaction, or end it, and try again",
+            f"{location} has been held by another process, or another connection of this one, for more than "
+            f"{seconds:g} seconds. Wait for its transaction to finish, or end it, and try again",
             "database is locked",
             "SQLITE_BUSY",
         )

@@ -126,7 +126,7 @@ class ObjectPages(Panel):
         file, namespace, id = self._file(req), self._namespace(req), req.params["id"]
         living = self._living(req)
         sockets = living.sockets
-        tables = await read(file, tables_of) or []
+        tables = await read(self._caller(req), file, tables_of) or []
         res.json(
             {
                 "id": id,
@@ -141,7 +141,7 @@ class ObjectPages(Panel):
         )
 
     async def _entries(self, req: Request[Any], res: Response) -> None:
-        found = await _ENTRIES.read(self._file(req), Asked.of(req))
+        found = await _ENTRIES.read(self._caller(req), self._file(req))
         rows = [{"key": key, "size": size, **cloned(value)} for key, size, value in found.rows]
         res.json({"rows": rows, "total": found.total})
 

@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 
 from core.dev.explorer.places import Panel, key_of
-from core.dev.explorer.rows import Asked, Listing, change
+from core.dev.explorer.rows import Listing, change
 from core.dev.explorer.values import shown
 from core.errors import CoreError
 from core.request import Request
@@ -67,7 +67,7 @@ class KVPages(Panel):
         )
 
     async def _list(self, req: Request[Any], res: Response) -> None:
-        found = await self._listing().read(self._places.file(req, "kv"), Asked.of(req))
+        found = await self._listing().read(self._caller(req), self._places.file(req, "kv"))
         rows = [
             {"key": key, "size": size, "expiration": expiration, "metadata": _json(metadata)}
             for key, size, expiration, metadata in found.rows
@@ -103,7 +103,8 @@ class KVPages(Panel):
         deleted = len(doomed.keys or ())
         if doomed.keys is None and doomed.search is not None:
             where, values = self._listing().condition(doomed.search)
-            deleted = await change(self._places.file(req, "kv"), f"DELETE FROM kv WHERE {where}", values)
+            file = self._places.file(req, "kv")
+            deleted = await change(self._caller(req), file, f"DELETE FROM kv WHERE {where}", values)
         res.json({"deleted": deleted})
 
 

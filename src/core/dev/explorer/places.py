@@ -9,6 +9,7 @@ import attrs
 
 from core.assembly.embedded import d1_name
 from core.assembly.project import Loaded
+from core.dev.explorer.waiting import Caller
 from core.dev.record import Recorder
 from core.errors import CoreError
 from core.request import Request
@@ -56,6 +57,9 @@ class Panel:
     def __init__(self, places: Places, recorder: Recorder) -> None:
         self._places = places
         self._recorder = recorder
+
+    def _caller(self, req: Request[Any]) -> Caller:
+        return Caller(req, self._recorder)
 
 
 @attrs.frozen

@@ -11,7 +11,7 @@ import attrs
 from core.assembly.project import consumers_of
 from core.bindings.queue import QueueContentType
 from core.dev.explorer.places import Panel
-from core.dev.explorer.rows import Asked, Listing
+from core.dev.explorer.rows import Listing
 from core.dev.explorer.values import cloned, shown
 from core.errors import CoreError
 from core.request import Request
@@ -90,7 +90,7 @@ class QueuePages(Panel):
             "queue = ?",
             (req.params["queue"],),
         )
-        found = await listing.read(self._places.loaded.store.file("queues", "messages"), Asked.of(req))
+        found = await listing.read(self._caller(req), self._places.loaded.store.file("queues", "messages"))
         journal = self._recorder.journal
         failures = {} if journal is None else journal.failures([row[1] for row in found.rows])
         res.json({"rows": [_message(row, failures.get(row[1])) for row in found.rows], "total": found.total})

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 
 from core.dev.explorer.places import Keys, Panel, key_of
-from core.dev.explorer.rows import Asked, Listing
+from core.dev.explorer.rows import Listing
 from core.dev.explorer.values import shown
 from core.errors import CoreError
 from core.request import Request
@@ -52,7 +52,7 @@ class R2Pages(Panel):
         api.post("/r2/:binding/delete", self._delete)
 
     async def _list(self, req: Request[Any], res: Response) -> None:
-        found = await _LISTING.read(self._places.file(req, "r2"), Asked.of(req))
+        found = await _LISTING.read(self._caller(req), self._places.file(req, "r2"))
         names = list(_LISTING.columns)
         res.json({"rows": [dict(zip(names, row, strict=True)) for row in found.rows], "total": found.total})
 

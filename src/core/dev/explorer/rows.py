@@ -1,14 +1,14 @@
 """A page of a long list: sorted, searched and counted by SQLite, so that no browser gets a hundred thousand rows.
 
 Reading happens in a thread, on a connection of its own that cannot write: neither the application nor a request waits
-for somebody who scrolls.
+for somebody who scrolls, and nothing is read on for somebody who left.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import sqlite3
+import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -16,6 +16,7 @@ from typing import Any, Final, TypeVar
 import attrs
 
 from core.backends.embedded.disk import StoreError
+from core.dev.explorer.waiting import STEPS, Caller
 from core.errors import CoreError
 from core.request import Request
 
@@ -81,9 +82,10 @@ class Listing:
         found = " OR ".join(f"instr(lower(CAST({one} AS TEXT)), lower(?)) > 0" for one in self.search)
         return f"({self.where}) AND ({found})", [*self.values, *(search for _ in self.search)]
 
-    async def read(self, file: Path | None, asked: Asked) -> Page:
-        """Return the part that was asked for; an empty one where there is no file yet."""
-        return await read(file, lambda connection: self.page(connection, asked)) or Page([], 0)
+    async def read(self, caller: Caller, file: Path | None) -> Page:
+        """Return the part that the caller asks for; an empty one where there is no file yet."""
+        asked = Asked.of(caller.req)
+        return await read(caller, file, lambda connection: self.page(connection, asked)) or Page([], 0)
 
     def page(self, connection: sqlite3.Connection, asked: Asked) -> Page:
         """Return the part that was asked for."""
@@ -102,34 +104,37 @@ class Listing:
         return Page(rows, total)
 
 
-async def read(file: Path | None, action: Callable[[sqlite3.Connection], T]) -> T | None:
+async def read(caller: Caller, file: Path | None, action: Callable[[sqlite3.Connection], T]) -> T | None:
     """Run `action` in a thread, on a connection that only reads. Returns None where there is no file yet."""
 
     def reading(connection: sqlite3.Connection) -> T:
         connection.text_factory = _text
         return action(connection)
 
-    return await _in_thread(file, "ro", reading)
+    return await _in_thread(caller, file, "ro", reading)
 
 
-async def change(file: Path | None, sql: str, values: list[Any]) -> int:
+async def change(caller: Caller, file: Path | None, sql: str, values: list[Any]) -> int:
     """Run one statement that writes, in a thread. Returns how many rows it changed."""
-    return await _in_thread(file, "rw", lambda connection: connection.execute(sql, values).rowcount) or 0
+    return await _in_thread(caller, file, "rw", lambda connection: connection.execute(sql, values).rowcount) or 0
 
 
-async def _in_thread(file: Path | None, mode: str, action: Callable[[sqlite3.Connection], T]) -> T | None:
+async def _in_thread(
+    caller: Caller, file: Path | None, mode: str, action: Callable[[sqlite3.Connection], T]
+) -> T | None:
     if file is None:
         return None
 
-    def work() -> T | None:
+    def work(stop: threading.Event) -> T | None:
         if not file.exists():
             return None
         address = f"{file.as_uri()}?mode={mode}"
         with contextlib.closing(sqlite3.connect(address, uri=True, timeout=5, isolation_level=None)) as connection:
+            connection.set_progress_handler(stop.is_set, STEPS)
             return action(connection)
 
     try:
-        return await asyncio.to_thread(work)
+        return await caller.wait_for(work)
     except (sqlite3.Error, StoreError) as error:
         raise CoreError(400, f"{error} ({file.name})") from error
 

@@ -1,14 +1,14 @@
 """The panel "SQL": the schema, the rows of a table, and statements on a connection of their own, which can be stopped.
 
 Statements run as D1 runs them, with its rules and its words for errors, in a thread: the server goes on answering while
-one takes its time, and `interrupt` ends it.
+one takes its time. One that only reads takes no lock of the application's, and each ends with whoever asked for it.
 """
 
 from __future__ import annotations
 
-import asyncio
 import re
 import sqlite3
+import threading
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,6 +23,7 @@ from core.backends.embedded.store import Store
 from core.dev.explorer.places import Panel, Places
 from core.dev.explorer.rows import Asked, Listing, Page, read
 from core.dev.explorer.values import cell, from_cell
+from core.dev.explorer.waiting import STEPS
 from core.dev.record import Recorder
 from core.errors import CoreError
 from core.request import Request
@@ -74,7 +75,7 @@ class SQLPages(Panel):
 
     def __init__(self, places: Places, recorder: Recorder) -> None:
         super().__init__(places, recorder)
-        self._running: dict[str, sqlite3.Connection] = {}
+        self._running: dict[str, threading.Event] = {}
 
     def add_to(self, api: Router[Any, Any]) -> None:
         """Add the routes."""
@@ -89,7 +90,7 @@ class SQLPages(Panel):
     # -- tables and migrations
 
     async def _schema(self, req: Request[Any], res: Response) -> None:
-        tables = await read(self._places.file(req, "d1"), tables_of) or []
+        tables = await read(self._caller(req), self._places.file(req, "d1"), tables_of) or []
         res.json({"tables": tables, "migrations": await self._migrations(req)})
 
     async def _migrations(self, req: Request[Any]) -> dict[str, Any]:
@@ -121,7 +122,7 @@ class SQLPages(Panel):
             listing = Listing({**shown, **hidden}, quoted(table), order, tuple(shown.values()))
             return described, listing.page(connection, asked)
 
-        both = await read(self._places.file(req, "d1"), page)
+        both = await read(self._caller(req), self._places.file(req, "d1"), page)
         if both is None:
             raise CoreError(404, f"There is no table {table}, or no longer")
         described, found = both
@@ -172,52 +173,60 @@ class SQLPages(Panel):
             return
         self._places.binding(req, "d1")
         entry: Any = self._places.loaded.configuration.bindings[req.params["binding"]].entry
-        store = self._places.loaded.store
-        results = await asyncio.to_thread(self._run, store.path, d1_name(entry), pieces, script)
+        path, name = self._places.loaded.store.path, d1_name(entry)
+        stop = self._running[script.id] = threading.Event()
+        try:
+            results = await self._caller(req).wait_for(lambda stop: self._run(path, name, pieces, script, stop), stop)
+        finally:
+            if self._running.get(script.id) is stop:
+                del self._running[script.id]
         res.json({"asks": [], "results": results})
 
-    def _run(self, path: Path | None, name: str, pieces: list[StatementText], script: Script) -> list[dict[str, Any]]:
+    def _run(
+        self, path: Path | None, name: str, pieces: list[StatementText], script: Script, stop: threading.Event
+    ) -> list[dict[str, Any]]:
         """Run the statements one after the other, until one fails. In a thread, on a connection of its own."""
         results: list[dict[str, Any]] = []
         with Store(path) as store:
             database = store.database("d1", name)
             engine = engine_of(database, store.clock)
-            self._running[script.id] = database.connection
-            try:
-                for piece in pieces:
-                    text = piece.text.strip().rstrip(";").strip()
-                    pages = piece.keyword in _READS and not piece.parameters
-                    sql = f"SELECT * FROM ({text}\n) LIMIT {_SHOWN_ROWS + 1} OFFSET {script.offset}" if pages else text
-                    started = self._recorder.clock.monotonic()
-                    try:
-                        columns, rows, numbers = engine.single(sql, ())
-                    except (sqlite3.Error, Refused) as error:
-                        stopped = "interrupted" in str(error)
-                        results.append(
-                            {"sql": text, "error": _words(engine, text, error, wrapped=pages), "stopped": stopped}
-                        )
-                        break
-                    results.append(
-                        {
-                            "sql": text,
-                            "columns": [_plain(column, columns) for column in columns] if pages else columns,
-                            "rows": [[cell(value) for value in row] for row in rows[:_SHOWN_ROWS]],
-                            "more": len(rows) > _SHOWN_ROWS,
-                            "pages": pages and len(pieces) == 1,
-                            "offset": script.offset,
-                            "changes": numbers[1],
-                            "duration": (self._recorder.clock.monotonic() - started) * 1000,
-                        }
-                    )
-            finally:
-                self._running.pop(script.id, None)
+            database.connection.set_progress_handler(stop.is_set, STEPS)
+            for piece in pieces:
+                text = piece.text.strip().rstrip(";").strip()
+                if stop.is_set():
+                    results.append({"sql": text, "error": "Stopped", "stopped": True})
+                    break
+                reads = piece.verb in _READS
+                # SQLite holds it to that, whatever a statement turns out to be.
+                database.connection.execute(f"PRAGMA query_only = {reads}")
+                pages = reads and not piece.parameters
+                sql = f"SELECT * FROM ({text}\n) LIMIT {_SHOWN_ROWS + 1} OFFSET {script.offset}" if pages else text
+                started = self._recorder.clock.monotonic()
+                try:
+                    columns, rows, numbers = engine.single(sql, ())
+                except (sqlite3.Error, Refused) as error:
+                    words = "Stopped" if stop.is_set() else _words(engine, text, error, wrapped=pages)
+                    results.append({"sql": text, "error": words, "stopped": stop.is_set()})
+                    break
+                results.append(
+                    {
+                        "sql": text,
+                        "columns": [_plain(column, columns) for column in columns] if pages else columns,
+                        "rows": [[cell(value) for value in row] for row in rows[:_SHOWN_ROWS]],
+                        "more": len(rows) > _SHOWN_ROWS,
+                        "pages": pages and len(pieces) == 1,
+                        "offset": script.offset,
+                        "changes": numbers[1],
+                        "duration": (self._recorder.clock.monotonic() - started) * 1000,
+                    }
+                )
         return results
 
     async def _cancel(self, req: Request[Any], res: Response) -> None:
-        connection = self._running.get((await req.json(Running)).id)
-        if connection is not None:
-            connection.interrupt()
-        res.json({"stopped": connection is not None})
+        stop = self._running.get((await req.json(Running)).id)
+        if stop is not None:
+            stop.set()
+        res.json({"stopped": stop is not None})
 
     async def _explain(self, req: Request[Any], res: Response) -> None:
         pieces = [piece for piece in statements_of((await req.json(Script)).sql) if piece.tokens]
@@ -225,12 +234,12 @@ class SQLPages(Panel):
         def plans(connection: sqlite3.Connection) -> list[dict[str, Any]]:
             return [_plan(connection, piece) for piece in pieces]
 
-        res.json({"plans": await read(self._places.file(req, "d1"), plans) or []})
+        res.json({"plans": await read(self._caller(req), self._places.file(req, "d1"), plans) or []})
 
 
 def tables_of(connection: sqlite3.Connection, *, counted: bool = True) -> list[dict[str, Any]]:
     """The tables and views of a database with their columns, the key that finds a row again,
-    and the number of rows if `counted`.
+    and the number of rows of each table if `counted`.
     """
     tables: list[dict[str, Any]] = []
     for name, kind, sql in connection.execute(_TABLES).fetchall():
@@ -250,7 +259,9 @@ def tables_of(connection: sqlite3.Connection, *, counted: bool = True) -> list[d
         key = [one["name"] for one in sorted(columns, key=lambda one: one["key"]) if one["key"]]
         if not key and kind == "table" and "WITHOUT ROWID" not in (sql or "").upper():
             key = ["rowid"]
-        rows = connection.execute(f"SELECT count(*) FROM {quoted(name)}").fetchone()[0] if counted else None
+        # A view may take long, and need not end.
+        counts = counted and kind == "table"
+        rows = connection.execute(f"SELECT count(*) FROM {quoted(name)}").fetchone()[0] if counts else None
         tables.append({"name": name, "type": kind, "sql": sql, "columns": columns, "key": key, "rows": rows})
     return tables
 
@@ -309,8 +320,6 @@ def _words(engine: Any, text: str, error: sqlite3.Error | Refused, *, wrapped: b
     """
     if isinstance(error, Refused):
         return f"D1_ERROR: {error}"
-    if "interrupted" in str(error):
-        return "Stopped"
     if wrapped:
         try:
             engine.single(text, ())

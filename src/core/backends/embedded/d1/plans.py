@@ -98,7 +98,7 @@ class Plan:
         self.steps: list[Step] = [Step(piece) for piece in pieces]
         keywords = {piece.keyword for piece in pieces}
         words = {token.text.upper() for piece in pieces for token in piece.tokens}
-        self.reading: bool = bool(pieces) and keywords <= _READING
+        self.reading: bool = bool(pieces) and {piece.verb for piece in pieces} <= _READING
         # OR FAIL keeps what it did before it failed (Engine._keeps_rows knows of the schema's), and a row that cannot
         # be decoded is read twice: both need a transaction to take the rest back.
         self.alone: bool = len(pieces) == 1 and keywords <= _ALONE and not words & {"FAIL", "RETURNING"}

@@ -53,23 +53,27 @@ function Console({ name, words, again }) {
   const [state, setState] = useState("idle");
   const shown = results.get(name);
   const keep = (found) => { results.set(name, found); redraw((turn) => turn + 1); };
-  useEffect(() => () => { running.current = null; }, []);
+  // What still runs ends with the panel: the server stops a statement whose request is gone.
+  useEffect(() => () => running.current?.abort(), []);
   const start = (text, options = {}) => act(async () => {
     if (!text.trim()) throw new Error("Write a statement first");
     const id = `run-${(runs += 1)}-${Date.now()}`;
-    running.current = id;
+    const caller = running.current = Object.assign(new AbortController(), { id });
+    const query = (body) => call(`/d1/${at(name)}/query`, { method: "POST", body: { sql: text, id, ...options, ...body }, signal: caller.signal });
     setState("running");
     try {
-      let found = await call(`/d1/${at(name)}/query`, { method: "POST", body: { sql: text, id, ...options } });
+      let found = await query();
       if (found.asks.length) {
         if (!(await ask(`Run ${found.asks.length === 1 ? "this statement" : "these statements"}? What is gone is gone.`, found.asks, "Run"))) return;
-        found = await call(`/d1/${at(name)}/query`, { method: "POST", body: { sql: text, id, confirmed: true, ...options } });
+        found = await query({ confirmed: true });
       }
       keep({ text, results: found.results });
       if (found.results.some((one) => one.changes || !one.columns?.length)) again();
-    } finally { if (running.current === id) { running.current = null; setState("idle"); } }
+    } catch (error) {
+      if (!caller.signal.aborted) throw error;
+    } finally { if (running.current === caller) { running.current = null; setState("idle"); } }
   });
-  const stop = act(() => call(`/d1/${at(name)}/cancel`, { method: "POST", body: { id: running.current } }));
+  const stop = act(() => call(`/d1/${at(name)}/cancel`, { method: "POST", body: { id: running.current?.id ?? "" } }));
   const busy = state === "running";
   return html`<form class="stack" onSubmit=${start(sql)}>
       <${Editor} value=${sql} change=${setSql} language="sql" schema=${words} label="SQL (Ctrl-Enter runs it)" least="6rem" run=${start(sql)} hint="SELECT … (Ctrl-Enter runs it, Ctrl-Space completes)" />
