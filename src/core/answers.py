@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from core.errors import CoreError, phrase_of, plain_status
-from core.http.streams import encode
+from core.http.streams import close, encode
 from core.request import AnyRequest
 from core.response import Response
 
@@ -23,9 +23,11 @@ __all__ = [
     "DefaultAnswer",
     "ErrorHandlers",
     "NOT_FOUND",
+    "abandon",
     "answer_error",
     "answer_failed",
     "answer_problem",
+    "discard",
     "drop_body",
     "drop_null_body",
     "find_error_handler",
@@ -51,6 +53,19 @@ FAILED = '{"error":"Internal Server Error"}'
 async def refuse_malformed(req: AnyRequest, res: Response) -> None:
     """The end of the chain for a path with malformed escapes."""
     raise CoreError(400, "Malformed path")
+
+
+def discard(req: AnyRequest, res: Response) -> None:
+    """Take back what was sent. A stream that nobody is going to read is closed, beside the request."""
+    body = res.body
+    res.discard()
+    abandon(req, body)
+
+
+def abandon(req: AnyRequest, body: object) -> None:
+    """Have a body closed that was sent and that no client gets."""
+    if body is not None and not isinstance(body, str | bytes):
+        req.ctx.wait_until(close(body))
 
 
 def answer_error(error: Exception, req: AnyRequest, res: Response) -> None:
@@ -152,14 +167,13 @@ def stage_error_headers(error: CoreError, res: Response, *, cookies: bool) -> No
             log.exception("a header of CoreError(%s, %r) is not one that HTTP allows", error.status, error.message)
 
 
-def drop_body(res: Response) -> None:
+def drop_body(req: AnyRequest, res: Response) -> None:
     """Take the body away for an answer to HEAD, and stage its length."""
     body = res.body
     if isinstance(body, str | bytes):
-        length = len(encode(body) if isinstance(body, str) else body)
-        if res.staged is None or "content-length" not in res.staged:
-            res.header("content-length", str(length))
+        res.header("content-length", str(len(encode(body) if isinstance(body, str) else body)))
     res.body = None
+    abandon(req, body)
 
 
 def drop_null_body(req: AnyRequest, res: Response, answer: DefaultAnswer) -> None:
@@ -170,6 +184,7 @@ def drop_null_body(req: AnyRequest, res: Response, answer: DefaultAnswer) -> Non
     another site, which a browser lets connect with the user's cookies, unless the response's
     `Access-Control-Allow-Origin` names the site.
     """
+    abandon(req, res.body)
     res.body = res.content_type = None
     if res.staged is not None:
         res.staged.pop("content-length", None)
@@ -181,10 +196,10 @@ def drop_null_body(req: AnyRequest, res: Response, answer: DefaultAnswer) -> Non
         log.error(
             "%s %s answered 101 on a connection that opens no WebSocket: 426 was sent instead", req.method, req.path
         )
-        res.discard()
+        discard(req, res)
         answer(CoreError(426, headers={"Upgrade": "websocket"}), req, res)
     elif res.upgrade.peer is not None and is_cross_site(req, res):
-        res.discard()
+        discard(req, res)
         answer(CoreError(403, "Forbidden", code="CROSS_SITE_REQUEST"), req, res)
     else:
         res.keep_for_upgrade()

@@ -18,6 +18,7 @@ from core.answers import (
     ErrorHandlers,
     answer_error,
     answer_problem,
+    discard,
     drop_body,
     drop_null_body,
     find_error_handler,
@@ -96,7 +97,7 @@ class Dispatcher(ChainFinder):
                 raise self._nothing_sent(req, returned)
         except Exception as error:  # whatever a handler raises is answered
             if res.sent or res.staged is not None or res.body is not None or res.status_code != 200:
-                res.discard()
+                discard(req, res)
             if self.on_failure is not None:
                 self.on_failure(error)
             handler = self._only_handler
@@ -115,10 +116,10 @@ class Dispatcher(ChainFinder):
                     if not res.sent:
                         raise _nothing_handled(handler) from error
                 except Exception as raised:
-                    res.discard()
+                    discard(req, res)
                     self.default_answer(last_error(raised, error, req), req, res)
         except BaseException as stray:
-            res.discard()
+            discard(req, res)
             from core.unanswered import unanswerable
 
             error = unanswerable(stray)
@@ -128,7 +129,7 @@ class Dispatcher(ChainFinder):
                 self.on_failure(error)
             self.default_answer(error, req, res)
         if req.method == "HEAD":
-            drop_body(res)
+            drop_body(req, res)
         if res.status_code in NULL_BODY_STATUSES:
             drop_null_body(req, res, self.default_answer)
         if res.hooks is None:
@@ -193,7 +194,7 @@ class Dispatcher(ChainFinder):
                     raise
                 if self.on_failure is not None:
                     self.on_failure(error)
-                res.discard()
+                discard(req, res)
                 await self._answer(error, req, res, levels)
 
         return run
@@ -219,7 +220,7 @@ class Dispatcher(ChainFinder):
             if not res.sent:
                 raise _nothing_handled(handler) from error
         except Exception as raised:
-            res.discard()
+            discard(req, res)
             await self._answer(last_error(raised, error, req), req, res, levels, tried)
 
     async def _answer_next(
@@ -236,7 +237,7 @@ class Dispatcher(ChainFinder):
         """The `next` of an error handler: the last of `errors`, which `err` joins, goes to the handlers not tried."""
         if isinstance(err, Exception):
             errors.append(err)
-        res.discard()
+        discard(req, res)
         await self._answer(errors[-1], req, res, levels, tried)
 
     def _nothing_sent(self, req: AnyRequest, returned: object) -> NothingSentError:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, MutableMapping
 from typing import Any, Protocol, TypeAlias
 
 from core import http
@@ -19,6 +19,7 @@ from core.answers import is_cross_site
 from core.context import ExecutionContext
 from core.errors import CoreError, DeveloperError, HandlerError
 from core.handlers import arguments_of, name_of
+from core.http.driven import Owned
 from core.http.paths import split_path
 from core.http.websocket import Upgrade, WebSocket, WebSocketClosed
 from core.lifespan import Lifespan, StateKey
@@ -203,9 +204,14 @@ class _Exchange:
         if head or not first.get("more_body", False):
             self.close()
             return http.Response.assembled(int(start["status"]), headers, None if head else whole or None)
-        return http.Response.assembled(int(start["status"]), headers, self._stream(whole, serving))
+        # An answer that nobody reads ends the exchange too.
+        return http.Response.assembled(int(start["status"]), headers, Owned(self._stream(whole, serving), self))
 
-    async def _stream(self, first: bytes, serving: asyncio.Future[None]) -> AsyncIterator[bytes]:
+    async def aclose(self) -> None:
+        """As `close`."""
+        self.close()
+
+    async def _stream(self, first: bytes, serving: asyncio.Future[None]) -> AsyncGenerator[bytes, None]:
         try:
             yield first
             while (message := await self._sent.get()) is not None:

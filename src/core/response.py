@@ -54,8 +54,8 @@ _ABOUT_THE_BODY = (
     "last-modified",
 )
 
-# The headers that `header` does not keep beside the others: cookies are never joined, and the framing is the server's.
-_APART = frozenset(("set-cookie", "transfer-encoding"))
+# The headers that `header` does not keep just so: cookies are never joined, and the framing is the server's.
+_APART = frozenset(("content-length", "set-cookie", "transfer-encoding"))
 
 _JSON = "application/json"
 _TEXT = "text/plain;charset=UTF-8"
@@ -177,8 +177,9 @@ class Response:
         """Stage a header, replacing the one staged under `name`; None takes it back.
 
         `Set-Cookie` is added, never replaced. `Transfer-Encoding` is left out: how a body is framed is for the server
-        to say, and beside a length it would let two readers see two messages. Raises TypeError for a name or value that
-        HTTP does not allow, a line break in it above all.
+        to say, and beside a length it would let two readers see two messages. `Content-Length` counts for a stream,
+        which is held to it, and for the answer to HEAD; every other body has its own. Raises TypeError for a name or
+        value that HTTP does not allow, a line break in it above all.
         """
         if self.finalized:
             raise self._gone("header")
@@ -199,7 +200,13 @@ class Response:
     def _stage_apart(self, key: str, value: str | None) -> None:
         if key == "transfer-encoding":
             return
-        if value is None:
+        if key == "content-length":
+            if value is not None:
+                self.unblocked()[key] = value
+                self._frame()
+            elif self.staged is not None:
+                self.unblocked().pop(key, None)
+        elif value is None:
             self.set_cookies = None
         elif self.set_cookies is None:
             self.set_cookies = [value]
@@ -207,6 +214,11 @@ class Response:
                 self.staged = {}
         else:
             self.set_cookies.append(value)
+
+    def _frame(self) -> None:
+        from core.http.framing import frame_when_final
+
+        frame_when_final(self)
 
     def append(self, name: str, value: str, /) -> Self:
         """Stage one more value under `name`, joined to the staged value with a comma. A value that is there stays once.
@@ -498,12 +510,16 @@ class Response:
                     own["vary"] += f", {name.strip()}"
         self.staged = {**values, **own}
         self.passed_on = frozenset(values.keys() - staged.keys())
+        if "content-length" in self.staged:
+            self._frame()
         if cookies:
             self.set_cookies = [*cookies, *(self.set_cookies or [])]
         self._status_code = response.status
         if whole is not None:
             return self._send("send", whole or None, content_type)
-        return self._send("send", http.streams.chunks_of(response.stream()), content_type)
+        from core.http.driven import chunks_of
+
+        return self._send("send", chunks_of(response.taken()), content_type)
 
     def _hand_over(self, response: http.Response, socket: WebSocket) -> Self:
         from core.http.forwarding import end_to_end
@@ -539,7 +555,9 @@ class Response:
         would keep every other request waiting between two pieces.
         """
         _require_async_iterable("stream", chunks)
-        return self._send("stream", http.streams.chunks_of(chunks), check_value(content_type))
+        from core.http.driven import chunks_of
+
+        return self._send("stream", chunks_of(chunks), check_value(content_type))
 
     def sse(self, events: AsyncIterable[Any], /, *, keep_alive: float | None = 15.0) -> Self:
         """Send server-sent events (WHATWG HTML, section 9.2): `core.http.sse.Event`s,
@@ -701,8 +719,10 @@ class _StagedHeaders(http.Headers):
 
     def __setitem__(self, name: str, value: str) -> None:
         self._refuse_if_final()
-        if check_name(name) != "transfer-encoding":
+        if (key := check_name(name)) != "transfer-encoding":
             super().__setitem__(name, value)
+            if key == "content-length":
+                self.response._frame()
 
     def append(self, name: str, value: str) -> None:
         self._refuse_if_final()

@@ -12,8 +12,8 @@ import pytest
 
 from core.app import App
 from core.hosts.asgi import asgi
+from core.http.driven import Driven, chunks_of
 from core.http.sse import encode_events
-from core.http.streams import Driven, chunks_of
 from core.middleware.request_id import current_request_id, request_id
 from core.request import Request
 from core.response import Response

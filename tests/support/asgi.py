@@ -42,3 +42,38 @@ async def ask(app: App[Any], scope: dict[str, Any], *received: Message, env: obj
 
     await asgi(app, env)(scope, receive, send)
     return sent
+
+
+class Exchange:
+    """One request of a client that leaves early: `ending` is "", or `gone`, `cancelled`, `refused`.
+
+    Gone: after the first piece of the answer. Cancelled: `began` is set with the answer's start, and nothing is taken
+    from there on. Refused: `send` raises OSError, as servers do for a client that is gone (ASGI, 2.4).
+    """
+
+    def __init__(self, method: str, ending: str = "") -> None:
+        self.scope = scope_of(method=method)
+        self.began = asyncio.Event()
+        self._ending = ending
+        self._gone = asyncio.Event()
+        self._read = False
+
+    async def receive(self) -> Message:
+        if not self._read:
+            self._read = True
+            return {"type": "http.request", "body": b"", "more_body": False}
+        await self._gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(self, message: Any) -> None:
+        self.began.set()
+        match self._ending:
+            case "refused":
+                raise OSError("the client is gone")
+            case "cancelled":
+                await asyncio.Event().wait()
+            case "gone" if message["type"] == "http.response.body":
+                self._gone.set()
+                await asyncio.sleep(0)
+            case _:
+                pass

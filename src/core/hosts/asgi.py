@@ -25,13 +25,13 @@ from core.errors import CoreError
 from core.header_block import HeaderBlock
 from core.hosts.process import (
     BackgroundContext,
-    has_no_length,
     join_headers,
     quote_path,
     stream_until_gone,
     trace_where_asked,
 )
-from core.http.streams import USV
+from core.http.framing import has_no_length
+from core.http.streams import USV, close
 from core.request import NO_PARAMS, OpenRequest
 from core.response import Response
 
@@ -422,7 +422,11 @@ def _started_before(serve: Any, app: App[Any], env: object) -> Any:
 
 
 async def _stream(res: Response, chunks: AsyncIterator[bytes], req: AsgiRequest, send: Send) -> None:
-    await send({"type": "http.response.start", "status": res.status_code, "headers": header_pairs(res, None)})
+    try:
+        await send({"type": "http.response.start", "status": res.status_code, "headers": header_pairs(res, None)})
+    except BaseException:  # the client is gone (ASGI, 2.4), or the request was cancelled
+        await close(chunks)
+        raise
 
     async def send_chunk(chunk: bytes) -> None:
         await send({"type": "http.response.body", "body": chunk, "more_body": True})

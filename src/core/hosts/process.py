@@ -1,7 +1,7 @@
 """The parts of a host that runs in a process of its own, whichever protocol its server speaks.
 
 Decided here: where work given to `wait_until` runs, how several headers of one name are joined, how a decoded path is
-encoded again, which responses have no length, and that a streamed body ends with its client.
+encoded again, and that a streamed body ends with its client.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from core import http
 from core.context import Spans, require_awaitable
+from core.http.streams import close
 
 if TYPE_CHECKING:
     from core.app import App
@@ -23,7 +24,6 @@ __all__ = [
     "BackgroundContext",
     "CLIENT_IP",
     "UNAVAILABLE",
-    "has_no_length",
     "join_headers",
     "quote_path",
     "stream_until_gone",
@@ -102,13 +102,6 @@ def quote_path(path: str) -> str:
     return quote(path, safe="/~!$&'()*+,;=:@-._")
 
 
-def has_no_length(status: int, method: str) -> bool:
-    """Return True if a response without a body has no length: 101, 204, 304 (RFC 9110, section 8.6) and answers to
-    HEAD.
-    """
-    return status in (101, 204, 304) or method == "HEAD"
-
-
 async def stream_until_gone(
     chunks: AsyncIterator[bytes], send: Callable[[bytes], Awaitable[object]], gone: Callable[[], Awaitable[object]]
 ) -> bool:
@@ -139,6 +132,4 @@ async def stream_until_gone(
                 task.cancel()
         await asyncio.gather(writer, watcher, return_exceptions=True)
         # The generator ends with the response, so that its resources are given back.
-        close = getattr(chunks, "aclose", None)
-        if close is not None:
-            await close()
+        await close(chunks)

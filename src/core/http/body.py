@@ -153,6 +153,19 @@ class Body:
         self._used = True
         return _chunks(data) if isinstance(data, bytes) else _checked(data)
 
+    def taken(self) -> AsyncIterable[builtins.bytes]:
+        """The body itself, for who sends it on: closing it closes what it comes from, also where nothing was read.
+
+        Raises TypeError when it was read before.
+        """
+        data = self._body
+        if data is None or isinstance(data, bytes):
+            return self.stream()
+        if self._used:
+            raise TypeError(_USED)
+        self._used = True
+        return data
+
     async def _read(self) -> builtins.bytes:
         """The body that comes in chunks, whole."""
         if self._used:
@@ -197,6 +210,11 @@ class BodyStream:
     async def read_body(self) -> bytes:
         """All of it."""
         return await self._owner.bytes()
+
+    async def aclose(self) -> None:
+        """Close what it comes from, where it was not read."""
+        if not self._owner.body_used:
+            await close(self._owner.taken())
 
 
 async def _chunks(data: bytes) -> AsyncGenerator[bytes, None]:

@@ -13,7 +13,8 @@ from typing import Any
 import attrs
 
 from core.http import json
-from core.http.streams import Driven, encode
+from core.http.driven import Encoded
+from core.http.streams import encode
 
 __all__ = ["Event", "encode_event", "encode_events"]
 
@@ -67,20 +68,17 @@ def encode_events(events: AsyncIterable[Any], keep_alive: float | None) -> Async
     """Events as bytes, as they come; after each `keep_alive` seconds of silence a comment, None for none.
 
     `events` is closed when this ends, however it ends: a client that goes away ends the generator behind it. See
-    `core.http.streams.Driven` for the task and the context that it runs in.
+    `core.http.driven.Driven` for the task and the context that it runs in.
     """
-    return _encoded(Driven(events), keep_alive)
+    return _Events(events, keep_alive)
 
 
-async def _encoded(events: Driven[Any], keep_alive: float | None) -> AsyncIterator[bytes]:
-    try:
-        while True:
-            while not await events.ready(keep_alive):
-                yield _KEEP_ALIVE
-            try:
-                event = events.take()
-            except StopAsyncIteration:
-                return
-            yield encode_event(event)
-    finally:
-        await events.aclose()
+class _Events(Encoded):
+    __slots__ = ("_keep_alive",)
+
+    def __init__(self, events: AsyncIterable[Any], keep_alive: float | None) -> None:
+        super().__init__(events)
+        self._keep_alive = keep_alive
+
+    async def _next(self) -> bytes:
+        return encode_event(self.take()) if await self.ready(self._keep_alive) else _KEEP_ALIVE

@@ -7,10 +7,11 @@ compresses by itself on the way out; this is for hosts that do not.
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 
 from core.errors import NULL_BODY_STATUSES
 from core.handlers import Middleware, Next, declare
+from core.http.driven import Owned
 from core.http.streams import close, encode
 from core.middleware import options
 from core.request import AnyRequest
@@ -71,7 +72,7 @@ def compress(*, min_size: int = 1024, level: int = 6) -> Middleware[object, obje
                 return
             res.replace_body(smaller)
         else:
-            res.replace_body(_gzip_stream(data, level))
+            res.replace_body(Owned(_gzip_stream(data, level), data))
         res.header("content-encoding", "gzip").header("content-length", None)
         tag = staged.get("etag")
         if tag is not None and not tag.startswith("W/"):
@@ -109,7 +110,7 @@ def _gzip(data: bytes, level: int) -> bytes:
     return packer.compress(data) + packer.flush()
 
 
-async def _gzip_stream(chunks: AsyncIterator[bytes], level: int) -> AsyncIterator[bytes]:
+async def _gzip_stream(chunks: AsyncIterator[bytes], level: int) -> AsyncGenerator[bytes, None]:
     import zlib
 
     packer = zlib.compressobj(level, zlib.DEFLATED, 31)

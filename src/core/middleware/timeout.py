@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
 from contextlib import suppress
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
@@ -78,7 +78,9 @@ def timeout(
                 await next(_TimedOut(status, message))
         body = res.body
         if include_body and body is not None and not isinstance(body, str | bytes):
-            res.replace_body(_limited(body, clock, deadline, status, message))
+            from core.http.driven import Owned
+
+            res.replace_body(Owned(_limited(body, clock, deadline, status, message), body))
 
     return declare(limit, name="timeout")
 
@@ -132,7 +134,7 @@ class _Timer:
             with suppress(asyncio.CancelledError):
                 await asyncio.sleep(0)
         task.uncancel()
-        _restore(self._res, self._state)
+        await _restore(self._res, self._state)
         if isinstance(error, asyncio.CancelledError):
             if task.cancelling() > self._before + self._outer_cancellations():
                 raise error
@@ -156,16 +158,17 @@ class _Timer:
         return count
 
 
-def _restore(res: Response, state: dict[str, Any]) -> None:
+async def _restore(res: Response, state: dict[str, Any]) -> None:
     body = res.body
-    if body is not None and body is not state["body"] and not isinstance(body, str | bytes):
-        res.discard()  # closes a stream that was sent too late
+    if body is not state["body"]:
+        res.discard()
+        await close(body)  # a stream that was sent too late
     res.restore(state)
 
 
 async def _limited(
     body: AsyncIterator[bytes], clock: Clock, deadline: float, status: int, message: str
-) -> AsyncIterator[bytes]:
+) -> AsyncGenerator[bytes, None]:
     """A streaming body until `deadline`. The timer runs only while the stream is waited for."""
     try:
         while True:

@@ -8,7 +8,7 @@ resolves that, what follows runs where the promise was made (`handle_cross_reque
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from typing import Any
 
 from core.backends.workerd.conversion import bridge
@@ -50,7 +50,7 @@ def when_leaving(act: Callable[[], object]) -> Callable[[], None]:
     return forget
 
 
-async def until_leaving(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def until_leaving(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
     """The chunks of a body, which ends as if there were no more once the process is about to stop."""
     making: asyncio.Task[object] | None = None
     left = asyncio.Event()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from core import http
@@ -50,14 +50,16 @@ def js_response(res: Response, ctx: ExecutionContext) -> Any:
         return across.new_response(body if body.isascii() else js_bytes(encode(body)), **options)
     if isinstance(body, bytes):
         return across.new_response(js_bytes(body), **options)
+    from core.http.driven import Owned
+
     # A client that goes away would end the request, and with it the cleaning up after the stream.
     ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     ctx.wait_until(ended)
-    chunks: AsyncIterator[bytes] = _logged(body)
+    chunks: AsyncIterator[bytes] = Owned(_logged(body), body)
     if _is_events(res.content_type):
         from core.backends.workerd.leaving import until_leaving
 
-        chunks = until_leaving(chunks)
+        chunks = Owned(until_leaving(chunks), chunks)
     return across.new_response(js_stream(chunks, on_end=lambda: _end(ended)), **options)
 
 
@@ -89,8 +91,9 @@ def js_response_of(response: http.Response) -> Any:
         chunks: AsyncIterator[bytes] = response.stream()
         if _is_events(response.headers.get("content-type")):
             from core.backends.workerd.leaving import until_leaving
+            from core.http.driven import Owned
 
-            chunks = until_leaving(chunks)
+            chunks = Owned(until_leaving(chunks), chunks)
         return across.new_response(js_stream(chunks), **given)
     return across.new_response(js_bytes(whole) if whole else None, **given)
 
@@ -108,7 +111,7 @@ def _js_headers(headers: tuple[tuple[str, str], ...]) -> Any:
     return kept
 
 
-async def _logged(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def _logged(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
     """The chunks of a streamed body; an error while it is made is logged, and cuts the body short."""
     try:
         async for chunk in chunks:
