@@ -34,11 +34,17 @@ _SENDS: Final = frozenset({"json", "text", "html", "send", "redirect", "stream",
 
 
 def with_note(error: BaseException) -> None:
-    """Add the fix to an error, once, as a note (PEP 678) that its traceback in a log ends with."""
-    if not any(note.startswith(NOTE) for note in getattr(error, "__notes__", ())):
-        fix = explain(error)
-        if fix is not None and fix.rstrip(".") not in words_of(error):
-            error.add_note(f"{NOTE}{fix}")
+    """Add the fix to an error, once, as a note (PEP 678) that its traceback in a log ends with.
+
+    An error that takes no note stays as it is: it still has to be answered.
+    """
+    try:
+        if not any(note.startswith(NOTE) for note in getattr(error, "__notes__", ())):
+            fix = explain(error)
+            if fix is not None and fix.rstrip(".") not in words_of(error):
+                error.add_note(f"{NOTE}{fix}")
+    except Exception:
+        return
 
 
 def words_of(error: BaseException) -> str:

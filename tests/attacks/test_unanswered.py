@@ -14,6 +14,7 @@ from tests.support.fetch import ask
 from core import CoreError, Request, Response, Secret, create_app
 from core.dev.report import report, to_text
 from core.logs import JsonFormatter
+from core.testing import Client
 
 
 class Unsayable(Exception):
@@ -64,6 +65,27 @@ async def test_an_error_whose_own_methods_raise_is_answered(failure: BaseExcepti
 
     response = await ask(app)
     assert (response.status, "no " in await response.text()) in ((500, False), (400, False))
+
+
+class Unnoted(Exception):
+    """An error that takes no note."""
+
+    def add_note(self, note: str, /) -> None:
+        raise RuntimeError("no note")
+
+
+@pytest.mark.parametrize("notes", [None, 3, [3], [Hostile()]], ids=["none", "number", "of numbers", "hostile"])
+async def test_an_error_that_takes_no_note_is_answered_where_one_is_added_to_each(notes: object) -> None:
+    app = create_app()
+
+    @app.get("/")
+    async def handler(req: Request, res: Response) -> None:
+        error = type("Failed", (Unnoted, NameError), {})("private", name="private")
+        error.__notes__ = notes
+        raise error
+
+    async with Client(app, None) as client:
+        assert (await client.get("/")).status == 500
 
 
 async def test_a_handler_that_returns_what_cannot_be_shown_is_answered() -> None:
