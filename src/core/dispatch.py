@@ -122,12 +122,12 @@ class Dispatcher(ChainFinder):
             discard(req, res)
             from core.unanswered import unanswerable
 
-            error = unanswerable(stray)
-            if error is None:
+            failure = unanswerable(stray)
+            if failure is None:
                 raise
             if self.on_failure is not None:
-                self.on_failure(error)
-            self.default_answer(error, req, res)
+                self.on_failure(failure)
+            self.default_answer(failure, req, res)
         if req.method == "HEAD":
             drop_body(req, res)
         if res.status_code in NULL_BODY_STATUSES:

@@ -442,9 +442,7 @@ class Response:
             return self._send("send", bytes(body), None)
         if isinstance(body, http.Response):
             return self._pass_on(body)
-        from core.mistakes import unfit_body
-
-        raise TypeError(unfit_body("send", "str, bytes, a http.Response or nothing", body))
+        raise _unfit("send", "str, bytes, a http.Response or nothing", body)
 
     def file(
         self,
@@ -806,10 +804,14 @@ def _named(callback: object) -> str:
 def _plain(method: str, text: object) -> str:
     """A string as hosts take it: a `str` and no subclass, whose methods may be anyone's (an enum's, a template's)."""
     if not isinstance(text, str):
-        from core.mistakes import unfit_body
-
-        raise TypeError(unfit_body(method, "str", text))
+        raise _unfit(method, "str", text)
     return str.__str__(text)
+
+
+def _unfit(method: str, wanted: str, given: object) -> TypeError:
+    from core.mistakes import unfit_body
+
+    return TypeError(unfit_body(method, wanted, given))
 
 
 def _require_async_iterable(method: str, given: object) -> None:

@@ -82,7 +82,7 @@ async def test_what_is_beyond_the_length_is_cut_and_logged(given: list[bytes], d
     length = data.draw(st.integers(0, len(whole) - 1))
     records: list[logging.LogRecord] = []
     handler = logging.Handler()
-    handler.emit = records.append  # type: ignore[method-assign]  # what a handler is for
+    handler.emit = records.append  # type: ignore[assignment, method-assign]  # what a handler is for
     log = logging.getLogger("core")
     log.addHandler(handler)
     try:
