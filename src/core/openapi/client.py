@@ -20,6 +20,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from http import HTTPStatus
 from importlib import import_module, resources
 from typing import Any, Final, TypeAlias
+from unicodedata import normalize
 from urllib.parse import unquote
 
 import attrs
@@ -29,6 +30,8 @@ from core.errors import DeveloperError, MissingExtraError
 __all__ = ["load_document", "write_client"]
 
 Schema: TypeAlias = Mapping[str, Any]
+_Kinds: TypeAlias = tuple[str, ...]
+"""An annotation: the members of a union, each written and never read again, since a document chooses what is in it."""
 _METHODS: Final = ("get", "put", "post", "delete", "patch", "head", "options", "trace", "query")
 _SCALARS: Final[Mapping[str, str]] = {
     "string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None",
@@ -115,7 +118,7 @@ class _Body:
 
     media: str
     how: str
-    annotation: str
+    annotation: _Kinds
 
 
 class _Writer:
@@ -126,7 +129,7 @@ class _Writer:
         """Names of the module that are given away."""
         self.classes: list[str] = []
         self.aliases: list[str] = []
-        self._names: dict[str, str] = {}
+        self._names: dict[str, _Kinds] = {}
         """The name of a reference: a class or an alias."""
         self._pending: set[str] = set()
         self.place: str = "the schemas"
@@ -191,7 +194,7 @@ class _Writer:
         for status, response in self._responses(operation):
             cls = self._class_name(name, status)
             body = self._response_body(method, response.get("content") or {}, cls)
-            answers.append(_answer(cls, status, body.annotation, str(response.get("description", ""))))
+            answers.append(_answer(cls, status, _union(body.annotation), str(response.get("description", ""))))
             kinds.append(cls)
             table.append(f"{_text(status)}: ({cls}, {_text(f'{body.how} {body.media}'.strip())})")
         union = "None"
@@ -213,14 +216,14 @@ class _Writer:
         given = {str(status).upper(): self._target(one) for status, one in (operation.get("responses") or {}).items()}
         succeeds = any(status.startswith(("2", "3")) for status in given)
         for status, response in sorted(given.items(), key=lambda one: (one[0] == "DEFAULT", "X" in one[0], one[0])):
-            if re.fullmatch(r"[1-5](\d\d|XX)", status):
+            if re.fullmatch(r"[1-5]([0-9]{2}|XX)", status):
                 yield status, response
             elif status == "DEFAULT" and not succeeds:
                 yield "default", response
 
     def _response_body(self, method: str, content: Mapping[str, Any], name: str) -> _Body:
         if not content or method == "HEAD":
-            return _Body("", "none", "None")
+            return _Body("", "none", ("None",))
         media, given = _preferred(content)
         schema = given.get("schema") or {}
         if "itemSchema" in given or media == "text/event-stream" or media in _LINES:
@@ -228,13 +231,13 @@ class _Writer:
             if item is None:
                 item = given.get("itemSchema") or self._resolved(schema).get("items") or {}
             annotation = self._type(item, f"{name}Item")
-            if how == "events" and annotation == "str":
+            if how == "events" and annotation == ("str",):
                 how = "events-text"
-            return _Body(media, how, f"AsyncGenerator[{annotation}, None]")
+            return _Body(media, how, (f"AsyncGenerator[{_union(annotation)}, None]",))
         if _JSON(media) or (media == "*/*" and not _is_text(self._resolved(schema))):
             return _Body(media, "json", self._type(schema, f"{name}Body"))
         text = media.startswith("text/") or media.partition(";")[0].endswith(("xml", "javascript", "yaml"))
-        return _Body(media, "text", "str") if text else _Body(media, "bytes", "bytes")
+        return _Body(media, "text", ("str",)) if text else _Body(media, "bytes", ("bytes",))
 
     def _event(self, content: Mapping[str, Any]) -> Schema:
         """The schema of the data of an event: JSON where it is said to be, text otherwise."""
@@ -269,11 +272,11 @@ class _Writer:
             schema = parameter.get("schema") or described.get("schema") or {}
             annotation = self._type(schema, f"{_camel(name)} {_camel(python)}")
             if place == "path":
-                positional.append(f"{python}: {'str | int' if annotation == 'str' else annotation}")
+                positional.append(f"{python}: {'str | int' if annotation == ('str',) else _union(annotation)}")
             elif parameter.get("required"):
-                named.append(f"{python}: {annotation}")
+                named.append(f"{python}: {_union(annotation)}")
             else:
-                optional.append(f"{python}: {_joined([annotation, 'Unset'])} = UNSET")
+                optional.append(f"{python}: {_union(_joined([annotation, ('Unset',)]))} = UNSET")
             if place == "query":
                 places[place].append(f"({_text(str(json_name))}, {python}, {_text(_style(parameter))})")
             else:
@@ -293,7 +296,9 @@ class _Writer:
         if body is not None:
             required = request.get("required")
             positional.append(
-                f"body: {body.annotation}" if required else f"body: {_joined([body.annotation, 'Unset'])} = UNSET"
+                f"body: {_union(body.annotation)}"
+                if required
+                else f"body: {_union(_joined([body.annotation, ('Unset',)]))} = UNSET"
             )
             sent += [f"media={_text(body.media)}", "body=body"]
         keywords = [*named, *optional]
@@ -309,8 +314,8 @@ class _Writer:
             annotation = self._type(schema, f"{_camel(name)}Body", files=media == "multipart/form-data")
             return _Body(written, "json", annotation)
         if media.startswith("text/"):
-            return _Body(media, "text", "str")
-        return _Body("application/octet-stream" if "*" in media else media, "bytes", "bytes")
+            return _Body(media, "text", ("str",))
+        return _Body("application/octet-stream" if "*" in media else media, "bytes", ("bytes",))
 
     def _security(self) -> Iterator[str]:
         """A function for each security scheme, which makes the credentials that `Client` sends along."""
@@ -372,28 +377,30 @@ class _Writer:
     def _resolved(self, schema: Any) -> Schema:
         return self._merged(self._target(schema))
 
-    def _reference(self, reference: str, *, files: bool = False) -> str:
+    def _reference(self, reference: str, *, files: bool = False) -> _Kinds:
         key = f"{reference} with files" if files else reference
         if key in self._names:
             return self._names[key]
         if key in self._pending:
-            return "Any"  # an alias within itself, which type checkers do not all follow
+            return ("Any",)  # an alias within itself, which type checkers do not all follow
         schema = self._target({"$ref": reference})
         wanted = _camel(unquote(reference.rpartition("/")[2]))
         merged = self._merged(schema)
         if _is_object(merged) and not _alternatives(merged):
-            name = self._names[key] = self._class_name(wanted)
+            name = self._class_name(wanted)
+            self._names[key] = (name,)
             self._object(name, merged, files=files)
-            return name
+            return (name,)
         self._pending.add(key)
         annotation = self._type(schema, wanted, files=files)
         self._pending.discard(key)
-        if not re.search(r"[|\[]", annotation):
+        if len(annotation) == 1 and "[" not in annotation[0]:
             self._names[key] = annotation
             return annotation
-        name = self._names[key] = self._class_name(wanted)
-        self.aliases.append(_exploded(f"{name}: TypeAlias = ", "(", _members(annotation), ")", "", " | ", bare=True))
-        return name
+        name = self._class_name(wanted)
+        self._names[key] = (name,)
+        self.aliases.append(_exploded(f"{name}: TypeAlias = ", "(", annotation, ")", "", " | ", bare=True))
+        return (name,)
 
     def _merged(self, schema: Any, depth: int = 0) -> Schema:
         """A schema without `allOf`: its parts laid over each other."""
@@ -414,16 +421,16 @@ class _Writer:
                     merged[key] = value
         return merged
 
-    def _type(self, given: Any, name: str, *, files: bool = False) -> str:
+    def _type(self, given: Any, name: str, *, files: bool = False) -> _Kinds:
         """The annotation of a schema."""
         if not isinstance(given, dict):  # `true` is a schema too
-            return "Any"
+            return ("Any",)
         schema: Schema = given
         if schema.get("nullable") is True:
             rest = {key: value for key, value in schema.items() if key != "nullable"}
             if isinstance(rest.get("enum"), list):
                 rest["enum"] = [value for value in rest["enum"] if value is not None]
-            return _joined([self._type(rest, name, files=files), "None"])
+            return _joined([self._type(rest, name, files=files), ("None",)])
         if "$ref" in schema:
             return self._reference(str(schema["$ref"]), files=files)
         parts = [part for part in schema.get("allOf") or () if isinstance(part, dict) and part.keys() - _ANNOTATIONS]
@@ -449,22 +456,23 @@ class _Writer:
         if isinstance(kinds_given, list):
             return _joined([self._type({**schema, "type": kind}, name, files=files) for kind in kinds_given])
         if kinds_given == "array" or (kinds_given is None and "items" in schema):
-            return f"list[{self._type(schema.get('items') or {}, f'{name}Item', files=files)}]"
+            return (f"list[{_union(self._type(schema.get('items') or {}, f'{name}Item', files=files))}]",)
         if kinds_given == "string":
             if files and "contentMediaType" in schema and "contentEncoding" not in schema:
-                return "File | bytes"
+                return ("File", "bytes")
             kind = _FORMATS.get(str(schema.get("format")), "str")
-            return "File | bytes" if files and kind == "bytes" else kind
+            return ("File", "bytes") if files and kind == "bytes" else (kind,)
         if kinds_given in _SCALARS:
-            return _SCALARS[str(kinds_given)]
+            return (_SCALARS[str(kinds_given)],)
         if _is_object(schema):
             cls = self._class_name(name)
             self._object(cls, schema, files=files)
-            return cls
+            return (cls,)
         if kinds_given == "object":
             extra = schema.get("additionalProperties")
-            return f"dict[str, {self._type(extra if isinstance(extra, dict) else {}, f'{name}Value', files=files)}]"
-        return "Any"
+            kind = _union(self._type(extra if isinstance(extra, dict) else {}, f"{name}Value", files=files))
+            return (f"dict[str, {kind}]",)
+        return ("Any",)
 
     def _object(self, name: str, schema: Schema, *, files: bool) -> None:
         place = len(self.classes)
@@ -478,13 +486,15 @@ class _Writer:
             annotation = self._type(inner, f"{name} {_camel(json_name)}", files=files)
             metadata = f'metadata={{"json": {_text(json_name)}}}' if python != json_name else ""
             if json_name in required:
-                fields.append((True, f"    {python}: {annotation}" + (f" = field({metadata})" if metadata else "")))
+                fields.append(
+                    (True, f"    {python}: {_union(annotation)}" + (f" = field({metadata})" if metadata else ""))
+                )
             else:
                 value = f"field(default=UNSET, {metadata})" if metadata else "UNSET"
-                fields.append((False, f"    {python}: {_joined([annotation, 'Unset'])} = {value}"))
+                fields.append((False, f"    {python}: {_union(_joined([annotation, ('Unset',)]))} = {value}"))
         extra = schema.get("additionalProperties")
         if extra is True or (isinstance(extra, dict) and extra):
-            kind = f"dict[str, {self._type(extra, f'{name}Value', files=files)}]"
+            kind = f"dict[str, {_union(self._type(extra, f'{name}Value', files=files))}]"
             rest = _unique("additional_properties", taken)
             fields.append((False, f'    {rest}: {kind} = field(default_factory={kind}, metadata={{"rest": True}})'))
         lines = ["@dataclass(frozen=True)", f"class {name}:"]
@@ -538,33 +548,25 @@ def _alternatives(schema: Schema) -> Sequence[Any]:
     return found
 
 
-def _literal(values: Sequence[Any]) -> str:
+def _literal(values: Sequence[Any]) -> _Kinds:
     if any(not isinstance(value, str | int | bool | None) for value in values):
         kinds = {"float" if isinstance(value, int | float) else "Any" for value in values}
-        return kinds.pop() if len(kinds) == 1 else "Any"
+        return (kinds.pop(),) if len(kinds) == 1 else ("Any",)
     plain = [value for value in values if value is not None]
     literal = f"Literal[{', '.join(dict.fromkeys(_text(one) if isinstance(one, str) else repr(one) for one in plain))}]"
-    return _joined([*([literal] if plain else []), *(["None"] if len(plain) < len(values) else [])])
+    return _joined([*([(literal,)] if plain else []), *([("None",)] if len(plain) < len(values) else [])])
 
 
-def _joined(kinds: Iterable[str]) -> str:
+def _joined(kinds: Iterable[_Kinds]) -> _Kinds:
     """A union, each kind once, and None and Unset last."""
-    single = dict.fromkeys(part for kind in kinds for part in _members(kind))
+    single = dict.fromkeys(part for kind in kinds for part in kind)
     if "Any" in single or not single:
-        return "Any"
-    return " | ".join(
-        sorted(single, key=lambda kind: ("None", "Unset").index(kind) if kind in ("None", "Unset") else -1)
-    )
+        return ("Any",)
+    return tuple(sorted(single, key=lambda kind: ("None", "Unset").index(kind) if kind in ("None", "Unset") else -1))
 
 
-def _members(kind: str) -> list[str]:
-    """The members of a union as it is written; brackets and quotes stay whole."""
-    return [
-        part.strip()
-        for part in re.findall(
-            r"(?:'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|\[(?:[^][]|\[(?:[^][]|\[[^][]*\])*\])*\]|[^|\[\]'\"])+", kind
-        )
-    ]
+def _union(kinds: _Kinds) -> str:
+    return " | ".join(kinds)
 
 
 def _exploded(
@@ -591,7 +593,9 @@ def _line(text: str) -> str:
 
 def _text(value: str) -> str:
     """A string as Python has it, in double quotes."""
-    return json.dumps(value)
+    # As in JSON, but for what JSON writes as two surrogates, which are two characters in Python.
+    inside = "".join(json.dumps(one)[1:-1] if one <= "\uffff" else f"\\U{ord(one):08x}" for one in value)
+    return f'"{inside}"'
 
 
 def _braced(text: str) -> str:
@@ -617,16 +621,17 @@ def _is_text(schema: Schema) -> bool:
 
 def _identifier(name: str, hidden: Collection[str] = ()) -> str:
     """A name in snake case that Python takes; one of `hidden` has an underscore behind it."""
-    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name)
-    snake = re.sub(r"[\W_]+", "_", words).strip("_").lower() or "value"
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", normalize("NFKC", name))
+    # Python takes names that are equal under NFKC for one, so that is what they are compared by.
+    snake = normalize("NFKC", re.sub(r"[\W_]+", "_", words).strip("_").lower()) or "value"
     if not snake.isidentifier():
         snake = re.sub(r"[^0-9a-z_]", "_", f"value_{snake}")
     return f"{snake}_" if keyword.iskeyword(snake) or snake in hidden else snake
 
 
 def _camel(name: str) -> str:
-    parts = [part for part in re.split(r"[\W_]+", name) if part]
-    camel = "".join(part[0].upper() + part[1:] for part in parts) or "Value"
+    parts = [part for part in re.split(r"[\W_]+", normalize("NFKC", name)) if part]
+    camel = normalize("NFKC", "".join(part[0].upper() + part[1:] for part in parts)) or "Value"
     return camel if camel.isidentifier() else re.sub(r"[^0-9a-zA-Z_]", "_", f"Value{camel}")
 
 
