@@ -74,8 +74,6 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
 
 
 TEMPLATE = ast.parse(write_client({"openapi": "3.1.0", "paths": {}, "info": {}}))
-CALLS = {"field"}
-NAMED = {node.name for node in TEMPLATE.body if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)}
 
 
 def annotation(node: ast.expr) -> bool:
@@ -171,8 +169,10 @@ def test_texts_of_any_characters_are_the_same_in_the_client() -> None:
     texts = ["😀", "\ud800", "'\"\\", "[|]", "\0\n\u2028"]
     source = write_client(of_schema({"anyOf": [{"enum": texts}, {"type": "null"}]}))
     alias = next(
-        node for node in ast.parse(source).body if isinstance(node, ast.AnnAssign) and node.target.id == "Hostile"
-    )  # type: ignore[union-attr]  # it is a name
+        node
+        for node in ast.parse(source).body
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.target.id == "Hostile"
+    )
     assert [node.value for node in ast.walk(alias) if isinstance(node, ast.Constant) and node.value] == texts
 
 
