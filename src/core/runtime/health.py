@@ -12,13 +12,16 @@ from typing import Any, TypeAlias
 
 from core.runtime.listening import open_listener
 
-__all__ = ["ASKED_SECONDS", "Numbers", "Report", "ask_listener", "start_health"]
+__all__ = ["ASKED_SECONDS", "ASK_UVICORN", "ASK_WORKERD", "Numbers", "Report", "ask_listener", "start_health"]
 
 ASKED_SECONDS = 2.0
 """The time that an answer to the question for health may take."""
 
-# The server itself answers this, not the application (RFC 9110, section 9.3.7).
-_PING = b"OPTIONS * HTTP/1.1\r\nHost: health\r\nConnection: close\r\n\r\n"
+# Servers answer these themselves: no application sees them.
+ASK_UVICORN = b"OPTIONS * HTTP/1.1\r\nHost: health\r\nConnection: close\r\n\r\n"
+"""A request to the server itself (RFC 9110, section 9.3.7), which workerd would hand on."""
+ASK_WORKERD = b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n"
+"""A request without Host, which workerd refuses as soon as it has accepted the connection."""
 
 Report: TypeAlias = Callable[[], Awaitable[tuple[int, Mapping[str, Any]]]]
 """Gives status and body: 200 while the application can answer, else 503."""
@@ -30,7 +33,7 @@ Numbers: TypeAlias = Callable[[], Awaitable[str]]
 _REASONS = {200: "OK", 404: "Not Found", 503: "Service Unavailable"}
 
 
-async def ask_listener(listener: socket.socket) -> str | None:
+async def ask_listener(listener: socket.socket, ask: bytes, *, seconds: float = ASKED_SECONDS) -> str | None:
     """Connect where clients connect, and ask. The reason why a client would not be answered, or None.
 
     Which of the processes that share the listener answers is not known.
@@ -38,15 +41,15 @@ async def ask_listener(listener: socket.socket) -> str | None:
     host, port = listener.getsockname()[:2]
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
     try:
-        async with asyncio.timeout(ASKED_SECONDS):
+        async with asyncio.timeout(seconds):
             reader, writer = await asyncio.open_connection(host, port)
             try:
-                writer.write(_PING)
+                writer.write(ask)
                 line = await reader.readline()
             finally:
                 writer.close()
     except TimeoutError:
-        return f"a new connection was not answered within {ASKED_SECONDS:g} s"
+        return f"a new connection was not answered within {seconds:g} s"
     except OSError as error:
         return f"a new connection failed: {error.strerror or error}"
     status = line.split(b" ", 2)[1:2]

@@ -16,11 +16,12 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from core.errors import DeveloperError
+from core.hosts.limits import Limits, raise_descriptors
 from core.hosts.workers.isolate import LOG_FORMAT_BINDING, METRICS_BINDING, SPANS_BINDING
 from core.runtime.bundle import Bundle
 from core.runtime.capnp import Plan
 from core.runtime.cluster_key import prove_key
-from core.runtime.health import start_health
+from core.runtime.health import ASK_WORKERD, ask_listener, start_health
 from core.runtime.listening import accept_with_request, open_listener, turn_away
 from core.runtime.logs import LogReader
 from core.runtime.node import (
@@ -48,12 +49,15 @@ __all__ = ["PAUSES", "serve"]
 # The pauses before the next start of a process, in seconds: after so many starts that failed, one after the other. One
 # that ended after it had begun to serve is started again at once, however often that happens.
 PAUSES = (0.2, 1.0, 2.0, 5.0, 10.0, 30.0)
+# How long an answer to the question for health may take, in seconds.
+_ASKED_SECONDS = 10.0
 
 
 async def serve(toolchain: Toolchain, bundle: Bundle, options: ServeOptions) -> int:
     """Serve until SIGTERM or SIGINT; the exit code. Raises DeveloperError when it cannot begin."""
     log = ServiceLog(options.log_format)
     _check(bundle.plan, options, log)
+    raise_descriptors(Limits().connections)
     listener = open_listener(options.host, options.port)
     accept_with_request(listener)
     # It is freed when this process has ended, and every workerd that was given it.
@@ -325,10 +329,13 @@ class _Service:
         if self.stopping.is_set():
             return 503, {"status": "stopping"}
         nodes = dict(self._nodes)
-        answers = await asyncio.gather(*map(_problem_of, nodes.values()))
+        outside, *answers = await asyncio.gather(
+            ask_listener(self._listener, ASK_WORKERD, seconds=_ASKED_SECONDS), *map(_problem_of, nodes.values())
+        )
         told = {str(index): answer or "ok" for index, answer in zip(nodes, answers, strict=True)}
-        well = any(answer is None for answer in answers)
-        return (200 if well else 503), {"status": "ok" if well else "failing", "processes": told}
+        well = outside is None and any(answer is None for answer in answers)
+        report: dict[str, Any] = {"status": "ok" if well else "failing", "processes": told}
+        return (200 if well else 503), report if outside is None else {**report, "address": outside}
 
     async def _numbers(self) -> str:
         return await self._totals.text(
@@ -339,4 +346,4 @@ class _Service:
 async def _problem_of(node: Node) -> str | None:
     if node.workerd.returncode is not None:
         return f"it ended with status {node.workerd.returncode}"
-    return await ask_health(node.health_port, seconds=10)
+    return await ask_health(node.health_port, seconds=_ASKED_SECONDS)

@@ -30,7 +30,7 @@ from core.errors import DeveloperError
 from core.hosts.limits import raise_descriptors
 from core.runtime.cpython.options import Job, PythonOptions
 from core.runtime.cpython.process import Child
-from core.runtime.health import ask_listener, start_health
+from core.runtime.health import ASK_UVICORN, ask_listener, start_health
 from core.runtime.listening import open_listener, turn_away
 from core.runtime.secrets import check_folder
 from core.runtime.service import PAUSES
@@ -250,7 +250,9 @@ class _Supervisor:
         if self.stopping.is_set():
             return 503, {"status": "stopping"}
         children = dict(self._children)
-        outside, *said = await asyncio.gather(ask_listener(self._listener), *map(_state_of, children.values()))
+        outside, *said = await asyncio.gather(
+            ask_listener(self._listener, ASK_UVICORN), *map(_state_of, children.values())
+        )
         told = dict(zip(children, said, strict=True))
         # Requests are answered while the objects are away for a moment: calls of them wait.
         well = outside is None and any(said == "ok" for name, said in told.items() if name != _STATE)
