@@ -2,6 +2,8 @@
 
 python -m benchmarks.packages                  all of packages.json, half an hour on two processors
 python -m benchmarks.packages jinja2 requests  some of it
+python -m benchmarks.packages --beside         beside `jwt_auth`, `static` and a Durable Object, with a memory snapshot;
+                                               printed, and written nowhere
 
 The list in packages.json was chosen by hand, from those of which most are downloaded and which an API could use. A run
 puts the version and the outcome of each beside its name, and docs/reference/packages.md is made of that.
@@ -66,20 +68,56 @@ def page(packages: list[dict[str, Any]]) -> str:
     return head + "\n".join(rows) + "\n"
 
 
-def build(name: str, module: str) -> dict[str, Any]:
-    """Bundle an application that imports an installed package; its version, and why it was refused or None."""
+_ALONE = """
+from core import create_app
+
+app = create_app()
+"""
+
+_BESIDE = """
+from pathlib import Path
+
+import attrs
+
+from core import Bindings, DurableObject, DurableObjectNamespace, Secret, create_app
+from core.middleware.jwt import jwt_auth
+from core.middleware.static import static
+
+
+class Counter(DurableObject[Bindings]):
+    async def count(self) -> int:
+        return 1
+
+
+@attrs.frozen
+class Env(Bindings):
+    COUNTER: DurableObjectNamespace[Counter]
+    JWT_SECRET: Secret
+
+
+app = create_app(Env)
+app.use("/files", static(directory=Path(__file__).parent))
+app.use(jwt_auth(secret=lambda req: req.env.JWT_SECRET))
+"""
+
+
+def build(name: str, module: str, beside: str = "") -> dict[str, Any]:
+    """Bundle an application that imports an installed package; its version, and why it was refused or None.
+
+    With `beside` the application has `jwt_auth`, `static` and a Durable Object, too, and the bundle a memory snapshot.
+    """
     note = None
     with tempfile.TemporaryDirectory(prefix="core-package-") as folder:
         project = Path(folder)
-        (project / "main.py").write_text(f"import {module}\nfrom core import create_app\n\napp = create_app()\n")
+        (project / "main.py").write_text(f"import {module}\n{_BESIDE if beside else _ALONE}")
         making = make_bundle(
             project / "main.py",
             project=project,
-            plan=Plan(),
+            plan=Plan(durable_objects={"COUNTER": "Counter"}, secrets=["JWT_SECRET"]) if beside else Plan(),
             out=project / "dist",
             toolchain=toolchain(),
-            snapshot=False,
-            extra=[name],
+            snapshot=bool(beside),
+            extra=[name, *(["pyjwt"] if beside else [])],
         )
         why = None
         try:
@@ -104,13 +142,14 @@ def short(message: str) -> str:
     return re.sub(r" \(\S+\.so\)", "", first).rstrip(".")
 
 
-def try_one(package: dict[str, Any]) -> dict[str, Any]:
+def try_one(package: dict[str, Any], beside: bool = False) -> dict[str, Any]:
     """Install a package in a folder of its own, and have another process build with it."""
     name, module = package["package"], package["module"]
     with tempfile.TemporaryDirectory(prefix="core-packages-") as folder:
         install = [sys.executable, "-m", "pip", "install", "-q", "--no-compile", "--disable-pip-version-check"]
         subprocess.run([*install, "--target", folder, name], check=True, capture_output=True, timeout=600)
         build = [sys.executable, "-m", "benchmarks.packages", "--build", name, module]
+        build += ["beside"] if beside else []
         found = package
         for _ in range(4):
             done = subprocess.run(
@@ -134,6 +173,7 @@ def try_one(package: dict[str, Any]) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("packages", nargs="*", help="the ones to try (default: all)")
+    parser.add_argument("--beside", action="store_true", help="beside jwt_auth, static and a Durable Object")
     parser.add_argument("--build", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.build:
@@ -143,6 +183,10 @@ def main() -> None:
     packages = read()
     chosen = [package for package in packages if not args.packages or package["package"] in args.packages]
     with ThreadPoolExecutor(2) as pool:
+        if args.beside:
+            found_all = list(pool.map(lambda package: try_one(package, beside=True), chosen))
+            print(f"{sum(found['why'] is None for found in found_all)} of {len(found_all)} are built, and start")
+            return
         for found in pool.map(try_one, chosen):
             packages = [found if package["package"] == found["package"] else package for package in packages]
             DATA.write_text(json.dumps(packages, indent=1) + "\n", "utf-8")

@@ -30,6 +30,11 @@ def add(subparsers: Any) -> None:
         "--no-snapshot", dest="snapshot", action="store_false", help="no memory snapshot: smaller, slower to start"
     )
     group.add_argument(
+        "--hosted",
+        action="store_true",
+        help="write the packages into python_modules instead, for `npx wrangler deploy` to the hosted platform",
+    )
+    group.add_argument(
         "--with", metavar="PACKAGE", dest="extra", action="append", default=[], help="take an installed package along"
     )
     group.add_argument(
@@ -46,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
     from core.runtime.bundle import BundleError
     from core.runtime.make import make_bundle
     from core.runtime.project import open_project
-    from core.runtime.report import size_report, start_report, upload_problem
+    from core.runtime.report import size_report, start_report, table_of, upload_problem
     from core.runtime.toolchain import toolchain
 
     project = open_project(find_configuration(args.config), environment=args.environment)
@@ -58,22 +63,27 @@ def run(args: argparse.Namespace) -> int:
             print(finding.text, file=sys.stderr)
     if errors := [finding.text for finding in missing if finding.severity == "error"]:
         raise BundleError("\n".join([*errors, "# core: ignore[core-worker] on a line lets it pass"]))
+    given: dict[str, Any] = {
+        "project": project.folder,
+        "plan": project.plan,
+        "toolchain": toolchain(),
+        "attribute": project.attribute,
+        "extra": args.extra,
+        "left_out": args.left_out,
+        "progress": lambda line: print(f"{line} …", file=sys.stderr),
+    }
+    if args.hosted:
+        from core.runtime.hosted import fill_python_modules
+
+        packages = asyncio.run(fill_python_modules(project.main, **given))
+        print(table_of(packages))
+        if (problem := upload_problem(packages)) is not None:
+            print(f"warning: {problem}.", file=sys.stderr)
+        print("\nThe packages are in python_modules. Deploy with: npx wrangler deploy")
+        return 0
     out = (args.out or project.folder / "dist").resolve()
-    bundle = asyncio.run(
-        make_bundle(
-            project.main,
-            project=project.folder,
-            plan=project.plan,
-            out=out,
-            toolchain=toolchain(),
-            attribute=project.attribute,
-            snapshot=args.snapshot,
-            extra=args.extra,
-            left_out=args.left_out,
-            migrations=project.migrations,
-            progress=lambda line: print(f"{line} …", file=sys.stderr),
-        )
-    )
+    making = make_bundle(project.main, out=out, snapshot=args.snapshot, migrations=project.migrations, **given)
+    bundle = asyncio.run(making)
     print(size_report(bundle))
     if (problem := upload_problem(bundle.packages)) is not None:
         print(f"warning: {problem}.", file=sys.stderr)

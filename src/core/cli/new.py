@@ -102,11 +102,20 @@ def render(name: str, bindings: frozenset[str]) -> dict[str, str]:
     if keyword.iskeyword(package) or package in sys.stdlib_module_names or package in ("core", "tests"):
         raise UsageError(f"{package} means something else in Python. Choose another name, as in {name}-api")
     from core.dev.guard import new_token
+    from core.runtime.collect import DEVELOPMENT
 
-    names = {"name": name, "package": package}
+    left_out = (path if path.endswith(".py") else f"{path}/**" for path in DEVELOPMENT)
+    names = {
+        "name": name,
+        "package": package,
+        "sources": _sources(),
+        "left_out": ", ".join(f'"{path}"' for path in left_out),
+    }
     files: dict[str, str] = {}
     for path, text in _templates(resources.files("core.cli") / "template", ""):
-        filled = re.sub(r"\{\{(name|package)\}\}", lambda found: names[found[1]], _choose(text, bindings))
+        filled = re.sub(
+            r"\{\{(name|package|sources|left_out)\}\}", lambda found: names[found[1]], _choose(text, bindings)
+        )
         # Local ids: whoever deploys puts the platform's own in their place.
         filled = re.sub(r"\{\{id:(\w+)\}\}", lambda found: f"local-{found[1]}-{new_token()[:8].lower()}", filled)
         if filled.strip():
@@ -119,6 +128,25 @@ def _near(name: str) -> str:
     words = re.findall(r"[a-z0-9]+", name.lower())
     near = "-".join(words).lstrip("0123456789-")[:54].rstrip("-")
     return f": core new {near}" if near else ""
+
+
+def _sources() -> str:
+    """The table that has uv find `core`, if it was installed from a folder (PEP 610): a checkout is in no index."""
+    import json
+    from importlib.metadata import PackageNotFoundError, distribution
+    from urllib.parse import urlsplit
+    from urllib.request import url2pathname
+
+    try:
+        text = distribution("core-edge").read_text("direct_url.json")
+    except PackageNotFoundError:
+        return ""
+    origin = json.loads(text) if text else {}
+    if "dir_info" not in origin:
+        return ""
+    # A string of JSON is one of TOML.
+    folder = json.dumps(url2pathname(urlsplit(origin["url"]).path), ensure_ascii=False)
+    return f"\n[tool.uv.sources]\ncore-edge = {{ path = {folder} }}\n"
 
 
 def _bindings(text: str) -> frozenset[str]:

@@ -27,10 +27,10 @@ from core.runtime.requirement import (
     requirement,
 )
 
-__all__ = ["Collected", "Compiled", "collect", "main_module"]
+__all__ = ["Collected", "Compiled", "DEVELOPMENT", "collect", "main_module"]
 
 # The parts of `core` that a worker never loads. Left out, it cannot be imported by mistake, and the bundle is smaller.
-_DEVELOPMENT = (
+DEVELOPMENT = (
     "core/analysis",
     "core/assembly",
     "core/backends/embedded",
@@ -315,7 +315,7 @@ def _framework() -> Iterator[tuple[str, bytes]]:
     import core
 
     for path, place in _tree(Path(core.__path__[0]), "core").items():
-        if not any(path == left_out or path.startswith(f"{left_out}/") for left_out in _DEVELOPMENT):
+        if not any(path == left_out or path.startswith(f"{left_out}/") for left_out in DEVELOPMENT):
             yield path, place.read_bytes()
 
 

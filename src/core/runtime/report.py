@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from core.runtime.bundle import Bundle, PackageSize, compressed_size
 
-__all__ = ["framework_size", "size_report", "start_report", "upload_problem"]
+__all__ = ["framework_size", "size_report", "start_report", "table_of", "upload_problem"]
 
 
 def start_report(bundle: Bundle) -> str:
@@ -19,13 +19,27 @@ def start_report(bundle: Bundle) -> str:
     )
 
 
-def size_report(bundle: Bundle) -> str:
-    """Return the sizes of a bundle's parts: as stored, and compressed."""
-    rows = [("package", "version", "files", "size", "compressed")]
+def table_of(packages: Iterable[PackageSize], *further: tuple[str, ...]) -> str:
+    """Return the sizes of packages: as stored, and compressed."""
+    rows: list[tuple[str, ...]] = [("package", "version", "files", "size", "compressed")]
     rows += [
         (package.name, package.version, str(package.files), _kilobytes(package.size), _kilobytes(package.compressed))
-        for package in bundle.packages
+        for package in packages
     ]
+    rows += further
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if column < 2 else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    )
+
+
+def size_report(bundle: Bundle) -> str:
+    """Return the sizes of a bundle's parts: as stored, and compressed."""
+    rows: list[tuple[str, ...]] = []
     parts: dict[str, tuple[str, ...]] = {
         "CPython (pyodide)": ("pyodide.asm.mjs", "pyodide.asm.wasm", "pyodide.mjs", "python_stdlib.zip")
     }
@@ -42,14 +56,7 @@ def size_report(bundle: Bundle) -> str:
                 _kilobytes(sum(map(compressed_size, contents))),
             )
         )
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return "\n".join(
-        "  ".join(
-            cell.ljust(width) if column < 2 else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    )
+    return table_of(bundle.packages, *rows)
 
 
 # The hosted platform's limit for the modules of a worker, in bytes and on every plan: it brings CPython itself. Until
