@@ -164,7 +164,8 @@ class Router(Generic[E, U, M_contra]):
         Raises PathError for anything but a path, HandlerError for a callable of the wrong shape, OrderError for a
         middleware that reads a name that only a later one provides.
         """
-        if not isinstance(method, str) or not method.replace("-", "").replace("_", "").isalnum():
+        word = method.replace("-", "").replace("_", "") if type(method) is str else ""
+        if not word.isalnum():
             raise RegistrationError(
                 f'on({method!r}, …): a method is a word, for example on("PURGE", "/cache"). Write one decorator below '
                 "the other for several"
