@@ -69,10 +69,6 @@ DIFFERENCES: Mapping[tuple[str, str], str] = {
         "workerd's own D1 service leaves out statements without anything in them, and has one message for all of them"
     ),
     (
-        "d1",
-        "names_in_double_quotes_are_never_strings",
-    ): "workerd's SQLite takes an unknown name in double quotes as a string",
-    (
         "durable_object",
         "storage_has_limits",
     ): "workerd's storage takes longer keys and larger values than the platform's",

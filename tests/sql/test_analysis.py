@@ -93,7 +93,7 @@ def test_an_expression_without_a_name_is_named_as_it_is_written(schema: Schema, 
         ),
         (
             'SELECT id FROM users WHERE name = "bob"',
-            "no such column: bob. Double quotes make a name; write 'bob' for a text",
+            "no such column: bob. SQLite takes it for a text: write that as 'bob'",
         ),
         ("INSERT INTO users (nam) VALUES (?)", "table users has no column named nam. Did you mean name?"),
         ("UPDATE users SET nam = ?", "no such column: nam. Did you mean name?"),

@@ -181,7 +181,7 @@ class StatementAnalysis:
         for token in tokens:
             other = (replace or {}).get(token.start)
             if other is None and token.text[0] == '"':
-                # Without this a misspelt "name" would be a string, where D1 says that there is no such column.
+                # Without this a misspelt "name" would be a string, here as in D1, and nobody would be told.
                 other = quoted(token.name or "")
             if other is None:
                 continue
@@ -250,7 +250,7 @@ class StatementAnalysis:
         qualifier, _, column = name.rpartition(".")
         token = self._find(column)
         if token is not None and token.text[0] == '"':
-            self._say(f"no such column: {name}. Double quotes make a name; write '{column}' for a text", token)
+            self._say(f"no such column: {name}. SQLite takes it for a text: write that as '{column}'", token)
             return
         tables = list(self._tables_of(qualifier.rpartition(".")[2].lower()))
         near = did_you_mean(column, [known.name for table in tables for known in table.columns])

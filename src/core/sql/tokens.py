@@ -173,11 +173,6 @@ class StatementText:
         """The number of values to bind: the highest number, as SQLite counts them."""
         return parameter_count(self.tokens)
 
-    @property
-    def has_double_quotes(self) -> bool:
-        """True if a name is in double quotes, which SQLite may take for a string instead."""
-        return any(token.kind == "quoted" and token.text[0] == '"' for token in self.tokens)
-
 
 def statements_of(sql: str) -> list[StatementText]:
     """Return the statements of a string, at least one.

@@ -68,6 +68,16 @@ async def test_remote_objects_keep_the_contract(
         await asyncio.wait_for(case.run(one, other=other, clock=None), 60)
 
 
+async def test_the_place_where_an_object_failed_is_logged_where_it_lives(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with ends(tmp_path) as both:
+        with pytest.raises(DurableObjectError, match=r"^in the section$"):
+            await both.there[0].get_by_name("one").fail_in_section("k", caught=False)
+    assert "a call of one.fail_in_section failed" in caplog.text
+    assert "LookupError: in the section" in caplog.text
+
+
 async def test_a_call_whose_process_ends_may_be_made_again(tmp_path: Path) -> None:
     async def end(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         link = Link(reader, writer)

@@ -12,6 +12,7 @@ cross as pickles, which keep their classes.
 from __future__ import annotations
 
 import asyncio
+import logging
 import pickle
 import socket
 import time
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from core.bindings.durable_object import DurableObject
     from core.http.websocket import WebSocket
     from core.spans import Tracer
+
+log: logging.Logger = logging.getLogger("core.durable_object")
 
 __all__ = ["ObjectServer", "RemoteObjects"]
 
@@ -304,6 +307,9 @@ class ObjectServer:
                 result = (response.status, [*response.headers.items()], response.body is not None)
             kind, payload = Frame.RESULT, pickle.dumps(result)
         except Exception as error:
+            if isinstance(error, DurableObjectError) and error.__cause__ is not None:
+                # The caller gets the words of what reset the object; a pickle carries neither its class nor its place.
+                log.error("a call of %s.%s failed", name, method, exc_info=error)
             kind, payload, response = Frame.RAISED, _dump_error(error), None
         opened = None if response is None else response.web_socket
         try:

@@ -258,8 +258,9 @@ class WorkerdDurableObjectState:
             try:
                 value = await callback()
             except BaseException as error:
-                told = f"The Durable Object was reset: {type(error).__name__}: {error}"
-                section.reject(across.js.Error.new(told))
+                from core.diagnosis import words_of
+
+                section.reject(across.js.Error.new(words_of(error)))
                 raise
             section.resolve()
             return value

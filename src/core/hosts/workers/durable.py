@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 log: logging.Logger = logging.getLogger("core")
 
-__all__ = ["WEB_SOCKET_EVENTS", "call_method", "call_method_or_tell", "method_names"]
+__all__ = ["WEB_SOCKET_EVENTS", "call_method", "call_method_or_tell", "method_names", "not_made"]
 
 WEB_SOCKET_EVENTS: Final = {
     "webSocketMessage": "web_socket_message",
@@ -134,4 +134,18 @@ def _js_error(error: Exception) -> Any:
     made = bridge().js.Error.new(str(error))
     made.thrown_by_core = True
     made.name = cls.__name__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
+    return made
+
+
+def not_made(name: str, error: Exception) -> Any:
+    """The Error to throw where an object of the class `name` could not be made; the traceback stays in the log here.
+
+    It has no name: the runtime would write that into the words that the caller gets for a reset.
+    """
+    from core.diagnosis import with_note, words_of
+
+    with_note(error)
+    log.error("no object of %s could be made", name, exc_info=error)
+    made = bridge().js.Error.new(words_of(error))
+    made.thrown_by_core = True
     return made

@@ -315,7 +315,16 @@ async def _started(work: Coroutine[Any, Any, None], env: Any, ctx: WorkersContex
 
 
 def durable_object(name: str, ctx: Any, env: Any) -> Any:
-    """A new instance of a Durable Object class of the main module."""
+    """A new instance of a Durable Object class of the main module; or the Error that JavaScript throws instead."""
+    try:
+        return _durable_object(name, ctx, env)
+    except Exception as error:
+        from core.hosts.workers.durable import not_made
+
+        return not_made(name, error)
+
+
+def _durable_object(name: str, ctx: Any, env: Any) -> Any:
     from core.backends.workerd.durable_object import WorkerdDurableObjectState
     from core.bindings.durable_object import object_class
 

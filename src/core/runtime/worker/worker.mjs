@@ -182,6 +182,7 @@ export function durableObject(name, methods) {
         living.get(id)?.destroy();
         living.delete(id);
         const made = await call(ctx, 'durable_object', name, ctx, env);
+        if (made?.thrown_by_core === true) throw made;
         living.set(id, made);
         instances.set(this, made);
       });

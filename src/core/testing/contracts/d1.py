@@ -397,11 +397,26 @@ async def a_trigger_is_one_statement(db: D1Database) -> None:
 
 
 @contract.case()
-async def names_in_double_quotes_are_never_strings(db: D1Database) -> None:
+async def an_unknown_name_in_double_quotes_is_a_string(db: D1Database) -> None:
     await with_users(db)
     assert await one(db, 'SELECT "name" FROM "users" WHERE "id" = 1') == "Ann"
-    error = await refused(db.prepare('SELECT id FROM users WHERE name = "Ann"').all(), D1Error)
-    assert str(error).startswith("D1_ERROR: no such column: ")
+    assert await one(db, 'SELECT id FROM users WHERE name = "Ann"') == 1
+    assert await db.prepare('SELECT "not a column" AS a').first() == {"a": "not a column"}
+    await db.exec('CREATE TABLE t (a CHECK (a <> "no"), b DEFAULT "x", c AS (a || "y"))')
+    await db.exec("INSERT INTO t (a) VALUES ('yes')")
+    assert await db.prepare("SELECT * FROM t").first() == {"a": "yes", "b": "x", "c": "yesy"}
+    error = await refused(db.exec("INSERT INTO t (a) VALUES ('no')"), D1Error)
+    assert 'CHECK constraint failed: a <> "no"' in str(error)
+    # Where only a name can stand, and in the other two ways to quote one, it is a name.
+    for sql, told in (
+        ('SELECT users."nope" FROM users', "no such column: users.nope at offset 7"),
+        ("SELECT `nope` FROM users", "no such column: nope at offset 7"),
+        ("SELECT [nope] FROM users", "no such column: nope at offset 7"),
+        ('UPDATE users SET "nope" = 1', "no such column: nope"),
+        ('INSERT INTO users ("nope") VALUES (1)', "table users has no column named nope"),
+        ('SELECT * FROM "nope"', "no such table: nope"),
+    ):
+        await refused(db.prepare(sql).run(), D1Error, f"D1_ERROR: {told}: SQLITE_ERROR")
 
 
 @contract.case()

@@ -161,7 +161,7 @@ async def test_a_critical_section_that_fails_resets_the_object() -> None:
         namespace = EmbeddedDurableObjectNamespace(store, "C", Counter)
         one = namespace.get_by_name("a")
         await one.increment()
-        with pytest.raises(DurableObjectError, match="was reset: LookupError: why it failed"):
+        with pytest.raises(DurableObjectError, match=r"^why it failed$"):
             await one.fail_to_load()
         assert await one.seen() == 0
         assert await one.increment() == 2
@@ -171,7 +171,7 @@ async def test_a_critical_section_that_fails_resets_the_object() -> None:
 async def test_a_constructor_that_fails_is_tried_again_with_the_next_call() -> None:
     with Store() as store:
         namespace = EmbeddedDurableObjectNamespace(store, "S", Stillborn)
-        with pytest.raises(LookupError, match="the first one fails"):
+        with pytest.raises(DurableObjectError, match=r"^the first one fails$"):
             await namespace.get_by_name("a").hello()
         assert await namespace.get_by_name("a").hello() == "hello"
         with pytest.raises(DurableObjectError, match=r"must have an alarm\(\) handler"):

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from core.backends.embedded.d1.errors import Refused, name_of
-from core.backends.embedded.d1.plans import Plan, Step, with_backquotes
+from core.backends.embedded.d1.plans import Plan, Step
 from core.backends.embedded.d1.values import from_sqlite, from_sqlite_with_infinity
 from core.backends.embedded.sql_dates import Dates
 from core.backends.embedded.store import Database, is_busy
@@ -95,9 +95,7 @@ class Engine:
         for limit, value in LIMITS.items():
             connection.setlimit(limit, value)
         connection.execute("PRAGMA foreign_keys = ON")
-        # Names in double quotes are names, never strings. Python 3.11 cannot tell SQLite so; see _check_quotes.
-        self._lenient_quotes = not hasattr(connection, "setconfig")
-        if not self._lenient_quotes:
+        if hasattr(connection, "setconfig"):
             _harden(connection)
         self._dates = None if clock is system_clock else Dates(connection, clock)
         self._page_size: int = connection.execute("PRAGMA page_size").fetchone()[0]
@@ -284,7 +282,7 @@ class Engine:
         cursor: sqlite3.Cursor | None = None
         self._trusted = False
         try:
-            if step.plain and step.checked >= self._schema:
+            if step.plain and step.unchecked:
                 # As `_execute` has it, without the call.
                 self._step = step
                 try:
@@ -326,14 +324,12 @@ class Engine:
 
     def _execute(self, step: Step, values: tuple[Any, ...]) -> sqlite3.Cursor:
         self._step = step
-        if step.checked < self._schema:
+        if not step.unchecked:
             if step.empty:
                 raise Refused(NO_EMPTY_STATEMENT)
             if renames_to_reserved(step.piece):
                 raise Refused(NOT_AUTHORIZED)
             self._check_absent(step)
-            if self._lenient_quotes:
-                self._check_quotes(step)
         try:
             return self._connection.execute(step.sql, values if step.plain else step.bindings(values))
         except UnicodeEncodeError:
@@ -353,23 +349,6 @@ class Engine:
             self._trusted = False
             if found is None:
                 raise Refused(f"no such table: {token.name}: SQLITE_ERROR")
-
-    def _check_quotes(self, step: Step) -> None:
-        """Refuse a name in double quotes that names nothing, which SQLite would take for a string.
-
-        In backquotes it is never a string, so SQLite's own answer to that spelling tells. It is only asked for
-        the plan: nothing runs.
-        """
-        sql = with_backquotes(step.piece)
-        # The number makes it a string that was not prepared before: SQLite explains it anew.
-        prefix = f"{'' if step.piece.keyword == 'EXPLAIN' else 'EXPLAIN'} /* {self._schema} */ "
-        try:
-            self._connection.execute(prefix + sql, [None] * step.piece.parameter_count).close()
-        except sqlite3.Error as error:
-            if str(error).startswith("no such column"):
-                raise
-        # Any other mistake is told by the statement itself, in the words for its own spelling.
-        step.checked = self._schema
 
     @contextmanager
     def _replacing_text(self) -> Generator[None]:
@@ -420,8 +399,6 @@ class Engine:
             return f"{message}: SQLITE_ERROR"
         token = None if self._step is None else locate(self._step.piece, message)
         if token is not None and self._step is not None:
-            if message.startswith("no such column: ") and token.text[0] == '"' and message[16:] == token.name:
-                message = f'no such column: "{token.name}" - should this be a string literal in single-quotes?'
             message += f" at offset {len(self._step.piece.text[: token.start].encode('utf-8', 'replace'))}"
         extended = name_of(error)
         # SQLITE_CONSTRAINT of SQLITE_CONSTRAINT_UNIQUE.
@@ -442,13 +419,13 @@ class Engine:
 
 
 def _harden(connection: sqlite3.Connection) -> None:
-    """Set the options of SQLite that Python 3.12 can set: double quotes are for names,
-    and its own tables are not to be edited.
+    """Set the options of SQLite that Python 3.12 can set, as the platform has them: a name in double quotes that names
+    nothing is a string, and SQLite's own tables are not to be edited.
     """
     settings = cast("Any", sqlite3)
     for name, value in (
-        ("SQLITE_DBCONFIG_DQS_DML", False),
-        ("SQLITE_DBCONFIG_DQS_DDL", False),
+        ("SQLITE_DBCONFIG_DQS_DML", True),
+        ("SQLITE_DBCONFIG_DQS_DDL", True),
         ("SQLITE_DBCONFIG_DEFENSIVE", True),
     ):
         cast("Any", connection).setconfig(getattr(settings, name), value)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import sys
 from typing import Any, Final
 
 from core.backends.embedded.d1.errors import Refused
 from core.sql.rules import MAX_PARAMETERS, MAX_SQL_BYTES, WRONG_COUNT, absent_tables, refused_default
 from core.sql.tokens import StatementText, statements_of
 
-__all__ = ["Plan", "Step", "WHITE_SPACE", "with_backquotes"]
+__all__ = ["Plan", "Step", "WHITE_SPACE"]
 
 # These begin and end their own transaction in SQLite. Everything else runs inside one of ours, so that a PRAGMA
 # or VACUUM does the same as inside the platform's.
@@ -28,7 +27,7 @@ _COMMENT_LINE: Final = re.compile(rf"(?:^|(?<=[\r\u2028\u2029]))[{_SPACE}]+--[^\
 class Step:
     """One statement of a string, ready to run."""
 
-    __slots__ = ("checked", "empty", "keys", "order", "piece", "plain", "sql")
+    __slots__ = ("empty", "keys", "order", "piece", "plain", "sql", "unchecked")
 
     def __init__(self, piece: StatementText) -> None:
         self.piece: StatementText = piece
@@ -50,15 +49,9 @@ class Step:
         # None of our own statements begins with a blank, so that the sqlite3 module never takes one of ours, which the
         # authorizer let pass ("COMMIT"), for the application's: it keeps what it prepared, by the exact text.
         self.sql = f" {self.sql}"
-        # The state of the schema that its names in double quotes were checked against.
-        self.checked: int = (
-            -1
-            if self.empty
-            or piece.has_double_quotes
-            or piece.keyword == "ALTER"
-            or absent_tables(piece)
-            or refused_default(piece)
-            else sys.maxsize
+        # Nothing about it has to be looked up in the schema, or refused, before it runs.
+        self.unchecked: bool = not (
+            self.empty or piece.keyword == "ALTER" or absent_tables(piece) or refused_default(piece)
         )
 
     def bindings(self, values: tuple[Any, ...]) -> Any:
@@ -174,14 +167,3 @@ def _result_columns(piece: StatementText) -> list[tuple[int, int]]:
             end = token.start + len(token.text)
         depth += {"(": 1, ")": -1}.get(word, 0)
     return spans if first is None else [*spans, (first, end)]
-
-
-def with_backquotes(piece: StatementText) -> str:
-    """A statement with its double quotes as backquotes."""
-    parts: list[str] = []
-    end = 0
-    for token in piece.tokens:
-        if token.kind == "quoted" and token.text[0] == '"':
-            parts += (piece.text[end : token.start], "`", (token.name or "").replace("`", "``"), "`")
-            end = token.start + len(token.text)
-    return "".join(parts) + piece.text[end:]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from core.diagnosis import words_of
 from core.errors import DurableObjectError, DurableObjectTypeError
 
 __all__ = ["clone_error", "reset_error"]
@@ -15,7 +16,5 @@ def clone_error(message: str) -> DurableObjectTypeError:
 
 
 def reset_error(why: BaseException) -> BaseException:
-    """The error of a call that a reset ended: the reason itself when it is ours, else an error that names it."""
-    if isinstance(why, DurableObjectError):
-        return DurableObjectError(str(why))
-    return DurableObjectError(f"The Durable Object was reset: {type(why).__name__}: {why}")
+    """The error of a call that a reset ended, in the words of the reason, as on the platform."""
+    return DurableObjectError(words_of(why))

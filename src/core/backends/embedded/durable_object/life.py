@@ -129,7 +129,9 @@ class LiveObject:
                 self._instance = self.objects.make(self)
             except BaseException as error:
                 self.reset(error, raised_by=asyncio.current_task())
-                raise
+                if not isinstance(error, Exception):
+                    raise
+                raise reset_error(error) from error
         while self.blocked is not None:
             # From inside a section too: a call that comes back to the object waits, and after 30 seconds fails.
             await asyncio.shield(self.blocked)

@@ -165,10 +165,21 @@ async def a_critical_section_that_fails_resets_the_object(one: Subject) -> None:
     await one.alone()
     for call in (one.fail_in_section("k", caught=False), one.fail_in_section("k", caught=True)):
         error = await refused(call, DurableObjectError)
-        assert str(error) == "The Durable Object was reset: LookupError: in the section", error
+        assert str(error) == "in the section", error
         # Its writes are undone, and its memory is gone.
         assert await one.get("k") is None
         assert await one.get_most_running() == 0
+
+
+@contract.case()
+async def what_keeps_an_object_from_being_made_reaches_the_caller(subjects: Subjects) -> None:
+    for place in ("constructor", "section"):
+        one = subjects.get(subjects.new_unique_id())
+        await one.put("fails", place)
+        await refused(one.abort(), DurableObjectError)
+        for _ in range(2):
+            error = await refused(one.get_loaded(), DurableObjectError)
+            assert str(error) == f"in the {place}", error
 
 
 # ---------------------------------------------------------------------- the output gate

@@ -48,11 +48,15 @@ class Subject(DurableObject[Any]):
         self.loaded: Any = None
         self.running = 0
         self.most_running = 0
+        if ctx.storage.kv.get("fails") == "constructor":
+            raise LookupError("in the constructor")
         ctx.block_concurrency_while(self.load)
 
     async def load(self) -> None:
         """Read something before anything else happens."""
         await asyncio.sleep(0)
+        if await self.ctx.storage.get("fails") == "section":
+            raise LookupError("in the section")
         self.loaded = await self.ctx.storage.get("loaded") or "nothing"
 
     async def get_loaded(self) -> Any:
