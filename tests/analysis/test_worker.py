@@ -10,6 +10,7 @@ import pytest
 
 from core.analysis.findings import Finding
 from core.analysis.program import check_program, check_worker
+from core.analysis.worker import GONE_MODULES, NEW_MODULES
 from core.config.load import load_all
 
 
@@ -108,3 +109,32 @@ def test_core_build_is_stopped_by_it_with_the_file_and_the_line(tmp_path: Path) 
     assert "main.py:2: error: a worker's Python has no module dbm. A worker has no files to keep" in done.stderr
     assert "# core: ignore[core-worker]" in done.stderr
     assert not (tmp_path / "dist").exists()
+
+
+@pytest.mark.parametrize(
+    ("settings", "text", "told"),
+    [
+        ('compatibility_date = "2026-09-07"', "import annotationlib", "annotationlib is a module of Python 3.14, and compatibility_date 2026-09-07 has 3.13."),
+        ('compatibility_date = "2025-09-28"', "import compression.zstd", "compression is a module of Python 3.14, and compatibility_date 2025-09-28 has 3.12."),
+        ('compatibility_date = "2026-09-08"', "import annotationlib", None),
+        ("", "import annotationlib", None),
+        ('compatibility_date = "2026-04-01"\ncompatibility_flags = ["python_workers_314"]', "import annotationlib", None),
+        ('compatibility_date = "2026-04-01"', "import cgi", "cgi is no module of Python since 3.13, and compatibility_date 2026-04-01 has 3.13."),
+        ('compatibility_date = "2025-09-28"', "import cgi", None),
+        ('compatibility_date = "2025-09-28"\ncompatibility_flags = ["python_workers_20250116"]', "from cgi import parse", 'cgi is no module of Python since 3.13, and the compatibility flag "python_workers_20250116" has 3.13.'),
+        ("", "from concurrent import interpreters\nimport concurrent.futures", None),
+        ('compatibility_date = "2026-04-01"', "from string import templatelib", "string.templatelib is a module of Python 3.14,"),
+    ],
+)  # fmt: skip
+def test_the_date_decides_which_modules_python_has(tmp_path: Path, settings: str, text: str, told: str | None) -> None:
+    (tmp_path / "wrangler.toml").write_text(f'name = "x"\nmain = "main.py"\n{settings}\n')
+    (tmp_path / "main.py").write_text(text)
+    messages = [finding.message for finding in check_worker(load_all(tmp_path / "wrangler.toml"))]
+    assert len(messages) == (told is not None)
+    assert told is None or messages[0].startswith(told)
+
+
+def test_modules_that_are_gone_or_new_are_so_in_the_python_that_runs_this() -> None:
+    minor = sys.version_info.minor
+    assert {name for name, version in GONE_MODULES.items() if minor < version} <= sys.stdlib_module_names | {"msilib"}
+    assert {name for name, version in NEW_MODULES.items() if minor < version}.isdisjoint(sys.stdlib_module_names)

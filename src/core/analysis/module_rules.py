@@ -93,7 +93,7 @@ class ModuleRules:
             else:
                 for node in _checked_in(scope):
                     self._report(name_problem(self.receivers, Node(node, scope)))
-        self._found += worker_findings(self.trees.modules, [module])
+        self._found += worker_findings(self.trees.modules, [module], self.databases.configurations)
         return Looked(self._found, self._paths, self.databases.compared - compared)
 
     def _check_node(self, node: Node) -> None:

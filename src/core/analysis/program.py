@@ -103,7 +103,7 @@ def prove(
 def check_worker(configurations: Sequence[Configuration]) -> list[Finding]:
     """The findings of `core-worker` alone, which a build is stopped by."""
     program = _Program(configurations, Options())
-    return list(program.levelled(sort_findings(worker_findings(program.modules, program.program))))
+    return list(program.levelled(sort_findings(worker_findings(program.modules, program.program, configurations))))
 
 
 def check_program(configurations: Sequence[Configuration], options: Options | None = None) -> list[Finding]:

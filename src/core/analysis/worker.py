@@ -14,8 +14,9 @@ from typing import Final
 
 from core.analysis.findings import Finding
 from core.analysis.modules import External, Module, Modules, Scope, children_of
+from core.config.model import Configuration
 
-__all__ = ["BLOCKING", "MISSING_MODULES", "MISSING_NAMES", "worker_findings"]
+__all__ = ["BLOCKING", "GONE_MODULES", "MISSING_MODULES", "MISSING_NAMES", "NEW_MODULES", "worker_findings"]
 
 _FILES: Final = "A worker has no files to keep: use a KV namespace, D1 or R2"
 _USERS: Final = 'A worker has no users and no processes: leave it out, or ask under `if sys.platform != "emscripten":`'
@@ -39,6 +40,43 @@ MISSING_MODULES: Final[Mapping[str, str]] = {
     "winsound": _WINDOWS,
 }
 """Modules of the standard library that cannot be imported, and the way to do without each."""
+
+NEW_MODULES: Final[Mapping[str, int]] = dict.fromkeys(
+    ["annotationlib", "compression", "concurrent.interpreters", "pathlib.types", "string.templatelib"], 14
+)
+"""Modules by the version of Python 3 that brought them, behind the oldest that a worker has."""
+GONE_MODULES: Final[Mapping[str, int]] = dict.fromkeys(
+    [
+        "aifc",
+        "audioop",
+        "cgi",
+        "cgitb",
+        "chunk",
+        "crypt",
+        "imghdr",
+        "lib2to3",
+        "mailcap",
+        "msilib",
+        "nis",
+        "nntplib",
+        "ossaudiodev",
+        "pipes",
+        "sndhdr",
+        "spwd",
+        "sunau",
+        "telnetlib",
+        "uu",
+        "xdrlib",
+    ],
+    13,
+)
+"""Modules by the version of Python 3 that removed them (PEP 594)."""
+_VERSIONS: Final = (
+    (14, "2026-09-08", "python_workers_314"),
+    (13, "2025-09-29", "python_workers_20250116"),
+    (12, "", ""),
+)
+"""Versions of Python 3 on the hosted platform, by the date from which, and the flag with which, a worker has each."""
 
 _KEYS: Final = (
     "Python there is built without OpenSSL. Derive keys with the runtime's WebCrypto, js.crypto.subtle.deriveBits"
@@ -111,21 +149,41 @@ _ABSENT: Final = frozenset({"hashlib.pbkdf2_hmac", "hashlib.scrypt"})
 _IGNORE: Final = re.compile(r"#\s*core:\s*ignore\[[^\]]*\bcore-worker\b[^\]]*\]")
 
 
-def worker_findings(modules: Modules, program: Sequence[Module]) -> Iterator[Finding]:
-    """Return the imports and calls that are missing in a worker, except on lines that switch the finding off."""
+def worker_findings(
+    modules: Modules, program: Sequence[Module], configurations: Sequence[Configuration] = ()
+) -> Iterator[Finding]:
+    """Return the imports and calls that are missing in a worker, except on lines that switch the finding off.
+
+    Which Python a worker has is decided by its configuration, which may differ from one environment to the next.
+    """
+    pythons = sorted({_python_of(one) for one in configurations}) or [_python_of(None)]
     for module in program:
         lines: list[str] | None = None
-        for node, message in _Missing(modules, module).found():
+        for node, message in _Missing(modules, module, pythons).found():
             if lines is None:
                 lines = module.path.read_text("utf-8", "replace").splitlines()
             if node.lineno > len(lines) or not _IGNORE.search(lines[node.lineno - 1]):
                 yield Finding("core-worker", message, str(module.path), node.lineno, node.col_offset + 1)
 
 
+def _python_of(configuration: Configuration | None) -> tuple[int, str]:
+    """The version of Python 3 that a worker has, and what decides it. `core build` has one, whatever the date."""
+    worker = configuration.worker if configuration is not None else None
+    if worker is None or worker.compatibility_date is None:
+        return _VERSIONS[0][0], "a worker without a compatibility_date"
+    for version, date, flag in _VERSIONS:
+        if flag in worker.compatibility_flags:
+            return version, f'the compatibility flag "{flag}"'
+        if worker.compatibility_date >= date:
+            return version, f"compatibility_date {worker.compatibility_date}"
+    raise AssertionError("every date has a version")
+
+
 class _Missing:
-    def __init__(self, modules: Modules, module: Module) -> None:
+    def __init__(self, modules: Modules, module: Module, pythons: Sequence[tuple[int, str]]) -> None:
         self.modules = modules
         self.module = module
+        self.pythons = pythons
 
     def found(self) -> Iterator[tuple[ast.stmt | ast.expr, str]]:
         """Yield the missing things in the module."""
@@ -139,6 +197,8 @@ class _Missing:
                 case ast.ImportFrom(module=str(name), names=names):
                     yield from self._module(node, name)
                     for alias in names:
+                        if f"{name}.{alias.name}" in NEW_MODULES:
+                            yield from self._module(node, f"{name}.{alias.name}")
                         if f"{name}.{alias.name}" in _ABSENT:
                             yield node, _told(f"{name}.{alias.name}")
                 case ast.Call(func=func):
@@ -158,6 +218,26 @@ class _Missing:
         top = name.partition(".")[0]
         if top in MISSING_MODULES and self.modules.find(top) is None:
             yield node, f"a worker's Python has no module {top}. {MISSING_MODULES[top]}"
+            return
+        new = next((full for full in (name, top) if full in NEW_MODULES), None)
+        for python, why in self.pythons if self.modules.find(top) is None else ():
+            if new is not None and python < NEW_MODULES[new]:
+                date = next(date for version, date, _ in _VERSIONS if version == NEW_MODULES[new])
+                yield (
+                    node,
+                    (
+                        f"{new} is a module of Python 3.{NEW_MODULES[new]}, and {why} has 3.{python}. Write "
+                        f'compatibility_date = "{date}", or a later one'
+                    ),
+                )
+            elif top in GONE_MODULES and python >= GONE_MODULES[top]:
+                yield (
+                    node,
+                    (
+                        f"{top} is no module of Python since 3.{GONE_MODULES[top]}, and {why} has 3.{python}. Take along a "
+                        "package that has it, or do without"
+                    ),
+                )
 
     def _wait(self, call: ast.Call, scope: Scope) -> Iterator[tuple[ast.expr, str]]:
         """Yield a call that blocks, or writes a file, in the body of an async function."""
