@@ -44,6 +44,13 @@ _TYPES: Final = {".css": "text/css; charset=utf-8", ".js": "text/javascript; cha
 _PAGE: Final = resources.files("core.dev.explorer") / "page"
 
 
+@attrs.frozen
+class Trigger:
+    """A trigger to run now."""
+
+    cron: str
+
+
 class Explorer:
     """The explorer of one serving process. `loaded` is None while the application cannot be loaded."""
 
@@ -124,6 +131,9 @@ class Explorer:
     async def _failed_call(self, err: Exception, req: Request[Any], res: Response, next: Next) -> Response | None:
         if isinstance(err, BindingError):
             return res.status(400).json({"error": str(err)})
+        if isinstance(err, (UnicodeEncodeError, OverflowError)):
+            # JSON can say both.
+            return res.status(400).json({"error": f"No half characters, and no numbers beyond 64 bits: {err}"})
         await next(err)
         return None
 
@@ -214,7 +224,7 @@ class Explorer:
         )
 
     async def _cron_run(self, req: Request[Any], res: Response) -> None:
-        cron = (await req.json()).get("cron")
+        cron = (await req.json(Trigger)).cron
         if self._background is None or self._loaded is None or cron not in self._loaded.crons:
             raise CoreError(404, "There is no such trigger")
         exchange = await self._background.trigger(cron)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import time
 from typing import Any
@@ -11,7 +10,7 @@ import attrs
 
 from core.dev.explorer.places import Panel, key_of
 from core.dev.explorer.rows import Listing, change
-from core.dev.explorer.values import shown
+from core.dev.explorer.values import decoded, shown
 from core.errors import CoreError
 from core.request import Request
 from core.response import Response
@@ -88,7 +87,7 @@ class KVPages(Panel):
         entry = await req.json(Entry)
         await self._places.binding(req, "kv").put(
             entry.key,
-            entry.value if entry.base64 is None else base64.b64decode(entry.base64),
+            entry.value if entry.base64 is None else decoded(entry.base64),
             metadata=entry.metadata,
             expiration=entry.expiration,
             expiration_ttl=entry.expiration_ttl,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import attrs
@@ -11,9 +10,11 @@ from core.dev.explorer.places import Keys, Panel, key_of
 from core.dev.explorer.rows import Listing
 from core.dev.explorer.values import shown
 from core.errors import CoreError
+from core.http import json as strict_json
 from core.request import Request
 from core.response import Response
 from core.router import Router
+from core.structure import structure
 
 __all__ = ["R2Pages"]
 
@@ -85,7 +86,7 @@ class R2Pages(Panel):
             key_of(req),
             await req.bytes(),
             http_metadata={"content_type": content_type} if content_type else None,
-            custom_metadata=json.loads(custom) if custom else None,
+            custom_metadata=_custom(custom) if custom else None,
         )
         res.json({"etag": None if stored is None else stored.etag})
 
@@ -112,6 +113,13 @@ class R2Pages(Panel):
         for begin in range(0, len(keys), 1000):
             await self._places.binding(req, "r2").delete(keys[begin : begin + 1000])
         res.json({"deleted": len(keys)})
+
+
+def _custom(text: str) -> dict[str, str]:
+    try:
+        return structure(strict_json.loads(text), dict[str, str], client=True)
+    except ValueError as error:
+        raise CoreError(400, f"`custom` is not an object of strings in JSON: {error}") from None
 
 
 def _plain(given: dict[str, Any]) -> dict[str, str]:

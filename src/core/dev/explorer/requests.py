@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
+from core.dev.explorer.rows import number_of
 from core.dev.record import Recorder
 from core.errors import CoreError
 from core.http import json as strict_json
@@ -38,10 +39,7 @@ class RequestPages:
         api.get("/live", self._live)
 
     async def _list(self, req: Request[Any], res: Response) -> None:
-        before = req.query.get("before")
-        if before is not None and not before.isdecimal():
-            raise CoreError(400, "`before` is a number")
-        found, after = self._recorder.page(None if before is None else int(before), _PAGE)
+        found, after = self._recorder.page(number_of(req, "before"), _PAGE)
         res.json({"exchanges": found, "before": after})
 
     async def _clear(self, req: Request[Any], res: Response) -> None:

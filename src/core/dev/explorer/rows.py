@@ -20,11 +20,13 @@ from core.dev.explorer.waiting import STEPS, Caller
 from core.errors import CoreError
 from core.request import Request
 
-__all__ = ["Asked", "Listing", "Page", "change", "read"]
+__all__ = ["Asked", "Listing", "Page", "change", "number_of", "read"]
 
 T = TypeVar("T")
 
 _MOST: Final = 500
+_DIGITS: Final = 15
+"""Digits of a number that JavaScript and SQLite have exactly."""
 
 
 @attrs.frozen
@@ -40,17 +42,23 @@ class Asked:
     @classmethod
     def of(cls, req: Request[Any]) -> Asked:
         """The query of a request. A value that is not a number is refused."""
-        try:
-            offset, limit = int(req.query.get("offset") or 0), int(req.query.get("limit") or 100)
-        except ValueError:
-            raise CoreError(400, "`offset` and `limit` are numbers") from None
         return cls(
-            max(0, offset),
-            min(max(1, limit), _MOST),
+            number_of(req, "offset") or 0,
+            min(number_of(req, "limit") or 100, _MOST),
             req.query.get("sort") or "",
             req.query.get("descending") == "true",
             req.query.get("search") or "",
         )
+
+
+def number_of(req: Request[Any], name: str) -> int | None:
+    """A whole number in the query of a request, from 0 on; None where there is none. Any other text is refused."""
+    text = req.query.get(name)
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) <= _DIGITS):
+        raise CoreError(400, f"`{name}` is a number from 0 on, of at most {_DIGITS} digits")
+    return int(text)
 
 
 @attrs.frozen

@@ -7,8 +7,9 @@ import json
 from typing import Any, Final, cast
 
 from core.backends.embedded.clone import load
+from core.errors import CoreError
 
-__all__ = ["cell", "cloned", "from_cell", "shown"]
+__all__ = ["cell", "cloned", "decoded", "from_cell", "shown"]
 
 _SHOWN_VALUE: Final = 256 * 1024
 _LONGEST: Final = 20_000
@@ -45,10 +46,23 @@ def cell(value: Any) -> Any:
 
 def from_cell(value: Any) -> Any:
     """A value for SQL as the page sends it: base64 in a dict is bytes."""
-    if isinstance(value, dict):
-        given = cast("dict[str, Any]", value)
-        return base64.b64decode(given["base64"]) if "base64" in given else str(given.get("text", ""))
-    return value
+    match value:
+        case {"base64": str(text)}:
+            return decoded(text)
+        case {"text": str(text)}:
+            return text
+        case dict() | list():
+            raise CoreError(400, 'A value is a string, a number, null, {"text": …} or {"base64": …}')
+        case _:
+            return value
+
+
+def decoded(text: str) -> bytes:
+    """The bytes of a text in base64. Any other text is refused."""
+    try:
+        return base64.b64decode(text, validate=True)
+    except ValueError as error:
+        raise CoreError(400, f"The value is not base64: {error}") from None
 
 
 def cloned(value: bytes) -> dict[str, Any]:
