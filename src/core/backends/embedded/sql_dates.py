@@ -3,8 +3,9 @@ and where SQLite has none.
 
 SQLite refuses the time of day in a CHECK, a generated column and an index, since their result for a row must not change
 with time: not when the table is made, but when a row is written. It knows by who calls; a function of ours cannot. So
-the schema's text is read after each change, and writes to a table with such an expression are denied. One difference
-remains: an expression that would not have been evaluated (`x IS NULL OR x < date('now')`) is denied as well.
+the schema's text is read after each change, and writes to a table with an expression that always asks are denied. Where
+a row decides (`date(a)`, with 'now' in `a`), the rows are looked at after a write that asked, and it is taken back. One
+difference remains: an expression that would not have been evaluated (`x IS NULL OR x < date('now')`) is denied as well.
 """
 
 from __future__ import annotations
@@ -15,12 +16,19 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from core.context import Clock
-from core.sql.tokens import Token, tokens_of
+from core.sql.tokens import Token, quoted, tokens_of
 
 __all__ = ["Dates"]
 
-# The place among its arguments from which each function takes a time; without that one it takes the present.
-_TIME_AT: Final = {"date": 0, "time": 0, "datetime": 0, "julianday": 0, "unixepoch": 0, "strftime": 1}
+# The places among its arguments where each function takes a time; without the last of them it takes the present.
+_TIMES_AT: Final = {
+    **dict.fromkeys(("date", "time", "datetime", "julianday", "unixepoch"), (0,)),
+    "strftime": (1,),
+    "timediff": (0, 1),
+}
+# Times that are the present, and modifiers that ask for the machine's time zone, which changes as well.
+_PRESENT: Final = ("now", "subsec", "subsecond")
+_ZONES: Final = ("localtime", "utc")
 
 
 class Dates:
@@ -30,7 +38,11 @@ class Dates:
         self.denied: str | None = None
         self._connection = connection
         self._refusals: dict[str, str] = {}
-        _follow(connection, clock)
+        # SQLite's message and a query for the rows that it is about, for expressions that a row may have ask.
+        self._suspects: list[tuple[str, str]] = []
+        # True once a function was asked for the present.
+        self.asked = False
+        _follow(connection, clock, self)
         self.judge()
 
     def judge(self) -> str | None:
@@ -39,15 +51,29 @@ class Dates:
             "SELECT type, tbl_name, sql FROM sqlite_master WHERE type IN ('table', 'index') AND sql IS NOT NULL"
         ).fetchall()
         refusals: dict[str, str] = {}
+        self._suspects = []
         for kind, table, sql in schema:
-            refusal = _refusal(kind, sql)
-            if refusal is not None:
-                refusals.setdefault(table.lower(), refusal)
+            for message, condition in _findings(kind, sql):
+                if condition is None:
+                    refusals.setdefault(table.lower(), message)
+                else:
+                    self._suspects.append((message, f"SELECT 1 FROM {quoted(table)} WHERE {condition} LIMIT 1"))
         new, self._refusals = refusals.keys() - self._refusals.keys(), refusals
         for table in new:
-            quoted = table.replace('"', '""')
-            if self._connection.execute(f'SELECT 1 FROM "{quoted}" LIMIT 1').fetchone() is not None:
+            if self._connection.execute(f"SELECT 1 FROM {quoted(table)} LIMIT 1").fetchone() is not None:
                 return refusals.pop(table)
+        return self.found()
+
+    @property
+    def suspects(self) -> bool:
+        """True if there are expressions that ask for the present where a row has them do so."""
+        return bool(self._suspects)
+
+    def found(self) -> str | None:
+        """SQLite's message for a row there is that cannot be."""
+        for message, query in self._suspects:
+            if self._connection.execute(query).fetchone() is not None:
+                return message
         return None
 
     def allow(self, table: str) -> int:
@@ -59,18 +85,16 @@ class Dates:
         return sqlite3.SQLITE_DENY
 
 
-def _refusal(kind: str, sql: str) -> str | None:
-    """Return SQLite's message for the first expression in a table's or an index's SQL that depends on the time
-    of day.
+def _findings(kind: str, sql: str) -> Iterator[tuple[str, str | None]]:
+    """SQLite's message for each expression in a table's or an index's SQL that depends on the time of day, and the
+    condition for rows that have it do so; None is every row.
     """
     words = tokens_of(sql)
     if words[1].text.upper() == "VIRTUAL":
-        return None
+        return
     for place, expression in _expressions(kind, words):
-        name = _present(expression)
-        if name is not None:
-            return f"non-deterministic use of {name}() in {place}"
-    return None
+        for name, condition in _asking(sql, expression):
+            yield f"non-deterministic use of {name}() in {place}", condition
 
 
 def _expressions(kind: str, words: Sequence[Token]) -> Iterator[tuple[str, Sequence[Token]]]:
@@ -87,19 +111,26 @@ def _expressions(kind: str, words: Sequence[Token]) -> Iterator[tuple[str, Seque
             yield place, [word for argument in _arguments(words, at) for word in argument]
 
 
-def _present(words: Sequence[Token]) -> str | None:
-    """The function that is asked for the present, if one is."""
+def _asking(sql: str, words: Sequence[Token]) -> Iterator[tuple[str, str | None]]:
+    """The functions that may be asked for the present or the time zone, and the condition of each."""
     for at in range(len(words) - 1):
         name = (words[at].name or "").lower()
-        if name not in _TIME_AT or words[at + 1].text != "(":
+        if name not in _TIMES_AT or words[at + 1].text != "(":
             continue
+        places = _TIMES_AT[name]
         arguments = _arguments(words, at + 1)
-        if len(arguments) <= _TIME_AT[name]:
-            return name
-        told = [word.text.lower() for word in arguments[_TIME_AT[name]] if word.text not in ("(", ")")]
-        if told == ["'now'"]:
-            return name
-    return None
+        if len(arguments) <= places[-1]:
+            yield name, None
+        for index, argument in enumerate(arguments):
+            if not argument or index < places[0]:
+                continue
+            asks = _PRESENT if index in places else _ZONES
+            told = [word.text[1:-1].lower() for word in argument if word.text not in ("(", ")")]
+            if len(told) == 1 and told[0] in asks:
+                yield name, None
+            elif any(word.kind not in ("string", "number", "symbol") for word in argument):
+                text = sql[argument[0].start : argument[-1].end]
+                yield name, f"lower({text}) IN ({', '.join(repr(word) for word in asks)})"
 
 
 def _arguments(words: Sequence[Token], opening: int) -> list[list[Token]]:
@@ -127,19 +158,30 @@ class _Scratch(sqlite3.Connection):
         self.close()
 
 
-def _follow(connection: sqlite3.Connection, clock: Clock) -> None:
+def _follow(connection: sqlite3.Connection, clock: Clock, dates: Dates) -> None:
     """Let SQL's own dates come from a test's clock: `CURRENT_TIMESTAMP`, `datetime('now')` and their like."""
     # Closed with the connection that calls it: that holds the functions below, and they hold this.
     machine = _Scratch(":memory:", check_same_thread=False)
 
     def now() -> str:
+        dates.asked = True
         moment = dt.datetime.fromtimestamp(clock.time(), dt.UTC)
         return moment.strftime("%Y-%m-%d %H:%M:%S.") + f"{moment.microsecond // 1000:03d}"
 
-    def function(name: str, least: int) -> Callable[..., Any]:
+    def function(name: str) -> Callable[..., Any]:
+        places = _TIMES_AT[name]
+
         def call(*args: Any) -> Any:
-            given = list(args) + ["now"] * (least - len(args))
-            given = [now() if isinstance(value, str) and value.lower() == "now" else value for value in given]
+            given = list(args) + ["now"] * (places[-1] + 1 - len(args))
+            for place, value in enumerate(given):
+                word = value.lower() if isinstance(value, str) else ""
+                if place in places and word in _PRESENT:
+                    given[place] = now()
+                    if word != "now":
+                        given.insert(place + 1, word)
+                        break
+                elif place > places[-1] and word in _ZONES:
+                    dates.asked = True
             marks = ", ".join("?" * len(given))
             try:
                 return machine.execute(f"SELECT {name}({marks})", given).fetchone()[0]
@@ -148,8 +190,9 @@ def _follow(connection: sqlite3.Connection, clock: Clock) -> None:
 
         return call
 
-    for name, least in (("date", 1), ("time", 1), ("datetime", 1), ("julianday", 1), ("unixepoch", 1), ("strftime", 2)):
-        connection.create_function(name, -1, function(name, least), deterministic=True)
+    for name in _TIMES_AT:
+        if name != "timediff" or sqlite3.sqlite_version_info >= (3, 43):
+            connection.create_function(name, -1, function(name), deterministic=True)
     for name, source in (("current_date", "date"), ("current_time", "time"), ("current_timestamp", "datetime")):
         # SQLite's own are none of the deterministic ones either: an index and a generated column refuse them at once.
-        connection.create_function(name, 0, function(source, 1))
+        connection.create_function(name, 0, function(source))

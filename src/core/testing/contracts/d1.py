@@ -397,6 +397,41 @@ async def a_trigger_is_one_statement(db: D1Database) -> None:
 
 
 @contract.case()
+async def what_is_kept_of_a_row_does_not_depend_on_the_time_of_day(db: D1Database) -> None:
+    for place, kept in (
+        ("a generated column", "CREATE TABLE t (a, b AS (date(a, 'start of month')) STORED)"),
+        ("a generated column", "CREATE TABLE t (a, b AS (date(lower(a))))"),
+        ("a CHECK constraint", "CREATE TABLE t (a CHECK (date(a, 'start of month') > '2'))"),
+        ("an index", "CREATE TABLE t (a); CREATE INDEX i ON t (date(a, 'start of month'))"),
+        ("an index", "CREATE TABLE t (a); CREATE INDEX i ON t (a) WHERE date(a) > '2'"),
+    ):
+        message = f"D1_ERROR: non-deterministic use of date() in {place}: SQLITE_ERROR"
+        await db.prepare("DROP TABLE IF EXISTS t").run()
+        await db.prepare(kept).run()
+        await db.prepare("INSERT INTO t (a) VALUES ('2024-02-10'), (date('now'))").run()
+        for time in ("'now'", "'NOW'"):
+            await refused(db.prepare(f"INSERT INTO t (a) VALUES ('2024-01-01'), ({time})").run(), D1Error, message)
+            await refused(db.prepare(f"INSERT OR IGNORE INTO t (a) SELECT {time}").run(), D1Error, message)
+            await refused(db.prepare(f"UPDATE t SET a = {time}").run(), D1Error, message)
+        batch = [db.prepare("DELETE FROM t"), db.prepare("INSERT INTO t (a) VALUES (?)").bind("now")]
+        await refused(db.batch(batch), D1Error, message)
+        assert await db.prepare("SELECT a FROM t ORDER BY a").raw() == [
+            ["2024-02-10"],
+            [await one(db, "SELECT date()")],
+        ]
+    # The time of day of a statement's own is a value like any other; that of the machine's time zone is none.
+    await db.prepare("DROP TABLE t").run()
+    await db.prepare("CREATE TABLE t (a, z, b AS (datetime(a, z)) STORED)").run()
+    await db.prepare("INSERT INTO t (a, z) VALUES (datetime('now', 'utc'), '+1 day')").run()
+    message = "D1_ERROR: non-deterministic use of datetime() in a generated column: SQLITE_ERROR"
+    await refused(db.prepare("INSERT INTO t (a, z) VALUES ('2024-02-10', 'localtime')").run(), D1Error, message)
+    await db.exec("CREATE TABLE u (a); INSERT INTO u VALUES ('now')")
+    message = "D1_ERROR: non-deterministic use of date() in an index: SQLITE_ERROR"
+    await refused(db.prepare("CREATE INDEX j ON u (date(a))").run(), D1Error, message)
+    assert await one(db, "SELECT count(*) FROM sqlite_master WHERE name = 'j'") == 0
+
+
+@contract.case()
 async def an_unknown_name_in_double_quotes_is_a_string(db: D1Database) -> None:
     await with_users(db)
     assert await one(db, 'SELECT "name" FROM "users" WHERE "id" = 1') == "Ann"

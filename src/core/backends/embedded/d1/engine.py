@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 __all__ = ["Answer", "Engine", "Numbers", "engine_of"]
 
 _KEPT_PLANS: Final = 1000
+_CHANGES: Final = ("CREATE", "ALTER")
 # How many rows may change until size_after is looked up again; a change of the schema is looked up at once.
 _MEASURE_EVERY: Final = 100
 
@@ -128,7 +129,7 @@ class Engine:
 
         On disk another process may bring such a schema at any time, and a transaction costs little beside the write.
         """
-        if self.database.path is not None:
+        if self.database.path is not None or (self._dates is not None and self._dates.suspects):
             return True
         if self._fail_known != self._schema:
             found = self._connection.execute("SELECT 1 FROM sqlite_master WHERE sql LIKE '%fail%' LIMIT 1").fetchone()
@@ -193,10 +194,12 @@ class Engine:
 
     @contextmanager
     def _judged(self, step: Step) -> Generator[None]:
-        """Undo a change of the schema that a test's clock may not tell the time in."""
-        if self._dates is None or step.piece.keyword not in ("CREATE", "ALTER"):
+        """Undo what a test's clock may not tell the time in: a change of the schema, or rows."""
+        dates = self._dates
+        if dates is None or not (dates.suspects or step.piece.keyword in _CHANGES):
             yield
             return
+        dates.asked = False
         self._connection.execute("SAVEPOINT _cf_schema")
         try:
             yield
@@ -227,11 +230,13 @@ class Engine:
             self._size = self._measure()
 
     def _judge_dates(self, step: Step) -> None:
-        """After a change of the schema: where may a test's clock not tell the time?"""
-        if self._dates is not None and step.piece.keyword in ("CREATE", "ALTER"):
-            refusal = self._dates.judge()
-            if refusal is not None:
-                raise Refused(f"{refusal}: SQLITE_ERROR")
+        """After a change of the schema or of rows: where may a test's clock not tell the time?"""
+        dates = self._dates
+        if dates is None:
+            return
+        refusal = dates.judge() if step.piece.keyword in _CHANGES else dates.found() if dates.asked else None
+        if refusal is not None:
+            raise Refused(f"{refusal}: SQLITE_ERROR")
 
     def _plan(self, sql: str) -> Plan:
         plan = self._plans.get(sql)
@@ -249,7 +254,10 @@ class Engine:
         if not plan.steps:
             raise Refused(NO_EMPTY_STATEMENT)
         if plan.alone or (plan.reading and len(plan.steps) == 1):
-            return self._run(plan.steps[0], values, plan.reading)
+            if plan.reading or self._dates is None:
+                return self._run(plan.steps[0], values, plan.reading)
+            with self._judged(plan.steps[0]):
+                return self._run(plan.steps[0], values, False)
         connection = self._connection
         version, changes = self._schema_version(), connection.total_changes
         for step in plan.steps[:-1]:

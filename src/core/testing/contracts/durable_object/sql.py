@@ -108,3 +108,14 @@ async def sql_errors_are_sqlites(one: Subject) -> None:
     for statement in ("BEGIN", "COMMIT", "SAVEPOINT a", "ATTACH 'x' AS y", "SELECT * FROM _cf_KV"):
         await refused(one.sql(statement), DurableObjectError)
     assert await one.sql("SELECT a FROM t") == [{"a": 1}]
+
+
+@case()
+async def what_is_kept_of_a_row_does_not_depend_on_the_time_of_day(one: Subject) -> None:
+    await one.sql("CREATE TABLE t (a, b AS (date(a, 'start of month')) STORED)")
+    message = "non-deterministic use of date() in a generated column: SQLITE_ERROR"
+    for sql in ("INSERT INTO t (a) VALUES ('now')", "INSERT INTO t (a) VALUES ('2024-01-01'), ('now')"):
+        error = await refused(one.sql(sql), DurableObjectError)
+        assert str(error) == message, error
+    await one.sql("INSERT INTO t (a) VALUES (date('now'))")
+    assert await one.sql("SELECT count(*) AS n FROM t") == [{"n": 1}]
