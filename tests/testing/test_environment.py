@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import attrs
 import pytest
 
 from core import Ai, Bindings, D1Database, DurableObject, DurableObjectNamespace, KVNamespace, Queue, R2Bucket, Secret
 from core.bindings.fetcher import Fetcher
+from core.bindings.queue import MessageBatch
 from core.errors import EnvError
-from core.testing import FakeClock, FakeD1Database, FakeKVNamespace, FakeR2Bucket, env
+from core.testing import FakeClock, FakeD1Database, FakeKVNamespace, FakeQueue, FakeR2Bucket, env
 
 
 @attrs.frozen
@@ -103,3 +104,34 @@ async def test_a_configuration_gives_its_variables_and_its_migrations(tmp_path: 
     assert made.ORIGINS == "https://a.test"
     await made.DB.prepare("INSERT INTO users (name) VALUES (?)").bind("Ada").run()
     assert await made.DB.prepare("SELECT name FROM users").first("name") == "Ada"
+
+
+async def test_a_configuration_gives_queues_their_names_and_delays(tmp_path: Path) -> None:
+    @attrs.frozen
+    class Queues(Bindings):
+        JOBS: Queue[Job]
+        MAIL: Queue[Job]
+        OTHER: Queue[Job]
+
+    config = tmp_path / "wrangler.toml"
+    config.write_text(
+        'name = "small"\nmain = "main.py"\ncompatibility_date = "2026-04-01"\n'
+        '[[queues.producers]]\nbinding = "JOBS"\nqueue = "jobs"\ndelivery_delay = 5\n'
+        '[[queues.producers]]\nbinding = "MAIL"\nqueue = "outgoing-mail"\n'
+    )
+    clock = FakeClock()
+    made = env(Queues, config=config, clock=clock)
+    queues = [cast("FakeQueue[Job]", one) for one in (made.JOBS, made.MAIL, made.OTHER)]
+    for queue in queues:
+        await queue.send(Job("a"))
+
+    async def handled(batch: MessageBatch[Any]) -> None:
+        pass
+
+    assert [[batch.queue for batch in await queue.deliver(handled)] for queue in queues] == [
+        [],
+        ["outgoing-mail"],
+        ["queue"],
+    ]
+    clock.advance(5)
+    assert [batch.queue for batch in await queues[0].deliver(handled)] == ["jobs"]

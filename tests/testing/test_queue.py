@@ -9,9 +9,10 @@ from typing import Any
 import attrs
 import pytest
 
+from core.app import App
 from core.backends.embedded.queue import ConsumerSettings
 from core.bindings.queue import MessageBatch, MessageSendRequest, MessageSendRequestDict, Queue
-from core.errors import QueueError, QueueTypeError
+from core.errors import HandlerError, QueueError, QueueTypeError
 from core.testing import FakeClock, FakeQueue
 from core.testing.calls import Call
 from core.testing.queue import SentMessage, message_batch
@@ -168,3 +169,14 @@ async def test_sent_shows_what_was_sent_and_not_what_became_of_it() -> None:
     assert seen == queue.sent
     with pytest.raises(QueueTypeError):
         await FakeQueue[Any]().send({"lock": threading.Lock()})
+
+
+async def test_an_application_in_place_of_a_handler_is_told_with_the_line_to_write() -> None:
+    app: Any = App()
+    queue: FakeQueue[str] = FakeQueue()
+    await queue.send("a")
+    with pytest.raises(HandlerError, match=r"deliver\(lambda batch: app.consume\(batch, env, ctx\)\)"):
+        await queue.deliver(app)
+    with pytest.raises(HandlerError, match=r"consume\(lambda batch: app.consume\(batch, env, ctx\)\)"):
+        queue.consume(app)
+    assert queue.waiting == 1

@@ -1,5 +1,5 @@
-"""`FakeQueue`: the embedded queue in memory, with a record of sent messages, deliveries when a test asks for them,
-and faults.
+"""`FakeQueue`: the embedded queue in memory, with a record of sent messages, deliveries when a test asks for them, and
+faults.
 
 `message_batch` makes a batch out of nothing, for `app.consume`.
 """
@@ -34,6 +34,8 @@ from core.bindings.queue import (
 )
 from core.calls import BindingCall, add_hook
 from core.context import Clock, system_clock
+from core.errors import HandlerError
+from core.router import Router
 from core.testing.calls import Call
 from core.testing.faults import Faults, Faulty
 
@@ -131,8 +133,10 @@ class FakeQueue(Faulty, EmbeddedQueue[T]):
 
         Each batch has the decisions: `acked`, `retried`, `all_acked`, `all_retried`. Retried messages are in the
         queue again, due after their delay; after the last attempt they are in `dead`, if the settings name a dead
-        letter queue. The handler's error is raised, after its batch was retried.
+        letter queue. The handler's error is raised, after its batch was retried. Raises HandlerError for an
+        application: its `consume` wants an Env and a context too.
         """
+        _checked("deliver", handler)
         broker = self.broker
         now = broker.now()
         due = [seq for seq, at in broker.waiting(self.name) if at <= now]
@@ -172,11 +176,21 @@ class FakeQueue(Faulty, EmbeddedQueue[T]):
 
     def consume(self, handler: Handler) -> None:
         """Deliver to `handler` from now on, as the clock moves: `await clock.advance(5)`. Needs the running loop."""
+        _checked("consume", handler)
         self.broker.consume(self.name, handler, self.settings)
 
     async def stop(self) -> None:
         """End the consumer that `consume` began."""
         await self.broker.cancel(self.name)
+
+
+def _checked(method: str, handler: object) -> None:
+    """Refuse an application, which could be called, but as a router of requests."""
+    if isinstance(handler, Router):
+        raise HandlerError(
+            f"{method} was given an application, which takes requests. Hand it each batch: "
+            f"{method}(lambda batch: app.consume(batch, env, ctx))"
+        )
 
 
 def _recorded(call: BindingCall) -> Call:
