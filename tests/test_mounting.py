@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from tests.support.asgi import ask as ask_over_asgi
+from tests.support.asgi import scope_of
 from tests.support.fetch import PlainContext, answer, ask
 
 from core import Next, Request, Response, create_app, http
@@ -106,6 +108,42 @@ async def test_a_streamed_answer_is_streamed_and_the_application_hears_of_its_en
         for _ in range(5):
             await asyncio.sleep(0)
     assert told[-1] == "http.disconnect"
+
+
+@pytest.mark.parametrize("ending", ["returns", "raises", "answers", "answers and raises"])
+async def test_a_client_that_goes_away_in_its_body_is_a_disconnect_there(
+    ending: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    told: list[str] = []
+
+    async def reading(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "lifespan":
+            raise NotImplementedError
+        while told[-1:] != ["http.disconnect"]:
+            told.append((await receive())["type"])
+        told.append((await receive())["type"])
+        if "answers" in ending:
+            await send({"type": "http.response.start", "status": 200})
+            await send({"type": "http.response.body", "body": b"half of it"})
+        if "raises" in ending:
+            raise OSError("the client is gone")
+
+    app = create_app()
+    status: list[int] = []
+
+    async def look(req: Request, res: Response, next: Next) -> None:
+        res.on_send(lambda code, duration: status.append(code))
+        await next()
+
+    app.use(look)
+    app.mount("/", reading)
+    first = {"type": "http.request", "body": b"half", "more_body": True}
+    await ask_over_asgi(app, scope_of(method="POST"), first, {"type": "http.disconnect"})
+    for _ in range(10):
+        await asyncio.sleep(0)  # its end is seen behind its answer
+    assert told == ["http.request", "http.disconnect", "http.disconnect"]
+    assert status == [200 if "answers" in ending else 499]
+    assert not caplog.records
 
 
 async def test_what_it_raises_before_its_answer_is_answered_here() -> None:

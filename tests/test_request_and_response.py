@@ -142,7 +142,7 @@ class Foreign(Exception):
     [
         (Foreign("password=hunter2", 404), 404, "Not Found"),
         (Foreign("password=hunter2", HTTPStatus.CONFLICT), 409, "Conflict"),
-        (Foreign("password=hunter2", 499), 499, "Bad Request"),
+        (Foreign("password=hunter2", 498), 498, "Bad Request"),
         (Foreign("password=hunter2", 404, "No such thing"), 404, "No such thing"),
         (Foreign("password=hunter2", 404, b"bytes"), 404, "Not Found"),
         (Foreign("password=hunter2", 503, "password=hunter2"), 503, "Internal Server Error"),

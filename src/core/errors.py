@@ -112,12 +112,17 @@ NULL_BODY_STATUSES: Final = frozenset({101, 204, 205, 304})
 REDIRECT_STATUSES: Final = frozenset({301, 302, 303, 307, 308})
 """Statuses that send the client to another URL (Fetch)."""
 
-# Python 3.13 renamed these after RFC 9110; here they have that name on every version.
+CLIENT_GONE: Final = 499
+"""The status of a request whose client went away before it was answered, as nginx has it. It is for logs and metrics:
+no client reads it."""
+
+# Python 3.13 renamed these after RFC 9110; here they have that name on every version. 499 is nginx's.
 _PHRASES: Final[Mapping[int, str]] = {
     413: "Content Too Large",
     414: "URI Too Long",
     416: "Range Not Satisfiable",
     422: "Unprocessable Content",
+    CLIENT_GONE: "Client Closed Request",
 }
 
 

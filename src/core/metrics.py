@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from core.bindings.kinds import bindings_of
 from core.calls import BindingCall, CallHook, Proceed, add_hook
-from core.errors import QueueError
+from core.errors import CLIENT_GONE, QueueError
 from core.instruments import Run, Wrapping, wrap
 
 if TYPE_CHECKING:
@@ -122,7 +122,6 @@ FAMILIES: Final[Mapping[str, Family]] = {
 
 _NO_ROUTE: Final = "unmatched"
 _METHODS: Final = frozenset({"CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "QUERY", "TRACE"})
-_CANCELLED: Final = "499"
 
 Snapshot: TypeAlias = dict[str, list[tuple[list[str], list[float]]]]
 """The numbers of a process by family: labels, and a value; of a histogram the counts of its buckets, and the sum."""
@@ -300,7 +299,7 @@ class _Instrument(Wrapping):
             except Exception:
                 raise
             except BaseException:  # cancelled: no response is finalized, and no hook runs
-                meter.add("core_http_requests", method, route, _CANCELLED)
+                meter.add("core_http_requests", method, route, str(CLIENT_GONE))
                 raise
 
         return counted

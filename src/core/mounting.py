@@ -17,7 +17,7 @@ from typing import Any, Protocol, TypeAlias
 from core import http
 from core.answers import is_cross_site
 from core.context import ExecutionContext
-from core.errors import CoreError, DeveloperError, HandlerError
+from core.errors import CLIENT_GONE, CoreError, DeveloperError, HandlerError
 from core.handlers import arguments_of, name_of
 from core.http.driven import Owned
 from core.http.paths import split_path
@@ -133,12 +133,14 @@ class _Exchange:
         self._sent: asyncio.Queue[Message | None] = asyncio.Queue(1)
         self._closed = asyncio.Event()
         self._told = False  # whether the end of the application was waited for by who reads its answer
+        self._gone: CoreError | None = None  # what reading the body raised because the client is gone
 
     async def wait_for(self, serving: asyncio.Future[None]) -> None:
         """Wait for the end of the application. An error that it raises behind its answer is logged."""
         await asyncio.wait((serving,))
         error = None if serving.cancelled() else serving.exception()
-        if error is not None and not self._told:
+        # What it raises on a disconnect is how it ends: ASGI frameworks have an exception of their own for that.
+        if error is not None and not self._told and self._gone is None:
             log.error("a mounted ASGI application failed behind its answer", exc_info=error)
 
     async def serve(self, target: AsgiApp, scope: Message) -> None:
@@ -154,11 +156,18 @@ class _Exchange:
 
     async def _receive(self) -> Message:
         if self._body is not None:
-            async for chunk in self._body:
-                return {"type": "http.request", "body": chunk, "more_body": True}
+            try:
+                async for chunk in self._body:
+                    return {"type": "http.request", "body": chunk, "more_body": True}
+            except CoreError as error:
+                if error.status != CLIENT_GONE:
+                    raise
+                self._gone = error
             self._body = None
-            return {"type": "http.request", "body": b"", "more_body": False}
-        await self._closed.wait()
+            if self._gone is None:
+                return {"type": "http.request", "body": b"", "more_body": False}
+        if self._gone is None:
+            await self._closed.wait()
         return {"type": "http.disconnect"}
 
     async def _send(self, message: Message) -> None:
@@ -187,16 +196,14 @@ class _Exchange:
 
     async def _answer(self, start: Message | None, serving: asyncio.Future[None], *, head: bool) -> http.Response:
         if start is None:
-            self._told = True
-            await serving
+            await self._end_of(serving)
             raise DeveloperError("the mounted ASGI application ended without an answer. It has to send one")
         headers = http.Headers()
         for name, value in _headers_of(start):
             headers.append(name, value)
         first = await self._sent.get()
         if first is None:
-            self._told = True
-            await serving
+            await self._end_of(serving)
             raise DeveloperError(
                 "the mounted ASGI application ended without a body. It has to send one, which may be empty"
             )
@@ -211,6 +218,14 @@ class _Exchange:
         """As `close`."""
         self.close()
 
+    async def _end_of(self, serving: asyncio.Future[None]) -> None:
+        """Raise the error that ended the application before its answer, if one did."""
+        self._told = True
+        if self._gone is not None:
+            await asyncio.wait((serving,))
+            raise self._gone
+        await serving
+
     async def _stream(self, first: bytes, serving: asyncio.Future[None]) -> AsyncGenerator[bytes, None]:
         try:
             yield first
@@ -218,8 +233,7 @@ class _Exchange:
                 yield bytes(message.get("body", b""))
                 if not message.get("more_body", False):
                     return
-            self._told = True
-            await serving  # raises the error that cut the body short
+            await self._end_of(serving)
             raise DeveloperError("the mounted ASGI application ended before its body did")
         finally:
             self.close()

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from core import http
 from core.app import App
-from core.errors import CoreError
+from core.errors import CLIENT_GONE, CoreError
 from core.header_block import HeaderBlock
 from core.hosts.process import (
     BackgroundContext,
@@ -148,14 +148,14 @@ class AsgiRequest(OpenRequest):
             if not message.get("more_body", False):
                 return b"".join(chunks)
             message = await self._receive()
-        raise CoreError(400, "The request body ended early")
+        raise CoreError(CLIENT_GONE)
 
     async def _chunks(self) -> AsyncIterator[builtins.bytes]:
         more = True
         while more:
             message = await self._receive()
             if message["type"] != "http.request":
-                raise CoreError(400, "The request body ended early")
+                raise CoreError(CLIENT_GONE)
             if chunk := message.get("body", b""):
                 yield chunk
             more = message.get("more_body", False)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from core import http
 from core.context import Spans, require_awaitable
+from core.errors import CLIENT_GONE, CoreError
 from core.http.streams import close
 
 if TYPE_CHECKING:
@@ -107,7 +108,8 @@ async def stream_until_gone(
 ) -> bool:
     """Send the chunks until the awaitable of `gone` is done.
 
-    Returns True if the client got them all; raises their errors.
+    Returns True if the client got them all; raises their errors, but for that of a client that went away while chunks
+    were made of its own body.
     """
 
     async def write() -> None:
@@ -125,6 +127,10 @@ async def stream_until_gone(
         if writer.done():
             writer.result()
             return True
+        return False
+    except CoreError as error:
+        if error.status != CLIENT_GONE:
+            raise
         return False
     finally:
         for task in (writer, watcher):

@@ -11,8 +11,13 @@ __all__ = ["LogReader"]
 _FRAME = re.compile(r'  File "(?P<path>[^"]+)", line (?P<line>\d+)(?:, in (?P<name>.+))?$')
 _START = "Traceback (most recent call last):"
 _SITE = "/core/"
-# Lines of workerd's own that only repeat the line before.
-_NOISE = re.compile(r"For more information about the cause of this error, use `pyodide\.setDebug\(true\)`")
+# Lines of workerd's own that only repeat the line before, or that a client's CONNECT makes: workerd answers that by
+# itself, and a worker could only accept it.
+_NOISE = re.compile(
+    r"For more information about the cause of this error, use `pyodide\.setDebug\(true\)`"
+    r"|^Received a connect event but we lack a handler\."
+    r"|: error: Uncaught exception: .*Handler does not export a connect\(\) function\.$"
+)
 
 
 # workerd cancels a request that waits for something which nothing of that request will do, and cannot tell its line.

@@ -50,6 +50,16 @@ def test_a_request_that_waits_for_another_one_has_the_fix_beside_it(root: Path) 
     assert fix.startswith("How to fix: a request awaits an object of another request (an asyncio.Event")
 
 
+def test_a_connect_that_workerd_refuses_by_itself_leaves_no_line(root: Path) -> None:
+    # As workerd 1.20261117.1 says it of one request.
+    said = (
+        "Received a connect event but we lack a handler. Did you remember to export a connect() function?\n"
+        "workerd/server/server/listen/mod.rs:372: error: Uncaught exception: workerd/api/global-scope.c++:302: failed: "
+        "remote.jsg.Error: Handler does not export a connect() function.\nafter"
+    )
+    assert read(root, said) == ["after"]
+
+
 def test_a_traceback_has_the_error_and_the_applications_frames_first(root: Path) -> None:
     assert read(root, TRACEBACK) == [
         "ERROR core: GET /x failed",

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from core.app import App
 from core.context import ScheduledEvent
-from core.errors import BindingError, DeveloperError, EnvError
+from core.errors import CLIENT_GONE, BindingError, DeveloperError, EnvError
 from core.hosts.workers.context import Given, WorkersContext
 from core.hosts.workers.request import WorkersRequest
 from core.hosts.workers.response import js_response
@@ -268,6 +268,9 @@ async def _fetch(given: Any, method: str, url: str) -> Any:
         await app.lifespans.ensure_in_worker(own, req.ctx)
     res = Response()
     await app.dispatcher.respond(req, res)
+    if req.is_broken and res.status_code == CLIENT_GONE:
+        # A client that reads it is there, and what it sent is no body.
+        cast("Any", res).status_code = 400
     return js_response(res, req.ctx)
 
 

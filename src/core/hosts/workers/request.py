@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from core import http
 from core.backends.workerd.conversion import bridge, bytes_of, chunks_of, is_null, structured, unwrap
 from core.context import EdgeMetadata
+from core.errors import CLIENT_GONE, CoreError
 from core.http.paths import canonical_path
 from core.request import NO_PARAMS, OpenRequest
 
@@ -37,6 +38,9 @@ class WorkersRequest(OpenRequest):
     """Scheme and host of every URL, where the one who serves has named them:
     a request's own word does not count then.
     """
+
+    is_broken = False
+    """True for a request whose body the runtime could not read to its end."""
 
     def __init__(
         self, given: Any, method: str, url: str, env: object, ctx: Any, ip_header: str | None = PLATFORM_IP
@@ -121,11 +125,24 @@ class WorkersRequest(OpenRequest):
     async def _read(self, most: int | None = None) -> builtins.bytes:
         if is_null(self._request.body):
             return b""
-        return bytes_of(await self._request.arrayBuffer())
+        try:
+            return bytes_of(await self._request.arrayBuffer())
+        except bridge().JsException as error:
+            raise self._broken(error) from None
 
     async def _chunks(self) -> AsyncIterator[builtins.bytes]:
         body = self._request.body
         if is_null(body):
             return
-        async for chunk in chunks_of(body):
-            yield chunk
+        try:
+            async for chunk in chunks_of(body):
+                yield chunk
+        except bridge().JsException as error:
+            raise self._broken(error) from None
+
+    def _broken(self, error: Exception) -> Exception:
+        """The error of a body that could not be read: its client is gone, or has sent what is no body."""
+        if "Network connection lost" not in str(error):
+            return error
+        self.is_broken = True
+        return CoreError(CLIENT_GONE, "The request body ended early")

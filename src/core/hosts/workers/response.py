@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from core import http
 from core.backends.workerd.conversion import bridge, js_bytes, js_stream
+from core.errors import CLIENT_GONE, CoreError
 from core.http.streams import close, encode
 from core.response import Response
 
@@ -116,8 +117,9 @@ async def _logged(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
     try:
         async for chunk in chunks:
             yield chunk
-    except Exception:
-        log.exception("a streamed body failed")
+    except Exception as error:
+        if not (isinstance(error, CoreError) and error.status == CLIENT_GONE):
+            log.exception("a streamed body failed")
         raise
     finally:
         await close(chunks)
