@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import itertools
 import pkgutil
 import re
 from collections.abc import Iterator
@@ -23,6 +24,8 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 QUESTION = re.compile(r"(What|Whether|How|Where|Which|Who|When|Why)\b")
 """The openings of a docstring that asks instead of stating: "Whether it is sent" for "True if it is sent"."""
 OPENING = re.compile(rf"""["'][\s\\]*{QUESTION.pattern}""")
+SENTENCE = re.compile(r"""[.:!?…]["'`)\]]*$""")
+WIDTH = 120
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted(
     path
@@ -126,3 +129,60 @@ def test_a_docstring_that_asks_would_be_found(opening: str) -> None:
     source = f'"""The module."""\nLIMIT = 1\n"""How many."""\ndef f():\n    {opening}Whether it is.{end}\n'
     assert [line for line, _ in asking(source)] == [3, 5]
     assert [line for line, _ in asking(source.replace('"""How', '"""So'))] == [5]
+
+
+def docstrings(source: str) -> Iterator[tuple[ast.Expr, list[str]]]:
+    """Every docstring of a source, as lines without the indentation of the code around it."""
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Expr(value=ast.Constant(value=str(text))):
+                yield node, inspect.cleandoc(text).splitlines()
+            case _:
+                pass
+
+
+def broken(source: str) -> Iterator[tuple[int, str]]:
+    """Every line of a first paragraph that ends in mid-sentence although the next word has room in it."""
+    for node, lines in docstrings(source):
+        summary = list(itertools.takewhile(str.strip, lines))
+        for number, (line, following) in enumerate(itertools.pairwise(summary)):
+            end = node.col_offset + len(line) + (0 if number else len('"""'))
+            # The last word has to leave room for the quotes.
+            word = following.split()[0]
+            if following is lines[-1] and following == word:
+                word += '"""'
+            if not SENTENCE.search(line) and end + 1 + len(word) < WIDTH:
+                yield node.lineno, line
+
+
+def reflowed(source: str) -> Iterator[tuple[int, str]]:
+    """Every line of an example that a program filled as if it were prose: statements run into each other."""
+    for node, lines in docstrings(source):
+        for line in lines:
+            if line.startswith("    ") and re.search(r"#.*\w = \w+\.\w+\(|\) \w+\.\w+\(", line):
+                yield node.lineno, line
+
+
+FRAMEWORK = [path for path in SOURCES if path.is_relative_to(ROOT / "src")]
+
+
+def test_the_first_paragraph_of_a_docstring_breaks_no_line_in_mid_sentence_that_has_room() -> None:
+    assert [
+        f"{path.relative_to(ROOT)}:{line}: {text}"
+        for path in FRAMEWORK
+        for line, text in broken(path.read_text("utf-8"))
+    ] == []
+
+
+def test_no_example_in_a_docstring_is_filled_as_if_it_were_prose() -> None:
+    assert [
+        f"{path.relative_to(ROOT)}:{line}: {text}"
+        for path in FRAMEWORK
+        for line, text in reflowed(path.read_text("utf-8"))
+    ] == []
+
+
+def test_a_broken_summary_and_a_filled_example_would_be_found() -> None:
+    assert [line for line, _ in broken('"""The one,\nor the other."""')] == [1]
+    assert [line for line, _ in broken('"""The one.\nThe other."""')] == []
+    assert [line for line, _ in reflowed('"""A.\n\n    row: f(row)) res.header("Link", a)\n\nB.\n"""')] == [1]

@@ -58,8 +58,8 @@ class Spans:
 
 @frozen
 class EdgeMetadata:
-    """The location at which a request reached the edge: `colo`, a three-letter datacenter code, and `country`,
-    ISO 3166-1 alpha-2.
+    """The location at which a request reached the edge: `colo`, a three-letter datacenter code, and `country`, ISO
+    3166-1 alpha-2.
     """
 
     colo: str | None = None

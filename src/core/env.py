@@ -423,8 +423,8 @@ def _checked(value: Any, field: EnvField) -> object:
 
 
 def _has(value: object, name: str) -> bool:
-    """Return True if a value has a method, by its class; the value itself is asked only where its class answers
-    for any name.
+    """Return True if a value has a method, by its class; the value itself is asked only where its class answers for any
+    name.
 
     `isinstance` of a runtime Protocol would read every property, and cross into JavaScript for each.
     """

@@ -182,8 +182,8 @@ class CoreError(Exception):
 
 
 class ValidationError(CoreError):
-    """A client's input has mistakes: 422 with the body
-    `{"error": "Validation failed", "issues": [{"path": …, "message": …}]}`.
+    """A client's input has mistakes: 422 with the body `{"error": "Validation failed", "issues": [{"path": …,
+    "message": …}]}`.
 
     Reading a body, a query, a form or headers as a type raises it. An application may raise it for what only the
     application can know:

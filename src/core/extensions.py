@@ -1,5 +1,5 @@
-"""Declarations of a package's middleware and bindings,
-so that the mypy plugin and `core check` prove programs that use them.
+"""Declarations of a package's middleware and bindings, so that the mypy plugin and `core check` prove programs that use
+them.
 
 A distribution names an `Extension` by an entry point of the group `core.extensions`:
 

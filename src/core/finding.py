@@ -53,8 +53,7 @@ class Entry:
         self.middleware: Sequence[Middleware[Any, Any]] = middleware
         self.handler: Handler[Any, Any] | None = handler
         self.errors: tuple[ErrorHandlers, ...] = errors
-        """The error handlers of the routers that it is registered on, the outermost first;
-        without the application's.
+        """The error handlers of the routers that it is registered on, the outermost first; without the application's.
         """
 
     @property

@@ -1,5 +1,5 @@
-"""The callables that an application gives to the framework: what they declare,
-and how a handler is distinguished from a middleware.
+"""The callables that an application gives to the framework: what they declare, and how a handler is distinguished from
+a middleware.
 
 Their types are in `shapes.py`; they are names of this module too.
 
@@ -142,8 +142,8 @@ def attach_info(middleware: Any, info: MiddlewareInfo) -> None:
 
 
 def before(step: Step, *, name: str, provides: Iterable[str] = (), reads: Iterable[str] = ()) -> Middleware[Any, Any]:
-    """A middleware that runs `step(req, res)` and then the rest of the chain,
-    or awaits the awaitable that `step` returned instead.
+    """A middleware that runs `step(req, res)` and then the rest of the chain, or awaits the awaitable that `step`
+    returned instead.
 
     It needs no `next`, so a chain makes none for it: several of them in a row are one call each. `name`, `provides` and
     `reads` as in `declare`.

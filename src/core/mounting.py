@@ -391,8 +391,8 @@ def _decoded(path: str) -> str:
 
 
 def asgi_lifespan(target: AsgiApp) -> Lifespan:
-    """The lifespan of an ASGI application (https://asgi.readthedocs.io/en/latest/specs/lifespan.html);
-    yields its state.
+    """The lifespan of an ASGI application (https://asgi.readthedocs.io/en/latest/specs/lifespan.html); yields its
+    state.
     """
 
     async def lifespan(env: object) -> AsyncIterator[dict[str, Any]]:

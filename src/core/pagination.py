@@ -106,8 +106,10 @@ def cursor_of(req: AnyRequest, type_: TypeForm[T], /, *, limit: int = 20, most: 
             id: int
 
         cursor = cursor_of(req, Seen)
-        rows = ... # of `WHERE (created_at, id) < (?, ?) … LIMIT ?`, limit + 1 of them shown, after = cursor.cut(rows,
-        lambda row: Seen(row.created_at, row.id)) res.header("Link", cursor.link(req, after)).json(shown)
+        # WHERE (created_at, id) < (?, ?) ORDER BY created_at DESC, id DESC LIMIT ?, with limit + 1
+        rows = await newest(req.env.DB, cursor.after, cursor.limit + 1)
+        shown, after = cursor.cut(rows, lambda row: Seen(row.created_at, row.id))
+        res.header("Link", cursor.link(req, after)).json(shown)
 
     Raises ValidationError for a cursor that is none of `type_`, and for a limit as
     `page_of` does.

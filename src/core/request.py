@@ -425,8 +425,8 @@ class Request(Generic[E_co, U_co, K_contra]):
 
     @property
     def state(self) -> State:
-        """A dict for the values that an application adds to its requests;
-        with the key of a lifespan it gives that one's value.
+        """A dict for the values that an application adds to its requests; with the key of a lifespan it gives that
+        one's value.
         """
         if self._state is None:
             self._state = State(self)

@@ -319,8 +319,8 @@ class Response:
         )
 
     def vary(self, name: str, /) -> None:
-        """Name a request header in `Vary` when the response is finalized,
-        whatever a handler stages under it meanwhile.
+        """Name a request header in `Vary` when the response is finalized, whatever a handler stages under it
+        meanwhile.
         """
         self._vary((name,))
 
@@ -558,8 +558,8 @@ class Response:
         return self._send("stream", chunks_of(chunks), check_value(content_type))
 
     def sse(self, events: AsyncIterable[Any], /, *, keep_alive: float | None = 15.0) -> Self:
-        """Send server-sent events (WHATWG HTML, section 9.2): `core.http.sse.Event`s,
-        or texts and values as their data.
+        """Send server-sent events (WHATWG HTML, section 9.2): `core.http.sse.Event`s, or texts and values as their
+        data.
 
         A mapping is data as any other value is, so that data of a client names no event. `keep_alive` is the seconds of
         silence after which a comment keeps the connection open; None for none.

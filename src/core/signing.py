@@ -14,8 +14,7 @@ from core.bindings.secret import Secret
 __all__ = ["Secrets", "keys_of", "sign", "signature", "unsign"]
 
 Secrets = str | bytes | Secret | Sequence[str | bytes | Secret | None]
-"""One secret, or several while one takes over from another: the first is the newest,
-None among the others is left out.
+"""One secret, or several while one takes over from another: the first is the newest, None among the others is left out.
 """
 
 

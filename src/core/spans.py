@@ -167,7 +167,7 @@ _TRACEPARENT = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-
 
 
 def is_traceparent(value: str) -> bool:
-    """Return True if `value` is a `traceparent` as W3C Trace Context, section 3.2, has it: of version 00,
-    nothing follows.
+    """Return True if `value` is a `traceparent` as W3C Trace Context, section 3.2, has it: of version 00, nothing
+    follows.
     """
     return _TRACEPARENT.fullmatch(value) is not None and (len(value) == 55 or not value.startswith("00"))

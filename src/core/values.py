@@ -49,8 +49,8 @@ else:
     )  # fmt: skip
 
     class _Late:
-        """Stands for a name that attrs is going to write: finishes the class,
-        and gives the method that attrs has written.
+        """Stands for a name that attrs is going to write: finishes the class, and gives the method that attrs has
+        written.
         """
 
         __slots__ = ("finish", "name")

@@ -1,5 +1,5 @@
-"""The classes of a program as plain syntax trees: which class a name is, its bases, its fields,
-whether it is an Env.
+"""The classes of a program as plain syntax trees: which class a name is, its bases, its fields, whether it is an
+Env.
 """
 
 from __future__ import annotations
@@ -99,8 +99,8 @@ class Classes:
         return found
 
     def written_out(self, annotation: ast.expr, scope: Scope) -> tuple[ast.expr, Scope]:
-        """An annotation without quotes and aliases: `"Req"` of `Req = Request[Env]`,
-        and the first argument of `Annotated`.
+        """An annotation without quotes and aliases: `"Req"` of `Req = Request[Env]`, and the first argument of
+        `Annotated`.
         """
         for _ in range(_DEEPEST):
             match annotation:

@@ -147,8 +147,8 @@ def contradicted(shape: EnvShape, attribute: EnvAttribute, configurations: Seque
 
 
 def deployed(configurations: Sequence[Configuration]) -> list[Configuration]:
-    """The environments that are meant to run: a top level without any binding only holds settings
-    that others inherit.
+    """The environments that are meant to run: a top level without any binding only holds settings that others
+    inherit.
     """
     named = [c for c in configurations if c.environment is not None]
     if not any(_declares(c) for c in named):

@@ -73,8 +73,8 @@ def declared() -> Declared:
 
 
 def protocol_of(binding: Binding) -> str | None:
-    """The Protocol that an attribute for a binding is of, by the framework or by a package;
-    None where there is none.
+    """The Protocol that an attribute for a binding is of, by the framework or by a package; None where there is
+    none.
     """
     return binding.protocol or declared().kinds.get(binding.kind)
 

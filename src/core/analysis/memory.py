@@ -56,8 +56,8 @@ class Memory:
 
 
 def _depends_on(rules: ModuleRules, module: Module, registered: Sequence[Registered]) -> tuple[Hashable, ...]:
-    """The texts that the findings of a module come from, and the facts of other modules about its routers
-    and handlers.
+    """The texts that the findings of a module come from, and the facts of other modules about its routers and
+    handlers.
     """
     trees = rules.trees
     # Modules and classes themselves, not their names: one that was read again is another one.

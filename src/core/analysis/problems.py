@@ -67,8 +67,8 @@ def no_env(configurations: Sequence[Configuration]) -> str | None:
 
 
 def binding_problem(call: str, name: str, shape: EnvShape, *, expected: str = "KVNamespace") -> str | None:
-    """A binding named by a literal, `rate_limit(kv_binding="SESSIONS")`,
-    against the Env it will run with (`core-binding`).
+    """A binding named by a literal, `rate_limit(kv_binding="SESSIONS")`, against the Env it will run with
+    (`core-binding`).
 
     `call` is how the argument is written, for example `rate_limit(kv_binding="SESSIONS")`.
     """
@@ -134,8 +134,8 @@ def order_problem(early: str, late: str, reason: str) -> str:
 def queue_problem(
     queue: str, message: tuple[str, str] | None, shape: EnvShape | None, configurations: Sequence[Configuration]
 ) -> str | None:
-    """A consumer `@app.queue("jobs")` over `MessageBatch[T]`,
-    against the messages sent and the consumers declared (`core-queue`).
+    """A consumer `@app.queue("jobs")` over `MessageBatch[T]`, against the messages sent and the consumers declared
+    (`core-queue`).
 
     `message` is T: its full name and how to show it; None when it is not known.
     """

@@ -91,8 +91,8 @@ class Proof:
 def prove(
     configurations: Sequence[Configuration], options: Options | None = None, memory: Memory | None = None
 ) -> Proof:
-    """Everything that is wrong between a program and the given environments of its configuration,
-    and the files that were read.
+    """Everything that is wrong between a program and the given environments of its configuration, and the files that
+    were read.
 
     With the `memory` of an earlier look, only modules are analysed whose text, or whose dependencies, have changed.
     """
@@ -187,8 +187,8 @@ class _Program:
         return list(self.levelled(finding for finding in sort_findings(self.found) if not _ignored(finding)))
 
     def _whole(self) -> str:
-        """Everything that the findings of every module depend on, as a string: the configuration, the migrations,
-        and facts of all the texts.
+        """Everything that the findings of every module depend on, as a string: the configuration, the migrations, and
+        facts of all the texts.
         """
         folders = {
             configuration.migrations_directory(binding.entry)

@@ -65,8 +65,8 @@ class PlacedMiddleware(NamedTuple):
 
 
 def reversals(placed: Sequence[PlacedMiddleware]) -> list[tuple[int, str]]:
-    """The registrations of middleware that provide a value that an earlier one on the same path has already read,
-    and the messages.
+    """The registrations of middleware that provide a value that an earlier one on the same path has already read, and
+    the messages.
     """
     found: list[tuple[int, str]] = []
     for index, late in enumerate(placed):
@@ -97,9 +97,7 @@ def reversals(placed: Sequence[PlacedMiddleware]) -> list[tuple[int, str]]:
 
 
 def runs_before(early: tuple[int, ...], late: tuple[int, ...]) -> bool:
-    """Return True if a statement always runs before another one that runs: it comes before it,
-    in a block around it.
-    """
+    """Return True if a statement always runs before another one that runs: it comes before it, in a block around it."""
     if early == late:
         return True
     around = len(early) - 1

@@ -1,5 +1,5 @@
-"""The classes that rows are read as, by the statements of a program: fields that are missing,
-and types that do not fit.
+"""The classes that rows are read as, by the statements of a program: fields that are missing, and types that do not
+fit.
 
 `core.sql` decides the type of a column, the program's own names where the class is. A field whose type fits is its
 author's, and so are its order, its default, its validators and the text beside it.
@@ -79,8 +79,8 @@ class _Missing(NamedTuple):
 
 
 class RowClasses:
-    """The edits that a program's statements need in its classes, by file,
-    and the `problems` that no class can solve.
+    """The edits that a program's statements need in its classes, by file, and the `problems` that no class can
+    solve.
     """
 
     def __init__(self, databases: Databases, modules: Sequence[Module], files: Collection[Path] | None = None) -> None:

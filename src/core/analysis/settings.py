@@ -339,7 +339,7 @@ class Project:
         """The names and patterns of `env` that no class of the project has.
 
         mypy's name of a module is only known for the one that is being checked, in `path`; the others may go by any of
-                their names.
+        their names.
         """
         if not self.settings.env:
             return []
@@ -489,8 +489,8 @@ class Project:
     # -- configurations
 
     def configured_for(self, module: str) -> Configured:
-        """The configuration that a module belongs to: the nearest of the named ones,
-        or the nearest above the module.
+        """The configuration that a module belongs to: the nearest of the named ones, or the nearest above the
+        module.
         """
         found = self._by_module.get(module)
         if found is None:
@@ -674,8 +674,8 @@ def _holds_main(folder: Path, configuration: Path) -> bool:
 
 
 def _checks_of(path: Path) -> list[str]:
-    """Return the lines of a configuration file about levels of findings: the lines below `[core.checks]`,
-    or all of a JSON file.
+    """Return the lines of a configuration file about levels of findings: the lines below `[core.checks]`, or all of a
+    JSON file.
     """
     text = _bytes(path).decode("utf-8", "replace")
     if "checks" not in text:

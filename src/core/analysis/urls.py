@@ -269,8 +269,8 @@ class Urls:
     # -- certainty
 
     def _understood(self, function: FunctionNode, scope: Scope, routes: Sequence[Registered]) -> bool:
-        """Return True if a function is mentioned by nothing but its routes and by `url_for`,
-        anywhere in the project.
+        """Return True if a function is mentioned by nothing but its routes and by `url_for`, anywhere in the
+        project.
         """
         files = map(Path, sorted(self._files_with(function.name)))
         for module in map(self.modules.add, dict.fromkeys([scope.module.path, *files])):

@@ -129,8 +129,7 @@ BLOCKING: Final[Mapping[str, str]] = {
     "httpx.Client": _WAITS,
     "builtins.input": "A worker has no terminal",
 }
-"""Calls that stop every request of the isolate for as long as they take, in an async function,
-and their replacements.
+"""Calls that stop every request of the isolate for as long as they take, in an async function, and their replacements.
 """
 
 _SHARED: Final[Mapping[str, frozenset[str]]] = {
@@ -258,8 +257,8 @@ class _Missing:
     def _shared(
         self, node: ast.expr, owner: ast.expr, method: str, scope: Scope, around: ast.AST | None = None
     ) -> Iterator[tuple[ast.expr, str]]:
-        """Yield a wait for an object of the module that another request may keep waiting: a call of one of its
-        methods, or `async with`, whose body is `around`.
+        """Yield a wait for an object of the module that another request may keep waiting: a call of one of its methods,
+        or `async with`, whose body is `around`.
         """
         made, inner = self.modules.value(owner, scope)
         shared = self.modules.resolve(made.func, inner) if isinstance(made, ast.Call) else None

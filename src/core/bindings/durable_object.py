@@ -519,8 +519,8 @@ class DurableObjectState(Protocol):
         ...
 
     def set_web_socket_auto_response(self, pair: WebSocketRequestResponsePair | None = None, /) -> None:
-        """Answer every message that is `pair.request` with `pair.response`, on all WebSockets,
-        without waking the object.
+        """Answer every message that is `pair.request` with `pair.response`, on all WebSockets, without waking the
+        object.
 
         None ends it. Raises DurableObjectError for texts of more than 2048 characters.
         """

@@ -15,8 +15,8 @@ __all__ = ["KINDS", "Kind", "PROTOCOLS", "bindings_of", "header"]
 
 
 def header(section: Sequence[str], *, environment: str | None = None, many: bool = False, json: bool = False) -> str:
-    """A TOML header, for example `[vars]`, `[[queues.producers]]` or `[env.staging.vars]`;
-    in JSON `"env.staging.vars"`.
+    """A TOML header, for example `[vars]`, `[[queues.producers]]` or `[env.staging.vars]`; in JSON
+    `"env.staging.vars"`.
     """
     dotted = ".".join([*(("env", environment) if environment else ()), *section])
     if json:

@@ -169,8 +169,8 @@ class R2RangeDict(TypedDict, total=False):
 
 @frozen
 class R2Checksums:
-    """The checksums that are kept of an object: always the MD5 (except of multipart objects),
-    and those that `put` was given.
+    """The checksums that are kept of an object: always the MD5 (except of multipart objects), and those that `put` was
+    given.
     """
 
     md5: bytes | None = None

@@ -33,8 +33,8 @@ VectorizeFilter: TypeAlias = Mapping[
 
 @frozen
 class VectorizeVector:
-    """A vector: its id (at most 64 bytes), as many numbers as the index has dimensions,
-    and the metadata kept beside it.
+    """A vector: its id (at most 64 bytes), as many numbers as the index has dimensions, and the metadata kept beside
+    it.
     """
 
     id: str
@@ -71,8 +71,8 @@ class VectorizeAsyncMutation:
 
 @frozen
 class VectorizeIndexInfo:
-    """The index: how many vectors of how many dimensions, and up to which change, and ISO 8601 time,
-    it is processed.
+    """The index: how many vectors of how many dimensions, and up to which change, and ISO 8601 time, it is
+    processed.
     """
 
     vector_count: int

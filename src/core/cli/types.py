@@ -1,5 +1,5 @@
-"""`core types`: the Env class that the configuration file asks for, or the classes that rows become,
-written or compared.
+"""`core types`: the Env class that the configuration file asks for, or the classes that rows become, written or
+compared.
 """
 
 from __future__ import annotations

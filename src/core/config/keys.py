@@ -1,5 +1,5 @@
-"""The keys of a file: which are known, misspelt, unchecked, inherited by a named environment,
-or the top level's alone.
+"""The keys of a file: which are known, misspelt, unchecked, inherited by a named environment, or the top level's
+alone.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Tables to the classes of `model.py`, strictly: cattrs converts nothing,
-and every mistake has its words and its fix.
+"""Tables to the classes of `model.py`, strictly: cattrs converts nothing, and every mistake has its words and its
+fix.
 """
 
 from __future__ import annotations

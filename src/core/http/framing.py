@@ -1,4 +1,4 @@
-"""How an answer is framed, for every host: the length that it says is the length that it has (RFC 9112, section 6).
+"""The framing of an answer, for every host: the length that it says is the length that it has (RFC 9112, section 6).
 
 A body that is at hand has its own length, whatever was staged as `Content-Length`. A stream is held to the length that
 was staged: what is beyond it is left out, and where it ends early the connection is broken, so that a client can tell.

@@ -410,9 +410,7 @@ _SECRETS = frozenset(("authorization", "cookie", "set-cookie", "proxy-authorizat
 
 
 def is_secret(name: str) -> bool:
-    """Return True if a header of this name, in lower case, carries credentials: tokens, cookies, keys,
-    signatures.
-    """
+    """Return True if a header of this name, in lower case, carries credentials: tokens, cookies, keys, signatures."""
     return name in _SECRETS or any(
         word in name for word in ("token", "secret", "password", "api-key", "apikey", "signature", "session", "jwt")
     )

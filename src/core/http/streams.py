@@ -20,8 +20,7 @@ def _scalar_values(error: UnicodeError) -> tuple[bytes, int]:
 
 
 USV = "core-usv"
-"""The name of the error handler with which `text.encode("utf-8", USV)` never fails: as `encode` does,
-without the call.
+"""The name of the error handler with which `text.encode("utf-8", USV)` never fails: as `encode` does, without the call.
 """
 
 codecs.register_error(USV, _scalar_values)

@@ -269,8 +269,8 @@ def _give(found: Cached, req: AnyRequest, res: Response, name: str) -> None:
 
 
 def _announces_body(req: AnyRequest) -> bool:
-    """Return True if a request says that it has a body, which could take part in the answer and is not part
-    of the key.
+    """Return True if a request says that it has a body, which could take part in the answer and is not part of the
+    key.
     """
     return req.header("content-length") not in (None, "0") or req.header("transfer-encoding") is not None
 

@@ -1,5 +1,5 @@
-"""The declarations of the framework's own middleware for the checks,
-in the form in which any package declares its own.
+"""The declarations of the framework's own middleware for the checks, in the form in which any package declares its
+own.
 """
 
 from __future__ import annotations

@@ -44,8 +44,8 @@ class JWTUser:
 
 
 class JWTAuthentication(Authentication[E_contra, A], Generic[E_contra, A]):
-    """The value of `jwt_auth(secret=…)`: an authenticator and a middleware,
-    and the issuer of the tokens that it accepts.
+    """The value of `jwt_auth(secret=…)`: an authenticator and a middleware, and the issuer of the tokens that it
+    accepts.
 
     auth = jwt_auth(Env, secret=lambda req: req.env.JWT_SECRET, claims=User)
     signed_in = app.authenticated(auth)

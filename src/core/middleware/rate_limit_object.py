@@ -1,5 +1,5 @@
-"""The Durable Object that counts for `DurableObjectStore`, apart from it,
-since only who exports it loads Durable Objects.
+"""The Durable Object that counts for `DurableObjectStore`, apart from it, since only who exports it loads Durable
+Objects.
 
 It knows one window at a time and nothing of requests.
 """

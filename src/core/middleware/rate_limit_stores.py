@@ -72,8 +72,9 @@ class Hit:
         self.after: Callable[[Callable[[], Awaitable[None]]], None] = after
         """Lets work run through `ctx.wait_until` once the response was sent."""
         self.known: int | None = 0
-        """The units used in the window as far as the store knows without asking anyone, for the headers while it
-        fails; a store sets it before it raises. None for one that gives no counts."""
+        """The units used in the window as far as the store knows without asking anyone, for the headers while it fails;
+        a store sets it before it raises. None for one that gives no counts.
+        """
 
 
 class Taken:
@@ -143,8 +144,8 @@ class MemoryStore:
 
 
 class _Count:
-    """This isolate's count of one client's window: the part in KV, the part on its way there,
-    and the part not yet sent.
+    """This isolate's count of one client's window: the part in KV, the part on its way there, and the part not yet
+    sent.
     """
 
     __slots__ = ("known", "on_its_way", "pending", "start", "writing")

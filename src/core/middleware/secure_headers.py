@@ -28,8 +28,7 @@ __all__ = [
 ]
 
 NONCE: Final = "{nonce}"
-"""Stands in a directive for `'nonce-…'`, a new random one per request,
-which handlers find in `req.state["csp_nonce"]`.
+"""Stands in a directive for `'nonce-…'`, a new random one per request, which handlers find in `req.state["csp_nonce"]`.
 """
 
 Directives: TypeAlias = Mapping[str, str | Iterable[str] | bool]

@@ -58,8 +58,8 @@ def server_timing(
     total: bool = True,
     enabled: Callable[[Request[E, Any, Any]], bool] | None = None,
 ) -> Middleware[E, object]:
-    """Send in `Server-Timing` the time of a request (`total`), and the times that `timing(…)` measured,
-    in milliseconds.
+    """Send in `Server-Timing` the time of a request (`total`), and the times that `timing(…)` measured, in
+    milliseconds.
 
     `enabled`: for which requests. Times tell an attacker things too: in production, show them to yourself only.
     Where a route has it twice, everything is sent once. Raises OptionError.

@@ -1,5 +1,5 @@
-"""Names of bindings given as strings, `rate_limit(kv_binding="SESSIONS")`,
-against the Env they will run with (`core-binding`).
+"""Names of bindings given as strings, `rate_limit(kv_binding="SESSIONS")`, against the Env they will run with
+(`core-binding`).
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ def check_names(project: Project, index: Index, ctx: MethodContext) -> None:
 
 
 def _is_namespace(env: TypeInfo, named: NamedBinding) -> bool:
-    """Return True if an attribute of that very name is the KVNamespace that is wanted: so for nearly all,
-    and soon told.
+    """Return True if an attribute of that very name is the KVNamespace that is wanted: so for nearly all, and soon
+    told.
     """
     symbol = env.get(named.name) if named.expected == "KVNamespace" else None
     type_ = get_proper_type(symbol.type) if symbol is not None else None

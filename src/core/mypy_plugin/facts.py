@@ -589,8 +589,8 @@ class _Function:
             self.effects.append(attrs.evolve(error(428, "Precondition Required"), line=call.line, caught=self.caught))
 
     def _place(self, expression: Expression, receiver: str) -> str:
-        """Return the part of a request that an expression is: `req.headers`, `req.cookies`,
-        or a query kept in a name.
+        """Return the part of a request that an expression is: `req.headers`, `req.cookies`, or a query kept in a
+        name.
         """
         if receiver in _PLACES:
             return _PLACES[receiver]

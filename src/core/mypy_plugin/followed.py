@@ -85,8 +85,7 @@ __all__ = ["CORE_ERROR", "ColumnsOf", "Followed", "blocks", "is_core_error", "pa
 CORE_ERROR: Final = "core.errors.CoreError"
 
 ColumnsOf = Callable[[CallExpr], tuple[str, Mapping[str, Schema]] | None]
-"""The text of the statement that a call such as `statement.first("id")` asks for rows,
-and the columns of those rows.
+"""The text of the statement that a call such as `statement.first("id")` asks for rows, and the columns of those rows.
 """
 
 _AS_DICT: Final = frozenset(["attr.asdict", "attrs.asdict", "attr._funcs.asdict", "dataclasses.asdict"])

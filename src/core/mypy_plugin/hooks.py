@@ -296,8 +296,8 @@ class CorePlugin(Plugin):
         return None
 
     def _object_attribute(self, ctx: AttributeContext) -> Type:
-        """Check an attribute of a Durable Object, elsewhere than in the framework,
-        which every program makes mypy read.
+        """Check an attribute of a Durable Object, elsewhere than in the framework, which every program makes mypy
+        read.
         """
         if cast("Any", ctx.api).tree.fullname.startswith("core."):
             return ctx.default_attr_type

@@ -448,8 +448,8 @@ class Index:
         return self._unreached
 
     def _is_steady(self, router: Hashable) -> bool:
-        """Return True if the variable of a router is given a value once,
-        so that all of its registrations are on one router.
+        """Return True if the variable of a router is given a value once, so that all of its registrations are on one
+        router.
         """
         return isinstance(router, Var) and router not in self._again
 

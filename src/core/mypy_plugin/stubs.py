@@ -1,5 +1,5 @@
-"""Stubs of Durable Objects by mypy's nodes; the methods that may be called on one are decided in
-`core.analysis.stubs` (`core-binding`).
+"""Stubs of Durable Objects by mypy's nodes; the methods that may be called on one are decided in `core.analysis.stubs`
+(`core-binding`).
 """
 
 from __future__ import annotations

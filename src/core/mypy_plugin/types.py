@@ -1,5 +1,5 @@
-"""mypy's types in the words of `core.analysis`: the kind of binding of an annotation,
-and the values that a row's fields take.
+"""mypy's types in the words of `core.analysis`: the kind of binding of an annotation, and the values that a row's
+fields take.
 
 A type that is not understood has no kind, and nothing is reported about it.
 
@@ -408,8 +408,8 @@ _REFUSED: Final = frozenset(["builtins.dict", "builtins.set", "builtins.frozense
 
 
 def given_value(type_: Type) -> Given | None:
-    """The values that an argument of `bind` may have; None where that is not known,
-    and for types that mypy refuses by itself.
+    """The values that an argument of `bind` may have; None where that is not known, and for types that mypy refuses by
+    itself.
     """
     proper = get_proper_type(type_)
     literal = proper.last_known_value if isinstance(proper, Instance) else proper

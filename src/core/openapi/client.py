@@ -211,8 +211,9 @@ class _Writer:
         methods.append("\n".join([*lines, "        return answer"]))
 
     def _responses(self, operation: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        """The responses that are answers of their own. `default` is one where no other is a success; where
-        one is, it stands for errors that nobody foresaw, which are an exception."""
+        """The responses that are answers of their own. `default` is one where no other is a success; where one is, it
+        stands for errors that nobody foresaw, which are an exception.
+        """
         given = {str(status).upper(): self._target(one) for status, one in (operation.get("responses") or {}).items()}
         succeeds = any(status.startswith(("2", "3")) for status in given)
         for status, response in sorted(given.items(), key=lambda one: (one[0] == "DEFAULT", "X" in one[0], one[0])):
@@ -537,8 +538,8 @@ def _style(parameter: Mapping[str, Any]) -> str:
 
 
 def _alternatives(schema: Schema) -> Sequence[Any]:
-    """The kinds of value that a schema allows, where they differ in more than in the required ones
-    of the same fields.
+    """The kinds of value that a schema allows, where they differ in more than in the required ones of the same
+    fields.
     """
     found: Sequence[Any] = schema.get("anyOf") or schema.get("oneOf") or ()
     if schema.get("properties") and not any(

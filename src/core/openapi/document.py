@@ -451,8 +451,8 @@ class _Writer:
 
 
 def _called(authenticators: Mapping[str, StepFacts]) -> ModuleFacts:
-    """Authenticators of the framework as functions, so that the program's functions that call them answer
-    as they do.
+    """Authenticators of the framework as functions, so that the program's functions that call them answer as they
+    do.
     """
     functions = [
         FunctionFacts(name, 0, None, (Read(0, "security", name), *facts.answers))

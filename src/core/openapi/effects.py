@@ -1,5 +1,5 @@
-"""Everything that a call of a function does: its own effects, and those of everything that it calls,
-less the errors caught.
+"""Everything that a call of a function does: its own effects, and those of everything that it calls, less the errors
+caught.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The errors that a route answers with beside those that its code makes,
-and the body that an error handler writes for an error.
+"""The errors that a route answers with beside those that its code makes, and the body that an error handler writes for
+an error.
 """
 
 from __future__ import annotations

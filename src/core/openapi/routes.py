@@ -88,8 +88,8 @@ def application_facts(
 
 
 def _authenticators() -> dict[str, StepFacts]:
-    """The framework's authenticators in the variables of modules,
-    of which a function of the application may call one.
+    """The framework's authenticators in the variables of modules, of which a function of the application may call
+    one.
     """
     return {
         f"{module}.{name}": _authenticator(value)
@@ -204,8 +204,8 @@ def _authentication(name: str, scheme: Mapping[str, Any]) -> StepFacts:
 
 
 def _declared(name: str, options: Mapping[str, Any], method: str) -> StepFacts | None:
-    """Return the answers that a middleware of the framework gives by itself,
-    with the options that it was built with.
+    """Return the answers that a middleware of the framework gives by itself, with the options that it was built
+    with.
     """
 
     def option(key: str, otherwise: Any) -> Any:

@@ -43,8 +43,8 @@ class Values:
         return self._components.final(self._resolved(schema, unknown, ()), unknown, reading=reading)
 
     def _resolved(self, schema: Schema, unknown: Callable[[str], None], seen: tuple[str, ...]) -> Schema:
-        """A schema without stand-ins for another one: the value that a function returns,
-        objects laid over each other.
+        """A schema without stand-ins for another one: the value that a function returns, objects laid over each
+        other.
         """
         if "$returns" in schema:
             name = schema["$returns"]

@@ -74,8 +74,8 @@ class Scopes(Generic[T]):
         node.scopes.append(Scope(order, prefix, value))
 
     def covering(self, segments: list[str], before: int, after: int = -1) -> list[Scope[T]]:
-        """The scopes that cover a request's segments (the first is the empty text before the slash),
-        orders exclusive.
+        """The scopes that cover a request's segments (the first is the empty text before the slash), orders
+        exclusive.
         """
         found: list[Scope[T]] = []
         nodes = [self._root]

@@ -193,8 +193,8 @@ class Table(Generic[T]):
         return best
 
     def keep_single_parameter_route(self, leaf: Leaf[T], segments: list[str]) -> None:
-        """Keep `leaf`, which is what `find` gives for `segments`,
-        in `single_parameter_routes` if every such path is its own.
+        """Keep `leaf`, which is what `find` gives for `segments`, in `single_parameter_routes` if every such path is
+        its own.
         """
         last = len(segments) - 1
         if not leaf.one or leaf.place != last:

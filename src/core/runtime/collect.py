@@ -106,8 +106,8 @@ def main_module(main: Path) -> tuple[Path, str]:
 
 
 def collect(main: Path, *, project: Path, extra: Iterable[str] = (), left_out: Iterable[str] = ()) -> Collected:
-    """The files for the application whose main file is `main`. `extra` names further distributions to take
-    along, `left_out` those that stay behind with all that only they require.
+    """The files for the application whose main file is `main`. `extra` names further distributions to take along,
+    `left_out` those that stay behind with all that only they require.
 
     Raises BundleError for a dependency that is not installed.
     """

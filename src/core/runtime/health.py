@@ -1,5 +1,5 @@
-"""The health address of `core serve`: the state of the processes, and under `/metrics` the numbers,
-where they are kept.
+"""The health address of `core serve`: the state of the processes, and under `/metrics` the numbers, where they are
+kept.
 """
 
 from __future__ import annotations

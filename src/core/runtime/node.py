@@ -43,8 +43,9 @@ CLOSED_BINDING = "CORE_CLOSED"
 
 @attrs.define
 class Node:
-    """A running node. `port` is where it answers, `health_port` where it says whether it can, both on 127.0.0.1
-    unless another address was asked for. `numbers` are those that it gave last, where it counts."""
+    """A running node. `port` is where it answers, `health_port` where it says whether it can, both on 127.0.0.1 unless
+    another address was asked for. `numbers` are those that it gave last, where it counts.
+    """
 
     workerd: Workerd
     state: Path

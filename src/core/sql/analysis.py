@@ -169,8 +169,8 @@ class StatementAnalysis:
     # -- asking SQLite
 
     def _safe_text(self, replace: dict[int, str] | None = None, tokens: Sequence[Token] | None = None) -> str:
-        """The statement with its quoted names in a form that can only be a name;
-        `replace` gives other tokens by their start.
+        """The statement with its quoted names in a form that can only be a name; `replace` gives other tokens by their
+        start.
         """
         parts: list[str] = []
         tokens = self.tokens if tokens is None else tokens

@@ -18,8 +18,7 @@ from core.sql.tokens import statements_of
 __all__ = ["Schema", "blank_schema", "schema_of"]
 
 _KEPT: Final = 4096
-"""The number of statements kept: `core check --watch` and `dmypy` ask about those of a whole project after
-every edit.
+"""The number of statements kept: `core check --watch` and `dmypy` ask about those of a whole project after every edit.
 """
 
 _schemas: dict[str, Schema] = {}
@@ -73,8 +72,8 @@ class Schema:
             return statement
 
     def scans(self, sql: str) -> tuple[str, ...]:
-        """The tables that a statement reads without an index; nothing where the schema or the statement
-        is not known.
+        """The tables that a statement reads without an index; nothing where the schema or the statement is not
+        known.
         """
         return scan_problems(self.migrated, sql) if self.known and not self.analyse(sql).problems else ()
 

@@ -1,5 +1,5 @@
-"""The values of a statement: the storage class of each column of its rows, when it is NULL,
-and the columns beside its parameters.
+"""The values of a statement: the storage class of each column of its rows, when it is NULL, and the columns beside its
+parameters.
 
 Follows https://www.sqlite.org/lang_select.html and lang_expr.html. Three answers are possible about NULL: it is proven
 that a value never is, it is known why it can be, or neither; then nothing is said. A column that any condition names
@@ -512,8 +512,8 @@ class _Evaluation:
         return columns, scope
 
     def may_be_empty(self, core: Core) -> bool:
-        """True if a SELECT gives its one row also where it finds none: it aggregates all there is,
-        and there may be nothing.
+        """True if a SELECT gives its one row also where it finds none: it aggregates all there is, and there may be
+        nothing.
         """
         if core.group or core.having is not None or not any(_aggregates(column.value) for column in core.columns):
             return False

@@ -74,8 +74,8 @@ class FakeD1Database(Faulty, _Engine):
 
 
 def _recorded(call: BindingCall) -> Call:
-    """A statement's call has its text and values as arguments, and its own arguments, where it has any,
-    as an option.
+    """A statement's call has its text and values as arguments, and its own arguments, where it has any, as an
+    option.
     """
     if call.method == "batch" and call.args and isinstance(call.args[0], (list, tuple)):
         given = cast("Sequence[object]", call.args[0])

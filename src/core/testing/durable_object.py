@@ -54,8 +54,8 @@ class FakeDurableObjectNamespace(Faulty, EmbeddedDurableObjectNamespace[D]):
         return await self.objects.object(self.id_from_name(name)).alarm.fire_now()
 
     async def evict(self, name: str) -> None:
-        """Let the instance of the object of that name go, once nothing runs in it,
-        as the platform does with an idle one.
+        """Let the instance of the object of that name go, once nothing runs in it, as the platform does with an idle
+        one.
 
         Its storage stays, and so do its WebSockets with their attachments and tags. The next call or message
         makes a new instance.

@@ -1,5 +1,5 @@
-"""The failures of the disk and of SQLite, in words that name the fix: full, damaged, read-only,
-held by another process.
+"""The failures of the disk and of SQLite, in words that name the fix: full, damaged, read-only, held by another
+process.
 """
 
 from __future__ import annotations

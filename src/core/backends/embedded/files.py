@@ -1,5 +1,5 @@
-"""Large values as files beside a database: an acknowledged write survives,
-and leftovers of a killed process are deleted.
+"""Large values as files beside a database: an acknowledged write survives, and leftovers of a killed process are
+deleted.
 
 A file is written whole, down to the disk, before the row that names it; this file knows no binding.
 """

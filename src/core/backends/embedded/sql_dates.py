@@ -1,5 +1,5 @@
-"""SQL's own dates from a test's clock: `CURRENT_TIMESTAMP`, `datetime('now')` and their like,
-and where SQLite has none.
+"""SQL's own dates from a test's clock: `CURRENT_TIMESTAMP`, `datetime('now')` and their like, and where SQLite has
+none.
 
 SQLite refuses the time of day in a CHECK, a generated column and an index, since their result for a row must not change
 with time: not when the table is made, but when a row is written. It knows by who calls; a function of ours cannot. So

@@ -217,8 +217,8 @@ def _exception(cls: type[BaseException], args: tuple[Any, ...], attributes: dict
 
 
 class ObjectServer:
-    """Answers at `listener`, a Unix socket that listens, for the objects of `namespaces`,
-    by the names of their classes.
+    """Answers at `listener`, a Unix socket that listens, for the objects of `namespaces`, by the names of their
+    classes.
 
     `tracer` makes the spans of a call that belongs to a trace.
     """
@@ -243,8 +243,8 @@ class ObjectServer:
         self._server = await asyncio.start_unix_server(self._accepted, sock=self._listener)
 
     async def close(self) -> None:
-        """Begin no more calls, close the WebSockets with 1001,
-        and return when the calls that run have been answered.
+        """Begin no more calls, close the WebSockets with 1001, and return when the calls that run have been
+        answered.
         """
         self._closing = True
         if self._server is not None:

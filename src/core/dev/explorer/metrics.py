@@ -56,8 +56,8 @@ def _row(names: Sequence[str], labels: Sequence[str], values: Sequence[float]) -
 
 
 def bound_of(counts: Sequence[float], percent: int) -> float | None:
-    """The smallest bound of a bucket in seconds that `percent` of the observations stay within;
-    None beyond the last.
+    """The smallest bound of a bucket in seconds that `percent` of the observations stay within; None beyond the
+    last.
     """
     for bound, within in zip(BUCKETS, accumulate(counts), strict=False):
         if 100 * within >= percent * sum(counts):

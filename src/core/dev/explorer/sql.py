@@ -238,8 +238,8 @@ class SQLPages(Panel):
 
 
 def tables_of(connection: sqlite3.Connection, *, counted: bool = True) -> list[dict[str, Any]]:
-    """The tables and views of a database with their columns, the key that finds a row again,
-    and the number of rows of each table if `counted`.
+    """The tables and views of a database with their columns, the key that finds a row again, and the number of rows of
+    each table if `counted`.
     """
     tables: list[dict[str, Any]] = []
     for name, kind, sql in connection.execute(_TABLES).fetchall():

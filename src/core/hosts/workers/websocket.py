@@ -1,5 +1,5 @@
-"""The WebSockets that a worker opens: the server's end of a new pair runs the session,
-or another connection is handed on.
+"""The WebSockets that a worker opens: the server's end of a new pair runs the session, or another connection is handed
+on.
 """
 
 from __future__ import annotations

@@ -124,8 +124,8 @@ class Engine:
                 return self._run(plan.steps[0], values, plan.reading)
 
     def _keeps_rows(self) -> bool:
-        """Return True if a statement that fails might keep some of its rows: ON CONFLICT FAIL in a table,
-        RAISE(FAIL) in a trigger.
+        """Return True if a statement that fails might keep some of its rows: ON CONFLICT FAIL in a table, RAISE(FAIL)
+        in a trigger.
 
         On disk another process may bring such a schema at any time, and a transaction costs little beside the write.
         """

@@ -248,8 +248,8 @@ def _looked_up(connection: sqlite3.Connection, tokens: Sequence[Token]) -> int |
 
 
 def _described(beside: sqlite3.Connection, name: str) -> tuple[str, str]:
-    """The kind of a table or view, and the text that made it; both empty where a name is of neither,
-    or of another kind.
+    """The kind of a table or view, and the text that made it; both empty where a name is of neither, or of another
+    kind.
     """
     found = beside.execute("SELECT type, sql FROM main.sqlite_master WHERE lower(name) = ?", (name,)).fetchone()
     kind, text = ("", "") if found is None else (found[0].decode(), (found[1] or b"").decode())
@@ -286,8 +286,8 @@ def _plan(beside: sqlite3.Connection, text: str, values: dict[str, Any]) -> list
 
 
 def _reading(step: Step) -> tuple[str, str] | None:
-    """The part of a statement that reads, as a query, and the same without its LIMIT;
-    None where nothing of it reads.
+    """The part of a statement that reads, as a query, and the same without its LIMIT; None where nothing of it
+    reads.
     """
     text = with_names(step.piece)
     tokens = tokens_of(text)

@@ -1,5 +1,5 @@
-"""The bytes of an object that a `get` asks for, given as R2Range, as a dict or as a Range header (RFC 9110,
-section 14).
+"""The bytes of an object that a `get` asks for, given as R2Range, as a dict or as a Range header (RFC 9110, section
+14).
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The promises of a Durable Object's ids and calls: who they reach, in which order,
-and the writes that an answer waits for.
+"""The promises of a Durable Object's ids and calls: who they reach, in which order, and the writes that an answer waits
+for.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The promises of the WebSockets that a Durable Object owns: who hears which message, in which order,
-and the end of a connection.
+"""The promises of the WebSockets that a Durable Object owns: who hears which message, in which order, and the end of a
+connection.
 """
 
 from __future__ import annotations
