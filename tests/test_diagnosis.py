@@ -62,7 +62,7 @@ def members(kind: type) -> set[str]:
     fields = {
         name for base in kind.__mro__ for name in (*inspect.get_annotations(base), *getattr(base, "__slots__", ()))
     }
-    more = (
+    more: set[str] = (
         {"params", "env", "ctx", "method", "path"}
         if kind is Request
         else {"status"}
@@ -199,7 +199,7 @@ async def test_the_errors_of_consumers_and_triggers_have_the_fix() -> None:
     @app.queue("jobs")
     async def consume(batch: MessageBatch[object], env: object, ctx: object) -> None:
         for message in batch:  # type: ignore[attr-defined]  # the mistake
-            message.ack()
+            message.ack()  # pyright: ignore[reportUnknownMemberType]  # nothing is iterated over
 
     @app.scheduled("* * * * *")
     async def tick(event: object, env: object, ctx: object) -> None:

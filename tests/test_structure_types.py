@@ -7,6 +7,7 @@ import datetime as dt
 import decimal
 import enum
 import json
+import operator
 import uuid
 from collections.abc import Mapping, MutableSequence, Sequence
 from collections.abc import Set as AbstractSet
@@ -200,21 +201,22 @@ def fits(value: Any, type_: Any) -> bool:
     if type_ is Pair:
         return isinstance(value, Pair) and fits(value.one, int) and fits(value.other, str)
     if origin is Box:
-        return isinstance(value, Box) and fits(value.inside, arguments[0])
+        return type(value) is Box and fits(operator.attrgetter("inside")(value), arguments[0])
     if type_ in (int, float, str, bool, bytes):
         return type(value) is type_
     if not isinstance(value, origin or type_):
         return False
+    items: Any = value
     if isinstance(value, Mapping):
         key, inner = (*arguments, int) if isinstance(value, collections.Counter) else (*arguments, Any, Any)[:2]
         key = arguments[0] if arguments else Any
-        return all(fits(k, key) and fits(v, inner) for k, v in value.items())
+        return all(fits(k, key) and fits(v, inner) for k, v in items.items())
     if isinstance(value, tuple) and arguments[1:] != (...,):
         return type_ is tuple or (
-            len(value) == len(arguments) and all(fits(v, t) for v, t in zip(value, arguments, strict=True))
+            len(items) == len(arguments) and all(fits(v, t) for v, t in zip(items, arguments, strict=True))
         )
     if origin is not None:
-        return all(fits(item, arguments[0]) for item in value)
+        return all(fits(item, arguments[0]) for item in items)
     return True
 
 
@@ -307,7 +309,7 @@ class Tree:
 
 
 def test_a_class_may_be_in_a_union_in_itself() -> None:
-    value = {"branches": [{"branches": []}, {"number": "1"}]}
+    value: dict[str, object] = {"branches": [{"branches": []}, {"number": "1"}]}
     assert structure(value, Tree) == Tree([Tree([]), Card("1")])
 
 

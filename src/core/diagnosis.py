@@ -288,7 +288,7 @@ def _explain_attribute(error: AttributeError) -> str | None:
     return None
 
 
-def _is_turned(error: AttributeError, owner: type, name: str) -> bool:
+def _is_turned(error: AttributeError, owner: type[Any], name: str) -> bool:
     """Return True if a handler takes `(res, req)`, by the attribute, or by the name that its line gives it."""
     if issubclass(owner, Request):
         other, has = "res(?:ponse)?", name in _SENDS
@@ -296,7 +296,9 @@ def _is_turned(error: AttributeError, owner: type, name: str) -> bool:
         other, has = "req(?:uest)?", hasattr(Request, name)
     else:
         return False
-    return (has and known_as(owner, name) is None) or re.search(rf"\b{other}\.{name}\b", line_of(error)) is not None
+    return (has and known_as(cast("type[object]", owner), name) is None) or re.search(
+        rf"\b{other}\.{name}\b", line_of(error)
+    ) is not None
 
 
 def _explain_binding_name(env: object, name: str) -> str:

@@ -80,7 +80,7 @@ async def test_an_error_that_takes_no_note_is_answered_where_one_is_added_to_eac
 
     @app.get("/")
     async def handler(req: Request, res: Response) -> None:
-        error = type("Failed", (Unnoted, NameError), {})("private", name="private")
+        error: Any = type("Failed", (Unnoted, NameError), {})("private", name="private")
         error.__notes__ = notes
         raise error
 

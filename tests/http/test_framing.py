@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
@@ -17,7 +17,7 @@ from core import App, Request, Response, create_app, http
 from core.middleware.secure_headers import secure_hdrs
 
 
-def sending(length: str | None, send: Any, *, view: bool = False) -> App[Any]:
+def sending(length: str | None, send: Callable[[Response], object], *, view: bool = False) -> App[Any]:
     app = create_app()
     app.use(secure_hdrs())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,6 @@ def add(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
     import asyncio
-    import sys
 
     from core.analysis.program import check_worker
     from core.runtime.bundle import BundleError
@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
         "attribute": project.attribute,
         "extra": args.extra,
         "left_out": args.left_out,
-        "progress": lambda line: print(f"{line} …", file=sys.stderr),
+        "progress": _progress,
     }
     if args.hosted:
         from core.runtime.hosted import fill_python_modules
@@ -90,3 +90,7 @@ def run(args: argparse.Namespace) -> int:
     print(f"\n{start_report(bundle)}")
     print(f"The bundle is in {out}. Run it with: core serve {args.out or 'dist'}")
     return 0
+
+
+def _progress(line: str) -> None:
+    print(f"{line} …", file=sys.stderr)

@@ -141,11 +141,11 @@ def _sources() -> str:
         text = distribution("core-edge").read_text("direct_url.json")
     except PackageNotFoundError:
         return ""
-    origin = json.loads(text) if text else {}
+    origin: dict[str, Any] = json.loads(text) if text else {}
     if "dir_info" not in origin:
         return ""
     # A string of JSON is one of TOML.
-    folder = json.dumps(url2pathname(urlsplit(origin["url"]).path), ensure_ascii=False)
+    folder = json.dumps(url2pathname(urlsplit(str(origin["url"])).path), ensure_ascii=False)
     return f"\n[tool.uv.sources]\ncore-edge = {{ path = {folder} }}\n"
 
 

@@ -9,7 +9,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable
 from contextvars import copy_context
-from typing import Any
+from typing import Any, cast
 
 from core.http.streams import close, encode
 from core.values import Generic, TypeVar
@@ -155,11 +155,13 @@ class Encoded(Driven[Any]):
 
     async def _next(self) -> bytes:
         await self.ready()
-        chunk = self.take()
+        chunk: Any = self.take()
         if isinstance(chunk, str):
             return encode(chunk)
-        if isinstance(chunk, bytes | bytearray | memoryview):
-            return bytes(chunk)
+        if type(chunk) is bytes:
+            return chunk
+        if isinstance(chunk, (bytes, bytearray, memoryview)):
+            return bytes(cast("bytes", chunk))
         raise TypeError(f"a stream gave {type(chunk).__name__}. Give bytes or str in every piece")
 
 

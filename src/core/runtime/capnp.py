@@ -88,7 +88,7 @@ class Plan:
         """The names of all bindings."""
         named = (self.vars, self.secrets, self.optional_secrets, self.kv, self.d1, self.queues, self.r2)
         assets = () if self.assets is None else (self.assets[0],)
-        return set().union(*named, self.durable_objects, self.services, self.absent, assets)
+        return set[str]().union(*named, self.durable_objects, self.services, self.absent, assets)
 
     @property
     def keeps_state(self) -> bool:

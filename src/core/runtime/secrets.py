@@ -44,7 +44,8 @@ def secrets_of(
         optional.append(worker.core.ai.key)
     required = [] if worker.secrets is None else [*worker.secrets.required]
     bound = {name for name, binding in configuration.bindings.items() if binding.kind != "secret"}
-    for name, needed in (secrets_asked(env_class) if env_class is not None else {}).items():
+    asked: Mapping[str, bool] = {} if env_class is None else secrets_asked(env_class)
+    for name, needed in asked.items():
         if name not in bound:
             (required if needed else optional).append(name)
     return read_secrets(required, environment, folder, optional=optional, warn=warn)

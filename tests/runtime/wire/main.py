@@ -60,7 +60,7 @@ async def read_bytes(req: Request[Env], res: Response) -> None:
 async def form(req: Request[Env], res: Response) -> None:
     fields = await req.form()
     whole.append("form")
-    res.text(f"{len(fields['text'])}")
+    res.text(f"{len(str(fields['text']))}")
 
 
 @app.post("/json")
