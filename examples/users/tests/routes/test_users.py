@@ -29,11 +29,18 @@ async def test_the_list_is_paged(client: Client[Env], ctx: FakeExecutionContext)
     await ctx.drain()
 
 
-async def test_a_page_beyond_what_sql_can_count_is_the_last_one(client: Client[Env]) -> None:
-    response = await client.get("/users?page=195484964315301899700556267500")
+async def test_a_page_beyond_the_last_one_is_the_last_one(client: Client[Env]) -> None:
+    response = await client.get(f"/users?page={2**53 - 1}")
 
     assert response.status == 200
     assert await response.json() == {"page": 1_000_000, "results": []}
+
+
+async def test_a_page_that_no_client_can_count_to_is_told_where(client: Client[Env]) -> None:
+    response = await client.get("/users?page=195484964315301899700556267500")
+
+    assert response.status == 422
+    assert (await response.json())["issues"][0]["path"] == "page"
 
 
 async def test_a_page_that_is_no_number_is_told_where(client: Client[Env]) -> None:
