@@ -144,5 +144,5 @@ class WorkersRequest(OpenRequest):
         """The error of a body that could not be read: its client is gone, or has sent what is no body."""
         if "Network connection lost" not in str(error):
             return error
-        self.is_broken = True
+        self.is_broken: bool = True
         return CoreError(CLIENT_GONE, "The request body ended early")
