@@ -39,7 +39,7 @@ class WorkersRequest(OpenRequest):
     a request's own word does not count then.
     """
 
-    is_broken = False
+    is_broken: bool = False
     """True for a request whose body the runtime could not read to its end."""
 
     def __init__(
@@ -144,5 +144,5 @@ class WorkersRequest(OpenRequest):
         """The error of a body that could not be read: its client is gone, or has sent what is no body."""
         if "Network connection lost" not in str(error):
             return error
-        self.is_broken: bool = True
+        self.is_broken = True
         return CoreError(CLIENT_GONE, "The request body ended early")
