@@ -96,9 +96,6 @@ PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 PLACES = {
     "core dev": ["dev", "--port", "0"],
     "core serve --python": ["serve", "--python", "--port", "0", "--health", "127.0.0.1:0", "--workers", "2"],
-    "core serve --python --server uvicorn": [
-        *("serve", "--python", "--port", "0", "--health", "127.0.0.1:0", "--workers", "2", "--server", "uvicorn")
-    ],
 }
 
 
