@@ -102,7 +102,7 @@ def render(name: str, bindings: frozenset[str]) -> dict[str, str]:
     if keyword.iskeyword(package) or package in sys.stdlib_module_names or package in ("core", "tests"):
         raise UsageError(f"{package} means something else in Python. Choose another name, as in {name}-api")
     from core.dev.guard import new_token
-    from core.runtime.collect import DEVELOPMENT
+    from core.runtime.bundle import DEVELOPMENT
 
     left_out = (path if path.endswith(".py") else f"{path}/**" for path in DEVELOPMENT)
     names = {

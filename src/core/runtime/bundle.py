@@ -29,6 +29,7 @@ from core.runtime.toolchain import PINNED, Toolchain
 __all__ = [
     "Bundle",
     "BundleError",
+    "DEVELOPMENT",
     "HOST",
     "PackageSize",
     "without_zeros",
@@ -37,6 +38,27 @@ __all__ = [
 ]
 
 FORMAT = 1
+# The parts of `core` that a worker never loads. Left out, it cannot be imported by mistake, and the bundle is smaller.
+DEVELOPMENT = (
+    "core/analysis",
+    "core/assembly",
+    "core/backends/embedded",
+    "core/backends/remote",
+    "core/cli",
+    "core/config",
+    "core/dev",
+    "core/hosts/asgi.py",
+    "core/hosts/asgi_websocket.py",
+    "core/hosts/connection.py",
+    "core/hosts/limits.py",
+    "core/hosts/output.py",
+    "core/hosts/server.py",
+    "core/mypy_plugin",
+    "core/openapi",
+    "core/runtime",
+    "core/sql",
+    "core/testing",
+)
 # The Python module that answers the worker's events.
 HOST = "core.hosts.workers.isolate"
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import attrs
 
-from core.runtime.bundle import BundleError, PackageSize, compressed_size
+from core.runtime.bundle import DEVELOPMENT, BundleError, PackageSize, compressed_size
 from core.runtime.requirement import (
     Requirement,
     applies,
@@ -27,29 +27,8 @@ from core.runtime.requirement import (
     requirement,
 )
 
-__all__ = ["Collected", "Compiled", "DEVELOPMENT", "collect", "main_module"]
+__all__ = ["Collected", "Compiled", "collect", "main_module"]
 
-# The parts of `core` that a worker never loads. Left out, it cannot be imported by mistake, and the bundle is smaller.
-DEVELOPMENT = (
-    "core/analysis",
-    "core/assembly",
-    "core/backends/embedded",
-    "core/backends/remote",
-    "core/cli",
-    "core/config",
-    "core/dev",
-    "core/hosts/asgi.py",
-    "core/hosts/asgi_websocket.py",
-    "core/hosts/connection.py",
-    "core/hosts/limits.py",
-    "core/hosts/output.py",
-    "core/hosts/server.py",
-    "core/mypy_plugin",
-    "core/openapi",
-    "core/runtime",
-    "core/sql",
-    "core/testing",
-)
 _SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__", "dist", "build", "tests", "test", "site-packages"})
 _COMPILED = re.compile(r"\.(so|pyd|dylib|dll)(\.[0-9]+)*$")
 _LARGEST_DATA_FILE = 5_000_000
