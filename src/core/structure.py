@@ -57,7 +57,7 @@ MOST_ISSUES: Final = 100
 T = TypeVar("T")
 _DICTS: Final = (Mapping, MutableMapping, Counter, defaultdict)
 """Mappings that are read as a dict first."""
-_MOST: Final = 2**53 - 1
+_EXACT: Final = range(-(2**53) + 1, 2**53)
 _Source = Literal["json", "client", "strings", "rows"]
 
 _hooks: dict[tuple[Any, _Source], Callable[[Any], Any]] = {}
@@ -590,7 +590,7 @@ def _int(value: Any, _: Any) -> int:
 
 def _int_of_client(value: Any, _: Any) -> int:
     if value.__class__ is int:
-        if -_MOST <= value <= _MOST:
+        if value in _EXACT:
             return value
         raise _Mismatch("must be a whole number from -(2^53-1) to 2^53-1")
     raise _Mismatch("must be an integer")
