@@ -30,7 +30,7 @@ from core.runtime.node import Node, ask_to_leave, start_node, until_unwell
 from core.runtime.process import WorkerdError
 from core.runtime.project import Project, open_project
 from core.runtime.ready import make_ready
-from core.runtime.service_log import new_mark
+from core.runtime.service_log import ServiceLog, new_mark
 from core.runtime.spans import are_collected, collect_spans, send_spans
 from core.runtime.state_folder import lock_state
 from core.runtime.toolchain import Toolchain, toolchain
@@ -163,10 +163,9 @@ class _Dev:
         reader: LineReader | LogReader = LogReader(self._write, root)
         bindings: list[dict[str, str]] = []
         if self._log_format == "json":
-            from core.hosts.output import LineReader
-
+            # Written to standard error as they are: through `sys.stderr` they would be text that somebody printed.
             mark = new_mark()
-            reader = LineReader(self._write, "workerd", mark=mark)
+            reader = ServiceLog("json").reader("workerd", mark=mark)
             bindings.append({"name": LOG_FORMAT_BINDING, "text": mark})
         if self._traced:
             bindings.append({"name": SPANS_BINDING, "text": "1"})
