@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import runpy
 from pathlib import Path
 
 from tests.support.command_line import run
+
+from core.env import inject
+from core.testing import FakeKVNamespace
 
 WRANGLER = 'main = "src/app.py"\n[[kv_namespaces]]\nbinding = "SESSIONS"\n[vars]\nORIGIN = "x"\n'
 ENV = '''\
@@ -27,6 +31,13 @@ def project(root: Path) -> Path:
     (root / "src" / "app.py").write_text("")
     (root / "wrangler.toml").write_text(WRANGLER)
     return root
+
+
+def written_class(root: Path) -> type[object]:
+    """The Env of a project, imported."""
+    found = runpy.run_path(str(root / "src" / "env.py"))["Env"]
+    assert isinstance(found, type)
+    return found
 
 
 def test_a_new_class_is_written_beside_the_entry_file(tmp_path: Path) -> None:
@@ -114,22 +125,29 @@ def test_a_file_in_another_encoding_stays_in_it(tmp_path: Path) -> None:
     assert (tmp_path / "src" / "env.py").read_bytes() == new.encode("latin-1")
 
 
-def test_bindings_that_no_attribute_can_be_called_by_are_written_once(tmp_path: Path) -> None:
+def test_bindings_that_an_attribute_has_only_under_an_alias_are_written_once(tmp_path: Path) -> None:
     project(tmp_path)
     (tmp_path / "src" / "app.py").write_text("from env import Env\n")
-    lines = "".join(f'{name} = "x"\n' for name in ("_ORIGIN", "__Z", "class", "_", "_1"))
-    (tmp_path / "wrangler.toml").write_text(WRANGLER + lines)
+    names = ("_ORIGIN", "__Z", "_class", "_self", "_", "_1")
+    (tmp_path / "wrangler.toml").write_text(WRANGLER + "".join(f'{name} = "of {name}"\n' for name in names))
     assert run("types", folder=tmp_path).returncode == 0
     written = (tmp_path / "src" / "env.py").read_text()
     assert written.endswith(
         """    ORIGIN: str
     ORIGIN_: str = attrs.field(alias="_ORIGIN")
     Z: str = attrs.field(alias="__Z")
-    class_: str = attrs.field(alias="class")
+    class_: str = attrs.field(alias="_class")
+    self: str = attrs.field(alias="_self")
     binding: str = attrs.field(alias="_")
     binding1: str = attrs.field(alias="_1")
 """
     )
+    env = inject(
+        written_class(tmp_path),
+        {**{name: f"of {name}" for name in names}, "ORIGIN": "x", "SESSIONS": FakeKVNamespace()},
+    )
+    attributes = ("ORIGIN_", "Z", "class_", "self", "binding", "binding1")
+    assert [getattr(env, name) for name in attributes] == [f"of {name}" for name in names]
     assert run("check", folder=tmp_path).returncode == 0
     for _ in range(2):
         done = run("types", folder=tmp_path)
@@ -141,4 +159,13 @@ def test_bindings_that_no_attribute_can_be_called_by_are_written_once(tmp_path: 
     assert run("types", folder=tmp_path).returncode == 0
     assert "import attrs\n" in (tmp_path / "src" / "env.py").read_text()
     assert run("types", "--check", folder=tmp_path).returncode == 0
+    assert run("check", folder=tmp_path).returncode == 0
+
+
+def test_what_only_this_machine_has_under_a_name_for_no_attribute_is_left_out(tmp_path: Path) -> None:
+    project(tmp_path)
+    (tmp_path / ".dev.vars").write_text("class=x\nself=x\na-b=x\na.b=x\n")
+    (tmp_path / "src" / "app.py").write_text("from env import Env\n")
+    assert run("types", folder=tmp_path).returncode == 0
+    assert (tmp_path / "src" / "env.py").read_text() == ENV
     assert run("check", folder=tmp_path).returncode == 0

@@ -538,6 +538,14 @@ max_batch_size = 101
         ("vars = 1", "1: vars must be a table, not a whole number. Write its keys below its header."),
         ("[vars]\n\"A-B\" = ''", '2: vars.A-B: "A-B" cannot be the name of an attribute on Env. Write A_B instead.'),
         (
+            "[vars]\nclass = ''",
+            '2: vars.class: "class" cannot be the name of an attribute on Env. Write CLASS instead.',
+        ),
+        (
+            "[secrets]\nrequired = ['self']",
+            '2: secrets.required[0]: "self" cannot be the name of an attribute on Env. Write SELF instead.',
+        ),
+        (
             "[[kv_namespaces]]\nbinding = '1A'",
             '2: kv_namespaces[0].binding: "1A" cannot be the name of an attribute on Env. Write A instead.',
         ),

@@ -16,6 +16,7 @@ from core.analysis.findings import Finding, Location
 from core.analysis.variables import UNKNOWN, JsonType, inside_problem
 from core.analysis.wording import annotation_for, in_file, json_type, listed, required_secret, variable, with_article
 from core.config.model import KINDS, Binding, Configuration, DurableObjectTable
+from core.config.words import as_attribute
 from core.values import frozen
 
 if TYPE_CHECKING:
@@ -210,11 +211,15 @@ def _compare(shape: EnvShape, configuration: Configuration, entry_names: frozens
 def declared_bindings(configuration: Configuration) -> Mapping[str, Binding]:
     """The bindings that count.
 
-    Where `[secrets]` names the secrets, the other names in `.dev.vars` are this machine's.
+    Where `[secrets]` names the secrets, the other names in `.dev.vars` are this machine's; so are those everywhere that
+    no attribute can have, which no configuration file can declare.
     """
-    if configuration.worker.secrets is None:
-        return configuration.bindings
-    return {name: b for name, b in configuration.bindings.items() if b.kind != "secret" or b.table}
+    named = configuration.worker.secrets is not None
+    return {
+        name: binding
+        for name, binding in configuration.bindings.items()
+        if binding.kind != "secret" or binding.table or not (named or as_attribute(name) != name)
+    }
 
 
 def _wanted(binding: Binding) -> bool:

@@ -90,8 +90,8 @@ def wanted_attributes(configurations: Sequence[Configuration], taken: Iterable[s
 
 
 def _attribute(name: str, names: set[str]) -> str:
-    """Return the attribute's name for a binding: attrs strips underscores, and Python's keywords are taken."""
-    if not name.startswith("_") and not iskeyword(name):
+    """Return the attribute's name for a binding: attrs strips underscores from the names of parameters."""
+    if not name.startswith("_"):
         return name
     attribute = name.lstrip("_") or "binding"
     if attribute[0].isdigit():

@@ -15,11 +15,10 @@ from core.config.bindings import named_bindings
 from core.config.checks import CODES, LEVELS
 from core.config.document import Document, Problems, Table, as_list, as_table
 from core.config.toml_text import KeyPath
-from core.config.words import and_list, dotted, section_of, type_name
+from core.config.words import and_list, as_attribute, dotted, section_of, type_name
 
 __all__ = ["check_level"]
 
-_BINDING_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _WORKER_NAME: Final = re.compile(r"[a-z0-9_][a-z0-9_-]*")
 _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
 _RANGES: Final[Mapping[tuple[str, ...], tuple[float, float, str]]] = {
@@ -122,8 +121,8 @@ def _check_names(document: Document, level: KeyPath, data: Table, problems: Prob
     """Binding names: such as an attribute can have, and each but once in an environment."""
     first: dict[str, KeyPath] = {}
     for _, name, path, _ in sorted(named_bindings(data, level), key=lambda item: document.line(item[2]) or 0):
-        if not _BINDING_NAME.fullmatch(name):
-            fixed = re.sub(r"\W", "_", name, flags=re.ASCII).lstrip("0123456789") or "BINDING"
+        fixed = as_attribute(name)
+        if fixed != name:
             problems.add(
                 path, f'{dotted(path)}: "{name}" cannot be the name of an attribute on Env. Write {fixed} instead.'
             )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Sequence
+from keyword import iskeyword
 
 from core.config.toml_text import KeyPath
 
-__all__ = ["and_list", "dotted", "header_of", "or_list", "section_of", "type_name"]
+__all__ = ["and_list", "as_attribute", "dotted", "header_of", "or_list", "section_of", "type_name"]
 
 
 def section_of(path: KeyPath) -> tuple[str, ...]:
@@ -34,6 +36,16 @@ def dotted(path: KeyPath) -> str:
         else:
             text += f".{key}" if text else key
     return text
+
+
+def as_attribute(name: str) -> str:
+    """The nearest name that an attribute of Env can have: the name itself where it is one.
+
+    A word of Python is none, under an alias neither: attrs writes aliases as parameters of `__init__`, beside `self`.
+    """
+    if iskeyword(name) or name == "self":
+        return name.upper()
+    return re.sub(r"\W", "_", name, flags=re.ASCII).lstrip("0123456789") or "BINDING"
 
 
 def type_name(value: object) -> str:
