@@ -245,10 +245,27 @@ def test_what_is_read_is_an_instance_of_the_type_or_an_issue(type_: Any, value: 
         assert fits(read, type_)
 
 
-@pytest.mark.parametrize("type_", [Moment, Path, bytearray, complex, dt.timedelta, list[Path]])
+@pytest.mark.parametrize(
+    "type_", [Moment, Path, bytearray, complex, dt.timedelta, list[Path], Path | None, dict[str, Path | None]]
+)
 def test_a_type_that_json_has_not_is_refused_before_any_value(type_: Any) -> None:
     with pytest.raises(TypeError, match="cannot be read from JSON"):
         structure(None, type_)
+
+
+@pytest.mark.parametrize(
+    ("type_", "value"),
+    [
+        (object, {"a": [1]}),
+        (list[object], [1, None, "a"]),
+        (dict[str, object], {"a": [1]}),
+        (object | None, {}),
+        (dict[str, object] | None, {"a": 1}),
+    ],
+)
+def test_an_object_is_any_value_wherever_it_stands(type_: Any, value: Any) -> None:
+    assert structure(value, type_, client=True) == value
+    assert structure(value, type_) == value
 
 
 @pytest.mark.parametrize(

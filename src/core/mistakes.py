@@ -20,6 +20,7 @@ __all__ = [
     "turned",
     "turned_status",
     "uncalled",
+    "unreadable",
     "wrong_number",
 ]
 
@@ -131,6 +132,14 @@ def turned_status(given: object) -> str:
     return (
         f"CoreError({given!r}, …): the status must be an int from 400 to 599, an error's. Write "
         f'CoreError(404, "{given if isinstance(given, str) else "Not Found"}")'
+    )
+
+
+def unreadable(type_: str) -> str:
+    """A type that no JSON value can be read as."""
+    return (
+        f"{type_} cannot be read from JSON. Use attrs classes, TypedDicts, lists, dicts, unions, Literals, enums, dates, "
+        "UUIDs, decimals and scalars"
     )
 
 

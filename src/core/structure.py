@@ -199,10 +199,9 @@ def _make_hook(type_: Any, source: _Source) -> Callable[[Any], Any]:
         quick = fast.get_structure_hook(type_)
         telling = detailed.get_structure_hook(type_)
     except StructureHandlerNotFoundError as error:
-        raise TypeError(
-            f"{_name(error.type_)} cannot be read from JSON. Use attrs classes, TypedDicts, lists, dicts, unions, "
-            "Literals, enums, dates, UUIDs, decimals and scalars"
-        ) from None
+        from core.mistakes import unreadable
+
+        raise TypeError(unreadable(_name(error.type_))) from None
 
     def hook(value: Any) -> Any:
         try:
@@ -279,6 +278,8 @@ def _build(source: _Source, detailed: bool) -> Converter:
         lambda t: isinstance(t, type) and issubclass(t, enum.Enum), partial(_enum, strings)
     )
     converter.register_structure_hook_func(_is_literal, partial(_literal, strings))
+    converter.register_structure_hook_func(partial(_is, object), lambda value, _: value)
+    converter.register_structure_hook_factory(_is_optional, partial(_optional, converter))
 
     # A string is iterable and a list has items, so each container checks first which values it is made from.
     def members(type_: Any) -> Callable[[Any, Any], Any]:
@@ -724,6 +725,17 @@ def _shown(value: Any) -> str:
 def _is_mixed_union(type_: Any) -> bool:
     """A union of several kinds of value, `T | None` being none: cattrs has its own words for what fits none of them."""
     return _is_union(type_) and len([member for member in get_args(type_) if member is not type(None)]) > 1
+
+
+def _is_optional(type_: Any) -> bool:
+    return _is_union(type_) and not _is_mixed_union(type_)
+
+
+def _optional(converter: Converter, type_: Any) -> Callable[[Any, Any], Any]:
+    """The hook of `T | None`, with that of `T`: cattrs asks for it with the first value, too late to refuse a type."""
+    member = next(member for member in get_args(type_) if member is not type(None))
+    read = converter.get_structure_hook(member)
+    return lambda value, _: None if value is None else read(value, member)
 
 
 def _is_union(type_: Any) -> bool:

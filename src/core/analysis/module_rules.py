@@ -19,6 +19,7 @@ from core.analysis.front_end import Problem
 from core.analysis.modules import External, Module, Scope
 from core.analysis.nodes import annotation_at, parents_of, request_parameter, scopes_in
 from core.analysis.problems import binding_problem, queue_problem, wrong_env
+from core.analysis.readable import read_problem
 from core.analysis.receivers import Receivers
 from core.analysis.registrations import bindings_of, misplaced, path_of, registration_problems, unknown_read
 from core.analysis.rows import row_fields
@@ -102,6 +103,7 @@ class ModuleRules:
             for problem in (*self.databases.problems(node), *sent_problems(self.receivers, node)):
                 self._report(problem)
             self._report(call_problem(self.receivers, node))
+            self._report(read_problem(self.receivers, node))
             self._report(awaits_problem(self.receivers, node))
         elif isinstance(node.node, ast.Attribute):
             self._report(stub_problem(self.databases, node))
